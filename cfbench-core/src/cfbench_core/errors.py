@@ -1,0 +1,25 @@
+"""Errors that a user can act on: one line that says what is wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something that the user can put right. The command line prints its lines and exits with code 2.
+
+    Raise it with one line, or with several where several things are wrong at once.
+    """
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """" Did you mean 'lime-rs'?" for the nearest known spelling, or nothing when none is near."""
+    known = list(known)
+    folded = {name.lower().replace("_", "-"): name for name in known}
+    near = difflib.get_close_matches(wrong.lower().replace("_", "-"), folded, n=1, cutoff=0.6)
+    return f" Did you mean {folded[near[0]]!r}?" if near else ""

@@ -1,0 +1,31 @@
+"""How a piece of work ended: a value, never an exception that leaves the runner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["ok", "cached", "skipped", "failed", "timeout", "out_of_memory"]
+
+DONE: frozenset[Status] = frozenset({"ok", "cached"})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a piece of work.
+
+    ``reason`` is one line for people; ``traceback`` the whole story, kept in the run directory.
+    ``summary`` is what the stage reported of itself (JSON), for example a recommender's quality.
+    """
+
+    status: Status
+    reason: str = ""
+    traceback: str = ""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    elapsed_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+
+    @property
+    def done(self) -> bool:
+        return self.status in DONE

@@ -1,0 +1,115 @@
+"""The plan: every cell of an experiment, with its stages or the reason why it is skipped, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cfbench_core.stages import Stage
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the scores: one number that a metric gives for each unit.
+
+    ``direction`` is "higher", "lower" or "" (neither is better, for example #Perturb of methods that add).
+    ``range`` bounds its values; ``question`` is what it asks, in a sentence.
+    """
+
+    name: str
+    direction: str = ""
+    range: tuple[float, float] | None = None
+    question: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place of the experiment's grid.
+
+    Attributes:
+        labels: what tells it from other cells, in order: dataset, model, explainer, level, ...; columns of the tables.
+        columns: what is measured in it.
+        stages: by role. ``"scores"`` ends in ``scores.parquet`` (metric, unit, value, status and the suite's own
+            columns), ``"explanations"`` in ``explanations.parquet`` and ``costs.parquet`` (unit, elapsed_seconds);
+            ``"model"`` reports ``{"quality": {...}}`` in its summary; ``"units"`` lists the units. Empty when skipped.
+        skipped: why there is nothing to run; empty when there is.
+        role: "bound" or "floor" for a control, as its explainer's spec says.
+    """
+
+    labels: Mapping[str, str | int]
+    columns: Sequence[Column] = ()
+    stages: Mapping[str, Stage] = field(default_factory=dict)
+    skipped: str = ""
+    role: str = ""
+
+    @property
+    def id(self) -> str:
+        return "/".join(str(value) for value in self.labels.values())
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """How a suite's results are laid out: one table for each value of ``by``, one line for each ``row``."""
+
+    by: tuple[str, ...]
+    row: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells, and how their results are laid out."""
+
+    suite: str
+    cells: tuple[Cell, ...]
+    layout: TableLayout
+
+    @property
+    def to_run(self) -> list[Cell]:
+        return [cell for cell in self.cells if not cell.skipped]
+
+    @property
+    def skipped(self) -> list[Cell]:
+        return [cell for cell in self.cells if cell.skipped]
+
+    def stages(self) -> list[Stage]:
+        """Every stage that is needed, once, each after those it reads."""
+        ordered: dict[str, Stage] = {}
+
+        def visit(stage: Stage) -> None:
+            if stage.key not in ordered:
+                for needed in stage.inputs.values():
+                    visit(needed)
+                ordered[stage.key] = stage
+
+        for cell in self.cells:
+            for stage in cell.stages.values():
+                visit(stage)
+        return list(ordered.values())
+
+    def columns(self) -> Iterator[Column]:
+        """The columns of all cells, each name once, in order of appearance."""
+        seen = set()
+        for cell in self.cells:
+            for column in cell.columns:
+                if column.name not in seen:
+                    seen.add(column.name)
+                    yield column
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """``plan.json``: every cell with its labels, status, reason, columns and stage keys."""
+        return [
+            {
+                "cell": cell.id,
+                **cell.labels,
+                "role": cell.role,
+                "status": "skipped" if cell.skipped else "planned",
+                "reason": cell.skipped,
+                "metrics": [
+                    {"name": c.name, "direction": c.direction, "range": c.range, "question": c.question}
+                    for c in cell.columns
+                ],
+                "stages": {role: stage.key for role, stage in cell.stages.items()},
+            }
+            for cell in self.cells
+        ]

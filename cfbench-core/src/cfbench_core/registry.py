@@ -1,0 +1,173 @@
+"""Finds what is installed. One broken plugin becomes a row with its reason, and harms nobody else."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+
+import pluggy
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.hooks import ENTRY_POINT_GROUP, KIND_OF_HOOK, Hooks
+from cfbench_core.specs import ComponentSpec
+
+KNOWN_SUITES = {
+    "recsys": "cfbench-explainers-native or cfbench-explainers-gnn",
+    "tabular": "cfbench-tabular",
+}
+"""What to install for a suite that is not there."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """A spec together with the distribution that brought it."""
+
+    spec: ComponentSpec
+    distribution: str
+    distribution_version: str
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An entry point, and how loading it went. ``problem`` is empty when all is well."""
+
+    name: str
+    distribution: str
+    version: str
+    module: str
+    components: tuple[Component, ...] = ()
+    problem: str = ""
+    traceback: str = field(default="", repr=False)
+
+
+class Registry:
+    """The components of a list of plugins."""
+
+    def __init__(self, plugins: Iterable[Plugin]) -> None:
+        self.plugins = tuple(sorted(plugins, key=lambda plugin: (plugin.distribution, plugin.name)))
+        self._defined: dict[str, list[Component]] = {}
+        for plugin in self.plugins:
+            for component in plugin.components:
+                self._defined.setdefault(component.spec.id, []).append(component)
+
+    def components(self, kind: str | None = None, suite: str | None = None) -> list[Component]:
+        """The usable components, sorted by id. An id that two distributions define is usable by nobody."""
+        return [
+            defined[0]
+            for _, defined in sorted(self._defined.items())
+            if len(defined) == 1
+            and kind in (None, defined[0].spec.kind)
+            and suite in (None, defined[0].spec.suite)
+        ]
+
+    def conflicts(self) -> dict[str, list[Component]]:
+        """Ids that are defined more than once, each with all who define it."""
+        return {id: defined for id, defined in sorted(self._defined.items()) if len(defined) > 1}
+
+    def problems(self) -> list[str]:
+        """One line for each plugin that could not be loaded and each id defined twice."""
+        lines = [
+            f"{plugin.distribution} {plugin.version}: {plugin.problem}" for plugin in self.plugins if plugin.problem
+        ]
+        return lines + [self._conflict(id) for id in self.conflicts()]
+
+    def names(self, suite: str, kind: str) -> list[str]:
+        return [component.spec.name for component in self.components(kind, suite)]
+
+    def suites(self) -> list[str]:
+        return [component.spec.name for component in self.components("suite")]
+
+    def find(self, suite: str, kind: str, name: str) -> Component:
+        """The component, or a UserError with the nearest spelling and the broken plugins that may have had it."""
+        defined = self._defined.get(f"{suite}/{kind}/{name}", [])
+        if len(defined) == 1:
+            return defined[0]
+        if defined:
+            raise UserError(self._conflict(f"{suite}/{kind}/{name}"))
+        hint = did_you_mean(name, self.names(suite, kind))
+        broken = [plugin.distribution for plugin in self.plugins if plugin.problem]
+        if broken:
+            hint += f" {', '.join(broken)} could not be loaded (cfbench plugins)."
+        if kind == "suite":
+            install = KNOWN_SUITES.get(name)
+            advice = f" Install it: pip install {install}" if install else " (cfbench list suites)"
+            raise UserError(f"no suite {name!r} is installed.{hint}{advice}")
+        raise UserError(f"no {kind} {name!r}.{hint}  (cfbench list {kind}s)")
+
+    def by_id(self, id: str) -> list[Component]:
+        """Components by full id, ``kind/name`` or bare name; for ``cfbench describe``."""
+        return [c for c in self.components() if c.spec.id == id or c.spec.id.endswith("/" + id)]
+
+    def _conflict(self, id: str) -> str:
+        owners = " and ".join(f"{c.distribution} {c.distribution_version}" for c in self._defined[id])
+        return f"{id} is defined by both {owners}: uninstall one of them"
+
+
+@functools.cache
+def installed() -> Registry:
+    """The registry of everything that is installed in this environment."""
+    return Registry(_load(entry_point) for entry_point in _entry_points())
+
+
+def _entry_points() -> Iterator[metadata.EntryPoint]:
+    seen = set()
+    for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+        name = entry_point.dist.name if entry_point.dist else ""
+        if (name, entry_point.name) not in seen:  # an editable install may be found twice on sys.path
+            seen.add((name, entry_point.name))
+            yield entry_point
+
+
+def _load(entry_point: metadata.EntryPoint) -> Plugin:
+    distribution = entry_point.dist
+    name = distribution.name if distribution else "?"
+    version = distribution.version if distribution else "?"
+
+    def plugin(components: tuple[Component, ...] = (), problem: str = "", trace: str = "") -> Plugin:
+        return Plugin(entry_point.name, name, version, entry_point.value, components, problem, trace)
+
+    clash = _version_clash(distribution) if distribution else ""
+    if clash:
+        return plugin(problem=clash)
+    try:
+        specs = list(_specs(entry_point.load()))
+    except Exception as error:  # a plugin is somebody else's code: whatever it raises becomes its row
+        return plugin(problem=f"{type(error).__name__}: {error}".splitlines()[0], trace=traceback.format_exc())
+    return plugin(tuple(Component(spec, name, version) for spec in specs))
+
+
+def _version_clash(distribution: metadata.Distribution) -> str:
+    """Why the cfbench distributions that are installed are not those that this one declares, if so."""
+    for line in distribution.requires or []:
+        if not line.startswith("cfbench"):
+            continue
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            found = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            return f"needs {requirement.name}{requirement.specifier}, which is not installed"
+        if not requirement.specifier.contains(Version(found), prereleases=True):
+            return f"needs {requirement.name}{requirement.specifier}, but {found} is installed"
+    return ""
+
+
+def _specs(module: object) -> Iterator[ComponentSpec]:
+    manager = pluggy.PluginManager("cfbench")
+    manager.add_hookspecs(Hooks)
+    manager.register(module)
+    manager.check_pending()
+    for hook, kind in KIND_OF_HOOK.items():
+        for specs in getattr(manager.hook, hook)():
+            for spec in specs:
+                if not isinstance(spec, ComponentSpec):
+                    raise TypeError(f"{hook} returned {spec!r}, which is not a ComponentSpec")
+                if kind is not None and spec.kind != kind:
+                    raise TypeError(f"{hook} returned {spec.id}, which is not a {kind}")
+                yield spec

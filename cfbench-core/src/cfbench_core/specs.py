@@ -1,0 +1,85 @@
+"""What a plugin says about its components: plain data, so that listing them imports nothing heavy."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+KINDS = ("suite", "dataset", "recommender", "classifier", "explainer", "metric", "executor")
+"""The kinds of component that the core and its suites know. A suite may use others of its own."""
+
+Capabilities = Mapping[str, frozenset[str]]
+"""An axis (``"level"``) and its values (``{"item", "list"}``)."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentSpec:
+    """One data set, recommender, explainer, metric, ... as its plugin announces it.
+
+    Attributes:
+        id: ``suite/kind/name``, for example ``recsys/explainer/lime-rs``.
+        summary: one line for ``cfbench list``.
+        target: the implementation, ``"package.module:Name"``; imported when first used.
+        config: its configuration, a frozen dataclass, ``"package.module:Name"``. Importing that module must not
+            import torch or pandas. None: there is nothing to set.
+        provides: what it can do, along the capability axes of its suite.
+        needs: what it needs of its partners: ``{"recommender": {"access": {"gradients"}}}``.
+        paper: where it comes from, "Nóbrega & Marinho 2019".
+        version: raise it when results change; results cached under another version are not used.
+        role: ``"bound"`` or ``"floor"`` for a control that is not a competitor, else empty.
+        details: whatever else its suite wants to know before importing it.
+    """
+
+    id: str
+    summary: str
+    target: str
+    config: str | None = None
+    provides: Capabilities = field(default_factory=lambda: _NOTHING)
+    needs: Mapping[str, Capabilities] = field(default_factory=lambda: _NOTHING)
+    paper: str | None = None
+    version: str = "1"
+    role: str = ""
+    details: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+
+    def __post_init__(self) -> None:
+        if self.id.count("/") != 2 or not all(self.id.split("/")):
+            raise ValueError(f"component id {self.id!r}: must be 'suite/kind/name'")
+        for reference in (self.target, self.config):
+            if reference is not None and reference.count(":") != 1:
+                raise ValueError(f"component {self.id}: {reference!r} must be 'package.module:Name'")
+
+    @property
+    def suite(self) -> str:
+        return self.id.split("/")[0]
+
+    @property
+    def kind(self) -> str:
+        return self.id.split("/")[1]
+
+    @property
+    def name(self) -> str:
+        return self.id.split("/")[2]
+
+
+def resolve(reference: str) -> Any:
+    """The object that ``"package.module:Name"`` names."""
+    module, _, name = reference.partition(":")
+    value = importlib.import_module(module)
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def lacking(needed: Capabilities, provided: Capabilities) -> str:
+    """Why ``provided`` does not suffice: ``"access gradients"``, or an empty string when it does."""
+    gaps = [
+        f"{axis} {value}"
+        for axis, values in needed.items()
+        for value in sorted(values - provided.get(axis, frozenset()))
+    ]
+    return ", ".join(gaps)

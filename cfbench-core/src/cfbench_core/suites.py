@@ -1,0 +1,62 @@
+"""What a suite is to the core: a configuration, a way to make cells of it, and a layout for the results.
+
+Suites share a life cycle, not a signature: data -> model -> units -> explainer -> explanations -> scores.
+What a unit is, how it is explained and how an explanation is scored is the suite's own business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+from cfbench_core.config import Help, Range
+from cfbench_core.plan import Cell, TableLayout
+
+if TYPE_CHECKING:
+    from cfbench_core.registry import Registry
+    from cfbench_core.run_directory import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one unit of work (a stage, or one chunk of it) may use before it is ended. Executor ``process`` only."""
+
+    seconds: Annotated[float, Range(above=0), Help("wall time")] = 1800.0
+    memory_gb: Annotated[float, Range(above=0), Help("resident memory")] = 8.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """The part of a configuration that every suite shares. A suite's own configuration extends it."""
+
+    suite: Annotated[str, Help("recsys, tabular, ...")]
+    seed: Annotated[int, Range(minimum=0), Help("of every random stream")] = 0
+    executor: Annotated[str, Help("inline, process")] = "process"
+    workers: Annotated[int | None, Range(minimum=1), Help("processes; none: one per core, 8 at most")] = None
+    threads: Annotated[int, Range(minimum=1), Help("of each worker; part of what determines the last bits")] = 1
+    chunk: Annotated[int, Range(minimum=1), Help("users or rows per unit of work")] = 50
+    limits: Limits = field(default_factory=Limits)
+
+
+class Suite(Protocol):
+    """The implementation behind a component of kind "suite". Importing it must not import torch or pandas."""
+
+    config: type[Experiment]
+    layout: TableLayout
+
+    def default_document(self, registry: Registry) -> Mapping[str, Any]:
+        """The configuration that ``cfbench run`` uses when none is given: small, real, over what is installed."""
+
+    def example_document(self, registry: Registry) -> str:
+        """A commented YAML configuration for ``cfbench init``."""
+
+    def cells(self, config: Any, registry: Registry, explanations: Path | None = None) -> Sequence[Cell]:
+        """The grid. With ``explanations`` (a table made elsewhere, columns of the contract) its cells score that."""
+
+    def describe_data(self, config: Any, summaries: Mapping[str, Any]) -> str:
+        """A few words for the head line: "debian-python (1,685 packages, 643 dependencies)"; "" before data is read."""
+
+    def in_words(self, run: Run) -> str:
+        """One explanation of the run as a sentence, or "" when there is none to tell."""

@@ -1,0 +1,95 @@
+"""Edited inputs of a recommender: which interactions are removed or added, for a batch of questions at once.
+
+One type serves every purpose: an edited profile is an edit of the user's own edges, a counterfactual on the graph
+touches anybody's edges, and one step of a deletion curve is an edit too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+REMOVE, ADD = -1, 1
+
+
+@dataclass(frozen=True)
+class Edits:
+    """B edits of the interaction graph, each asked about on behalf of one user.
+
+    Attributes:
+        users: (B,) whose scores are wanted under edit b.
+        rows: (E,) to which edit an edge belongs, non-decreasing, in [0, B).
+        edge_users, edge_items: (E,) the edges.
+        ops: (E,) int8, REMOVE (-1) or ADD (+1).
+    """
+
+    users: IntArray
+    rows: IntArray
+    edge_users: IntArray
+    edge_items: IntArray
+    ops: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    @staticmethod
+    def nothing(users: IntArray) -> Edits:
+        """The untouched graph, once for each of ``users``."""
+        none = np.empty(0, dtype=np.int64)
+        return Edits(np.asarray(users, dtype=np.int64), none, none, none, none.astype(np.int8))
+
+    @staticmethod
+    def removals(users: IntArray, history: IntArray, removed: BoolArray) -> Edits:
+        """Each user b without those of ``history[b]`` (B, H; padded) that ``removed[b]`` (B, H) marks."""
+        rows, columns = np.nonzero(removed)
+        users = np.asarray(users, dtype=np.int64)
+        ops = np.full(len(rows), REMOVE, dtype=np.int8)
+        return Edits(users, rows.astype(np.int64), users[rows], history[rows, columns], ops)
+
+    @staticmethod
+    def concatenate(parts: Sequence[Edits]) -> Edits:
+        """All edits of ``parts``, one after the other."""
+        starts = np.cumsum([0] + [len(part) for part in parts[:-1]])
+        return Edits(
+            np.concatenate([part.users for part in parts]),
+            np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=True)]),
+            np.concatenate([part.edge_users for part in parts]),
+            np.concatenate([part.edge_items for part in parts]),
+            np.concatenate([part.ops for part in parts]),
+        )
+
+    def take(self, start: int, stop: int) -> Edits:
+        """Edits start..stop-1."""
+        low, high = np.searchsorted(self.rows, [start, stop])
+        edges = slice(low, high)
+        return Edits(
+            self.users[start:stop],
+            self.rows[edges] - start,
+            self.edge_users[edges],
+            self.edge_items[edges],
+            self.ops[edges],
+        )
+
+    def counts(self, op: int | None = None) -> IntArray:
+        """(B,) number of edges in each edit; only removals or additions when ``op`` is given."""
+        rows = self.rows if op is None else self.rows[self.ops == op]
+        return np.bincount(rows, minlength=len(self)).astype(np.int64)
+
+    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+        """(B, items) the edited profiles of ``users``; edges of other users change nobody's own profile."""
+        own = self.edge_users == self.users[self.rows]
+        change = sparse.csr_matrix(
+            (self.ops[own].astype(np.float64), (self.rows[own], self.edge_items[own])),
+            shape=(len(self), interactions.shape[1]),
+        )
+        edited = (interactions[self.users] + change).tocsr()
+        edited.eliminate_zeros()
+        edited.sort_indices()
+        return edited

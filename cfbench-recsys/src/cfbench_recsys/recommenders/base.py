@@ -1,0 +1,63 @@
+"""What the suite asks of a recommender. Protocols, not base classes: any object with these methods will do.
+
+Scores are float64 logits (never after a sigmoid: its saturation makes ties), for all items, seen ones too.
+Arrays come and go as NumPy; a model computes in torch on the device it likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from cfbench_recsys.edits import Edits, FloatArray, IntArray
+
+
+class Fittable(Protocol):
+    """How the suite makes a model: ``Model(options)``, then ``fit`` or ``load_state``."""
+
+    def fit(self, split: Any, generator: Any, report: Any) -> None:
+        """Learn from ``split.train``; choose the epoch on ``split.validation`` (see ``splits.py``), never on test.
+
+        ``generator(*names)`` gives random streams, ``report(done, total)`` moves the progress bar.
+        """
+
+    def state(self) -> Mapping[str, np.ndarray]:
+        """Everything that was learned, as named arrays (kept as safetensors)."""
+
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+        """Take up what ``state`` gave; ``interactions`` (users, items) is the graph that is scored."""
+
+
+class ProfileRecommender(Protocol):
+    """Scores a user from the user's profile alone (scope user_vector)."""
+
+    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+        """(B, items) logits for B profiles (B, items), binary."""
+
+
+class GraphRecommender(Protocol):
+    """Scores a user from the whole graph (scope graph). Degrees follow the edit."""
+
+    def score_edits(self, edits: Edits) -> FloatArray:
+        """(B, items) logits of ``edits.users`` on the edited graph: exactly those of the graph rebuilt."""
+
+
+class LinearRecommender(ProfileRecommender, Protocol):
+    """A profile recommender whose logit is ``b_y + sum_i x_i W[i, y]`` (access weights)."""
+
+    def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """W[rows, columns], broadcast like NumPy indexing, e.g. rows (B, H, 1) and columns (B, 1, T)."""
+
+
+class DifferentiableGraphRecommender(GraphRecommender, Protocol):
+    """A graph recommender with gradients (access gradients)."""
+
+    def score_weighted(self, users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any) -> Any:
+        """(B, items) logits as a torch tensor, differentiable in ``delta``.
+
+        Like ``score_edits`` with ``delta`` (E,) in place of ``ops``: the weight of edge e in the graph of edit
+        rows[e] is (1 if it exists else 0) + delta[e]. All but ``delta`` are int64 torch tensors.
+        """
