@@ -1,0 +1,1 @@
+"""The recommender suite of cfbench: data sets, recommenders, protocol and metrics."""
