@@ -1,0 +1,197 @@
+"""Everything a command does is one call away: ``cfbench_core.run("study.yaml")``."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.config import Document, decode_experiment, resolved_document
+from cfbench_core.data_files import DataAccess
+from cfbench_core.errors import UserError
+from cfbench_core.outcomes import Outcome
+from cfbench_core.plan import Plan
+from cfbench_core.registry import Registry, installed
+from cfbench_core.specs import resolve
+from cfbench_core.stages import Work
+
+if TYPE_CHECKING:
+    from cfbench_core.run_directory import Run
+    from cfbench_core.runner import Observer, Results
+
+Configuration = str | Path | Mapping[str, Any] | None
+"""A YAML file, the same as Python data, or None for the default of what is installed."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A configuration that was read and understood: the suite, its settings, and the plan."""
+
+    suite: Any
+    config: Any
+    plan: Plan
+    document: Mapping[str, Any]
+    search_path: tuple[str, ...]
+
+
+def prepare(
+    configuration: Configuration = None,
+    *,
+    set: Sequence[str] = (),
+    suite: str | None = None,
+    executor: str | None = None,
+    workers: int | None = None,
+    access: DataAccess | None = None,
+    explanations: Path | None = None,
+    registry: Registry | None = None,
+) -> Prepared:
+    """Reads a configuration and plans it. Trains nothing, and imports neither torch nor pandas.
+
+    Args:
+        configuration: a file, a mapping, or None for the default of ``suite`` (or of the first suite installed).
+        set: changes such as ``"protocol.k=[3, 5]"``.
+        executor, workers: in place of the configuration's.
+        access: where data sets are looked for, and whether they may be downloaded.
+        explanations: score this table, made elsewhere, in place of explaining.
+
+    Raises:
+        UserError: with a line for everything that is wrong.
+    """
+    registry = registry or installed()
+    document = _document(configuration, suite, registry)
+    document.set(set)
+    folders = tuple(dict.fromkeys([str(document.folder), str(Path.cwd())]))
+    sys.path[:] = [*(folder for folder in folders if folder not in sys.path), *sys.path]  # for `import:`
+    the_suite, config = decode_experiment(document, registry)
+    changes = {"executor": executor, "workers": workers}
+    config = dataclasses.replace(config, **{key: value for key, value in changes.items() if value is not None})
+    registry.find("core", "executor", config.executor)
+    cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
+    plan = Plan(config.suite, tuple(cells), the_suite.layout)
+    return Prepared(the_suite, config, plan, resolved_document(config), folders)
+
+
+def _document(configuration: Configuration, suite: str | None, registry: Registry) -> Document:
+    if isinstance(configuration, (str, Path)):
+        return Document.read(Path(configuration))
+    if configuration is not None:
+        return Document.of(configuration)
+    name = suite or _default_suite(registry)
+    the_suite = resolve(registry.find(name, "suite", name).spec.target)()
+    return Document.of(the_suite.default_document(registry), source="default configuration")
+
+
+def _default_suite(registry: Registry) -> str:
+    """The first installed suite that has something to explain with."""
+    suites = [name for name in registry.suites() if registry.components("explainer", name)]
+    if not suites:
+        raise UserError(
+            "nothing to run: no explainer is installed. Try: pip install cfbench-explainers-native  (recommenders)"
+            "  or  pip install cfbench-tabular  (classifiers)"
+        )
+    return suites[0]
+
+
+def plan(configuration: Configuration = None, **options: Any) -> Plan:
+    """The plan of a configuration: every cell, with the reason where it is skipped. Options as in :func:`prepare`."""
+    return prepare(configuration, **options).plan
+
+
+def run(
+    configuration: Configuration = None,
+    *,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    observer: Observer | None = None,
+    **options: Any,
+) -> Run:
+    """Runs a configuration to its end and returns the run: ``run.scores``, ``run.explanations``, ``run.summary``.
+
+    Args:
+        configuration: a YAML file, a mapping, or None for the small default of what is installed.
+        out: the run directory; a new one below ``runs/`` if None. A directory that holds an earlier, unfinished run
+            of the same configuration is completed.
+        fresh: compute everything again, whatever the cache holds.
+        observer: is told how it goes on.
+        options: as in :func:`prepare`.
+    """
+    prepared = prepare(configuration, **options)
+    return execute(prepared, out=out, fresh=fresh, observer=observer)
+
+
+def execute(
+    prepared: Prepared, *, out: str | Path | None = None, fresh: bool = False, observer: Observer | None = None
+) -> Run:
+    """Runs what :func:`prepare` made."""
+    from cfbench_core.environment import capture
+    from cfbench_core.recording import Recorder, new_run_directory
+    from cfbench_core.run_directory import Run
+
+    directory = Path(out) if out is not None else new_run_directory(Path("runs"))
+    recorder = Recorder(directory, prepared.plan, prepared.document, fresh)
+    try:
+        recorder.write_environment({**capture(), "seed": prepared.config.seed})
+        results, store = _compute(prepared, recorder, fresh, observer)
+        recorder.write_tables(results, store)
+        recorder.write_plan(results)
+    finally:
+        recorder.close()
+    run = Run(directory)
+    _write_reports(run, prepared)
+    return run
+
+
+def _compute(prepared: Prepared, recorder: Any, fresh: bool, observer: Observer | None) -> tuple[Results, Any]:
+    from cfbench_core.runner import run_plan
+    from cfbench_core.store import Store
+
+    config = prepared.config
+    store = Store()
+    spec = installed().find("core", "executor", config.executor).spec
+    executor = resolve(spec.target)(
+        store.root,
+        workers=config.workers or min(os.cpu_count() or 1, 8),
+        threads=config.threads,
+        limits=config.limits,
+        search_path=list(prepared.search_path),
+        fresh=fresh,
+    )
+    try:
+        watch = _Recording(recorder, observer)
+        return run_plan(prepared.plan, store, executor, config.chunk, fresh, watch), store
+    finally:
+        executor.close()
+
+
+class _Recording:
+    """Writes each outcome down before it tells the observer."""
+
+    def __init__(self, recorder: Any, observer: Observer | None) -> None:
+        self.recorder = recorder
+        self.observer = observer
+
+    def started(self, work: Work) -> None:
+        if self.observer is not None:
+            self.observer.started(work)
+
+    def progress(self, work: Work, done: int, total: int) -> None:
+        if self.observer is not None:
+            self.observer.progress(work, done, total)
+
+    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
+        self.recorder.finished(work, outcome)
+        if self.observer is not None:
+            self.observer.finished(work, outcome, done, known)
+
+
+def _write_reports(run: Run, prepared: Prepared) -> None:
+    """``summary.csv`` and ``report.html``."""
+    from cfbench_core.reports import write_html
+    from cfbench_core.run_directory import write_summary
+
+    write_summary(run)
+    write_html(run, in_words=prepared.suite.in_words(run))

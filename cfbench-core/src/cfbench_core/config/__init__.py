@@ -1,0 +1,20 @@
+"""Configuration: one YAML document, decoded into frozen dataclasses, with errors that name the line and the remedy."""
+
+from cfbench_core.config.decode import decode_experiment, resolved_document
+from cfbench_core.config.document import Document
+from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, fields_of
+from cfbench_core.config.reference import Reference, create
+
+__all__ = [
+    "Document",
+    "FieldInfo",
+    "Help",
+    "InputFile",
+    "OfKind",
+    "Range",
+    "Reference",
+    "create",
+    "decode_experiment",
+    "fields_of",
+    "resolved_document",
+]

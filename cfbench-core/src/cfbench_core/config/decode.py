@@ -1,0 +1,313 @@
+"""YAML nodes into frozen dataclasses. All that is wrong is reported at once, a line each."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+import re
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import yaml
+
+from cfbench_core.config.document import Document, plain
+from cfbench_core.config.fields import InputFile, OfKind, Range, type_name, unwrap
+from cfbench_core.config.reference import Reference
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.registry import Registry
+from cfbench_core.specs import ComponentSpec, resolve
+
+WRONG = object()
+"""Stands for a value that could not be decoded; its error is already in the list."""
+
+
+def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]:
+    """The suite (an instance) and its configuration (an instance of ``suite.config``).
+
+    Raises:
+        UserError: with one line for everything that is wrong.
+    """
+    decoder = _Decoder(document, registry)
+    name = decoder.suite_name()
+    try:
+        component = registry.find(name, "suite", name)
+    except UserError as error:
+        raise UserError(f"{document.where(decoder.value_of('suite'))}: suite: {error}") from None
+    suite = resolve(component.spec.target)()
+    decoder.suite = suite
+    config = decoder.dataclass(document.root, suite.config, "")
+    if decoder.errors:
+        raise UserError(*decoder.errors)
+    return suite, config
+
+
+def resolved_document(config: Any) -> dict[str, Any]:
+    """A decoded configuration as plain data, every default written out, ready for YAML."""
+
+    def to_plain(value: Any) -> Any:
+        if isinstance(value, Reference):
+            return to_plain(value.document())
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        if isinstance(value, (tuple, list)):
+            return [to_plain(item) for item in value]
+        if isinstance(value, Mapping):
+            return {key: to_plain(item) for key, item in value.items()}
+        return value
+
+    document: dict[str, Any] = to_plain(config)
+    return document
+
+
+class _Decoder:
+    def __init__(self, document: Document, registry: Registry) -> None:
+        self.document = document
+        self.registry = registry
+        self.suite: Any = None
+        self.name = ""
+        self.errors: list[str] = []
+
+    # The document's head
+
+    def value_of(self, key: str) -> yaml.Node:
+        return next((v for k, v in self.document.root.value if k.value == key), self.document.root)
+
+    def suite_name(self) -> str:
+        node = self.value_of("suite")
+        if node is self.document.root:
+            suites = self.registry.suites()
+            known = " or ".join(suites) or "none is installed; try pip install cfbench-explainers-native"
+            raise UserError(f"{self.document.source}: suite: is missing; say which one ({known})")
+        if not isinstance(node, yaml.ScalarNode):
+            raise UserError(f"{self.document.where(node)}: suite: must be a name")
+        self.name = node.value
+        return self.name
+
+    # Errors
+
+    def wrong(self, node: yaml.Node, path: str, message: str) -> Any:
+        where = self.document.where(node)
+        self.errors.append(f"{where}: {path}: {message}" if path else f"{where}: {message}")
+        return WRONG
+
+    # Values
+
+    def dataclass(self, node: yaml.Node, cls: type, path: str, skip: frozenset[str] = frozenset()) -> Any:
+        """A mapping node as an instance of ``cls``; the keys in ``skip`` were taken by the caller."""
+        if not isinstance(node, yaml.MappingNode):
+            keys = ", ".join(field.name for field in dataclasses.fields(cls))
+            return self.wrong(node, path, f"must be a mapping with the keys {keys}, got {_shown(node)}")
+        hints = get_type_hints(cls, include_extras=True)
+        known = [field.name for field in dataclasses.fields(cls)]
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value)
+            inner = f"{path}.{key}" if path else key
+            if key in skip:
+                continue
+            if key not in known:
+                expected = f" Known keys: {', '.join(known)}" if known else " There is nothing to set"
+                self.wrong(key_node, inner, f"unknown key.{did_you_mean(key, known) or expected}")
+            elif key in values:
+                self.wrong(key_node, inner, "is given twice")
+            else:
+                values[key] = self.value(value_node, hints[key], inner)
+        for field in dataclasses.fields(cls):
+            required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+            if required and field.name not in values:
+                inner = f"{path}.{field.name}" if path else field.name
+                self.wrong(node, inner, f"is missing ({type_name(hints[field.name])})")
+                values[field.name] = WRONG
+        if any(value is WRONG for value in values.values()):
+            return WRONG
+        try:
+            return cls(**values)
+        except ValueError as error:  # a check of the dataclass's own, in __post_init__
+            return self.wrong(node, path, str(error))
+
+    def value(self, node: yaml.Node, hint: Any, path: str) -> Any:
+        inner, notes = unwrap(hint)
+        origin = get_origin(inner)
+        if OfKind in notes:
+            return self.references(node, notes[OfKind].kind, path, many=origin is tuple)
+        if origin in (Union, types.UnionType):
+            return self.union(node, hint, get_args(inner), notes, path)
+        if origin is Literal:
+            return self.choice(node, get_args(inner), path)
+        if origin is tuple:
+            return self.sequence(node, get_args(inner)[0], notes, path)
+        if dataclasses.is_dataclass(inner) and isinstance(inner, type):
+            return self.dataclass(node, inner, path)
+        if origin in (dict, Mapping) or inner is dict:
+            if isinstance(node, yaml.MappingNode):
+                return plain(node)
+            return self.wrong(node, path, f"must be a mapping, got {_shown(node)}")
+        return self.scalar(node, inner, notes, path)
+
+    def scalar(self, node: yaml.Node, kind: Any, notes: Mapping[type, Any], path: str) -> Any:
+        found = plain(node) if isinstance(node, yaml.ScalarNode) else None
+        bounds = notes.get(Range)
+        if kind is float and isinstance(found, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?e[-+]?\d+", found, re.I):
+            found = float(found)  # YAML 1.1 reads 1e-3 as text
+        if kind is float and isinstance(found, int) and not isinstance(found, bool):
+            found = float(found)
+        if kind is str and isinstance(node, yaml.ScalarNode) and found is not None:
+            found = node.value  # `name: 2024` is text where text is wanted
+        fits = isinstance(found, kind) and not (kind in (int, float) and isinstance(found, bool))
+        if not fits or (isinstance(found, float) and not math.isfinite(found)):
+            return self.wrong(node, path, f"must be {_a(kind, bounds)}, got {_shown(node)}")
+        if bounds is not None and found not in bounds:
+            return self.wrong(node, path, f"must be {_a(kind, bounds)}, got {_shown(node)}")
+        if InputFile in notes:
+            return self.file(node, str(found), path)
+        return found
+
+    def file(self, node: yaml.Node, name: str, path: str) -> Any:
+        file = Path(name).expanduser()
+        for place in (self.document.folder / file, Path.cwd() / file):
+            if place.is_file():
+                return str(place.resolve())
+        return self.wrong(node, path, f"no such file: {name} (looked in {self.document.folder} and {Path.cwd()})")
+
+    def choice(self, node: yaml.Node, choices: tuple[Any, ...], path: str) -> Any:
+        found = plain(node) if isinstance(node, yaml.ScalarNode) else None
+        if found in choices:
+            return found
+        listed = ", ".join(str(choice) for choice in choices)
+        hint = did_you_mean(str(found), [str(choice) for choice in choices])
+        return self.wrong(node, path, f"must be one of {listed}, got {_shown(node)}.{hint}")
+
+    def union(self, node: yaml.Node, hint: Any, options: tuple[Any, ...], notes: Mapping[type, Any], path: str) -> Any:
+        """The first member that fits. When none does, one error that names them all."""
+        if isinstance(node, yaml.ScalarNode) and plain(node) is None and types.NoneType in options:
+            return None
+        members = [option for option in options if option is not types.NoneType]
+        before = len(self.errors)
+        for member in members:
+            found = self.annotated(node, member, notes, path)
+            if found is not WRONG:
+                del self.errors[before:]
+                return found
+        if len(members) == 1:
+            return WRONG
+        del self.errors[before:]
+        return self.wrong(node, path, f"must be {type_name(hint)}, got {_shown(node)}")
+
+    def annotated(self, node: yaml.Node, member: Any, notes: Mapping[type, Any], path: str) -> Any:
+        """Decodes one member of a union under the union's annotations."""
+        if member in (int, float, str, bool):
+            return self.scalar(node, member, notes, path)
+        return self.value(node, member, path)
+
+    def sequence(self, node: yaml.Node, member: Any, notes: Mapping[type, Any], path: str) -> Any:
+        """A list; a single value counts as a list of one."""
+        if isinstance(node, yaml.SequenceNode):
+            items = [
+                self.annotated(item, member, notes, f"{path}[{place}]") for place, item in enumerate(node.value)
+            ]
+        else:
+            items = [self.annotated(node, member, notes, path)]
+        return WRONG if any(item is WRONG for item in items) else tuple(items)
+
+    # Components
+
+    def references(self, node: yaml.Node, kind: str, path: str, many: bool) -> Any:
+        if not many:
+            return self.reference(node, kind, path)
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        single = not isinstance(node, yaml.SequenceNode)
+        found = [
+            self.reference(item, kind, path if single else f"{path}[{place}]") for place, item in enumerate(nodes)
+        ]
+        labels: set[str] = set()
+        for item, reference in zip(nodes, found, strict=True):
+            if reference is not WRONG and reference.label in labels:
+                self.wrong(item, path, f"two are called {reference.label!r}: give one a 'label'")
+            elif reference is not WRONG:
+                labels.add(reference.label)
+        return WRONG if any(reference is WRONG for reference in found) else tuple(found)
+
+    def reference(self, node: yaml.Node, kind: str, path: str) -> Any:
+        """A component: its name, or a mapping with ``name`` (or ``import``), ``label`` and its options."""
+        if isinstance(node, yaml.ScalarNode):
+            name_node: yaml.Node | None = node
+            import_node = label_node = None
+            options_node: yaml.Node = yaml.MappingNode(
+                "tag:yaml.org,2002:map", [], node.start_mark, node.end_mark
+            )
+        elif isinstance(node, yaml.MappingNode):
+            given = {str(key.value): value for key, value in node.value}
+            name_node, import_node, label_node = given.get("name"), given.get("import"), given.get("label")
+            options_node = node
+        else:
+            return self.wrong(node, path, f"must be the name of a {kind}, or a mapping with 'name'")
+        if (name_node is None) == (import_node is None):
+            return self.wrong(node, path, f"needs either 'name' (cfbench list {kind}s) or 'import' (module:Class)")
+        try:
+            if import_node is not None:
+                spec, distribution = self.imported(str(import_node.value), kind), ""
+            else:
+                assert name_node is not None
+                component = self.registry.find(self.name, kind, str(name_node.value))
+                spec = component.spec
+                distribution = f"{component.distribution} {component.distribution_version}"
+        except UserError as error:
+            at = import_node or name_node or node
+            suffix = "" if at is node else (".import" if import_node is not None else ".name")
+            return self.wrong(at, path + suffix, str(error))
+        reserved = frozenset({"name", "import", "label"})
+        config = resolve(spec.config) if spec.config else _NothingToSet
+        options = self.dataclass(options_node, config, path, skip=reserved)
+        if options is WRONG:
+            return WRONG
+        label = str(label_node.value) if label_node is not None else spec.name
+        return Reference(kind, label, spec, options if spec.config else None, distribution)
+
+    def imported(self, target: str, kind: str) -> ComponentSpec:
+        """A spec for a class of the user's own, named ``module:Class``."""
+        if target.count(":") != 1:
+            raise UserError(f"{target!r} must be 'package.module:Class'")
+        module_name, _, class_name = target.partition(":")
+        try:
+            module = importlib.import_module(module_name)
+        except Exception as error:  # the user's own module: whatever it raises is the user's to see
+            raise UserError(f"cannot import {module_name}: {type(error).__name__}: {error}") from error
+        implementation = getattr(module, class_name, None)
+        if implementation is None:
+            names = [name for name in vars(module) if not name.startswith("_")]
+            raise UserError(f"{module_name} has no {class_name!r}.{did_you_mean(class_name, names)}")
+        provides, needs = self.suite.imported(kind, implementation)
+        summary = (implementation.__doc__ or target).strip().splitlines()[0]
+        return ComponentSpec(
+            id=f"{self.name}/{kind}/{_kebab(class_name)}",
+            summary=summary,
+            target=target,
+            config=f"{module_name}:Config" if hasattr(module, "Config") else None,
+            provides=getattr(implementation, "provides", provides),
+            needs=getattr(implementation, "needs", needs),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _NothingToSet:
+    """The configuration of a component that has none."""
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()
+
+
+def _shown(node: yaml.Node) -> str:
+    """A node as an error message shows it."""
+    if isinstance(node, yaml.ScalarNode):
+        return "nothing" if plain(node) is None else repr(node.value)
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
+
+
+def _a(kind: Any, bounds: Range | None) -> str:
+    """"a positive whole number", "true or false", ..."""
+    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[kind]
+    return f"{words} {bounds}" if bounds is not None and str(bounds) else words

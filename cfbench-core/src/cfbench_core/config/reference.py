@@ -1,0 +1,104 @@
+"""A component that a configuration names, with its options decoded."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from cfbench_core.config.fields import InputFile, unwrap
+from cfbench_core.hashing import digest, file_digest
+from cfbench_core.specs import ComponentSpec, resolve
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A component of the configuration.
+
+    Attributes:
+        kind: "explainer", ...
+        label: its name in tables; the component's own name unless the configuration gives a ``label``.
+        spec: what its plugin says of it.
+        options: an instance of its configuration dataclass, None when there is nothing to set.
+        distribution: who brought it, "cfbench-recsys 0.1.0"; empty for a class named by ``import:``.
+    """
+
+    kind: str
+    label: str
+    spec: ComponentSpec
+    options: Any = None
+    distribution: str = ""
+
+    def parameters(self) -> dict[str, Any]:
+        """All that determines what the component does, as JSON: for the parameters of a stage."""
+        return {
+            "component": self.spec.id,
+            "target": self.spec.target,
+            "config": self.spec.config,
+            "version": self.spec.version,
+            "distribution": self.distribution,
+            "source": _source_digest(self.spec.target),
+            "options": _plain_options(self.options),
+            "files": _file_digests(self.options),
+        }
+
+    def create(self) -> Any:
+        """The component itself: its class, called with its options."""
+        return create(self.parameters())
+
+    def document(self) -> str | dict[str, Any]:
+        """As it would stand in a configuration, every default written out."""
+        options = _plain_options(self.options)
+        own = {} if self.label == self.spec.name else {"label": self.label}
+        name = {"name": self.spec.name} if self.distribution else {"import": self.spec.target}
+        return {**name, **own, **options} if options or own or not self.distribution else self.spec.name
+
+
+def create(parameters: Mapping[str, Any]) -> Any:
+    """The component that :meth:`Reference.parameters` describes; in a worker, from a stage's parameters."""
+    implementation = resolve(parameters["target"])
+    if parameters["config"] is None:
+        return implementation(None)
+    config = resolve(parameters["config"])
+    return implementation(config(**_with_tuples(config, parameters["options"])))
+
+
+def _with_tuples(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON back into what a configuration dataclass holds: lists into tuples, mappings into nested dataclasses."""
+    hints = get_type_hints(config, include_extras=True)
+
+    def restore(value: Any, hint: Any) -> Any:
+        inner, _ = unwrap(hint)
+        if isinstance(value, list):
+            return tuple(value)
+        if isinstance(value, dict) and dataclasses.is_dataclass(inner) and isinstance(inner, type):
+            return inner(**_with_tuples(inner, value))
+        return value
+
+    return {name: restore(value, hints[name]) for name, value in options.items()}
+
+
+def _plain_options(options: Any) -> dict[str, Any]:
+    return {} if options is None else dataclasses.asdict(options)
+
+
+def _source_digest(target: str) -> str:
+    """A fingerprint of the module that holds the implementation: editing a method makes its cached results stale."""
+    found = importlib.util.find_spec(target.partition(":")[0])
+    if found is None or found.origin is None or not Path(found.origin).is_file():
+        return digest(target)
+    return file_digest(Path(found.origin))
+
+
+def _file_digests(options: Any) -> dict[str, str]:
+    if options is None:
+        return {}
+    hints = get_type_hints(type(options), include_extras=True)
+    return {
+        field.name: file_digest(Path(path))
+        for field in dataclasses.fields(options)
+        if InputFile in unwrap(hints[field.name])[1] and (path := getattr(options, field.name)) is not None
+    }

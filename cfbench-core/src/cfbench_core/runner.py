@@ -1,0 +1,184 @@
+"""Runs a plan: every stage once, chunk by chunk, on an executor. Whatever ends badly becomes an outcome.
+
+Nothing here knows what a stage does. A finished piece of work is an artifact in the store, so a run that was killed
+goes on where it stopped, and two runs share what they have in common.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cfbench_core.executors import Executor, Finished, Progress, Started
+from cfbench_core.hashing import digest
+from cfbench_core.outcomes import Outcome
+from cfbench_core.plan import Plan
+from cfbench_core.stages import UNITS, Stage, Work
+from cfbench_core.store import Store
+
+
+class Observer(Protocol):
+    """Is told how the run goes on; the command line draws progress bars from it."""
+
+    def started(self, work: Work) -> None: ...
+
+    def progress(self, work: Work, done: int, total: int) -> None: ...
+
+    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
+        """``done`` of the ``known`` pieces of work have ended; more become known when units are."""
+
+
+@dataclass
+class Results:
+    """The outcome of every piece of work, and which pieces each stage came to."""
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    works: dict[str, list[Work]] = field(default_factory=dict)
+    """Stage key -> its work: one piece, or one a chunk in order. Empty when its units could not be told."""
+
+    def of(self, stage: Stage) -> Iterator[tuple[Work, Outcome]]:
+        for work in self.works.get(stage.key, []):
+            yield work, self.outcomes[work.key]
+
+    def problem(self, stage: Stage) -> Outcome | None:
+        """The first outcome of a stage, or of what it reads, that is not done."""
+        for needed in stage.inputs.values():
+            problem = self.problem(needed)
+            if problem is not None and stage.key not in self.works:
+                return problem
+        return next((outcome for _, outcome in self.of(stage) if not outcome.done), None)
+
+
+def run_plan(plan: Plan, store: Store, executor: Executor, chunk: int, fresh: bool, observer: Observer) -> Results:
+    """Computes all that the plan's cells need and is not in the store yet.
+
+    Args:
+        chunk: groups of units in a piece of work.
+        fresh: compute everything again, though the store has it.
+
+    KeyboardInterrupt leaves at once; what was finished stays in the store. The caller closes the executor.
+    """
+    return _Schedule(plan, store, executor, chunk, fresh, observer).run()
+
+
+class _Schedule:
+    def __init__(
+        self, plan: Plan, store: Store, executor: Executor, chunk: int, fresh: bool, observer: Observer
+    ) -> None:
+        self.store = store
+        self.executor = executor
+        self.chunk = chunk
+        self.fresh = fresh
+        self.observer = observer
+        self.unexpanded = plan.stages()
+        self.results = Results()
+        self.known = 0
+        self.ready: deque[Work] = deque()
+        self.missing: dict[str, int] = {}  # work key -> inputs that have no outcome yet
+        self.dependents: dict[str, list[Work]] = defaultdict(list)  # input key -> work that reads it
+        self.running: set[str] = set()
+
+    def run(self) -> Results:
+        self.expand()
+        self.submit()
+        while self.running:
+            event = self.executor.wait()
+            match event:
+                case Started(work):
+                    self.observer.started(work)
+                case Progress(work, done, total):
+                    self.observer.progress(work, done, total)
+                case Finished(work, outcome):
+                    self.running.discard(work.key)
+                    self.settle(work, outcome)
+                    self.submit()
+        return self.results
+
+    def expand(self) -> None:
+        """Turns stages into work as soon as it is known how many chunks they have."""
+        still = []
+        for stage in self.unexpanded:
+            chunks = self.chunks(stage)
+            if chunks is None or any(needed.key not in self.results.works for needed in stage.inputs.values()):
+                still.append(stage)
+                continue
+            works = [self.work(stage, chunk) for chunk in chunks]
+            self.results.works[stage.key] = works
+            self.known += len(works)
+            for work in works:
+                self.add(work)
+        self.unexpanded = still
+
+    def chunks(self, stage: Stage) -> list[tuple[int, int] | None] | None:
+        """The chunks of a stage; None as long as its units are not known (or never will be)."""
+        if not stage.chunked:
+            return [None]
+        units = self.results.outcomes.get(stage.inputs[UNITS].key)
+        if units is None or not units.done:
+            return None
+        groups = int(units.summary["groups"])
+        return [(start, min(start + self.chunk, groups)) for start in range(0, groups, self.chunk)]
+
+    def work(self, stage: Stage, chunk: tuple[int, int] | None) -> Work:
+        return Work(
+            key=_work_key(stage, chunk),
+            stage_key=stage.key,
+            kind=stage.kind,
+            label=stage.label,
+            target=stage.target,
+            parameters=stage.parameters,
+            inputs={role: _work_key(needed, chunk) for role, needed in stage.inputs.items()},
+            input_kinds={role: needed.kind for role, needed in stage.inputs.items()},
+            seed=stage.seed,
+            chunk=chunk,
+        )
+
+    def add(self, work: Work) -> None:
+        missing = {key for key in work.inputs.values() if key not in self.results.outcomes}
+        if not missing:
+            self.ready.append(work)
+            return
+        self.missing[work.key] = len(missing)
+        for key in missing:
+            self.dependents[key].append(work)
+
+    def submit(self) -> None:
+        """Hands on what is ready; settles what is cached or cannot be computed any more."""
+        while self.ready:
+            work = self.ready.popleft()
+            inputs = [self.results.outcomes[key] for key in work.inputs.values()]
+            failed = next((outcome for outcome in inputs if not outcome.done), None)
+            manifest = None if self.fresh or failed else self.store.manifest(work.kind, work.key)
+            if failed is not None:
+                self.settle(work, failed)
+            elif manifest is not None:
+                self.settle(work, _cached(manifest))
+            else:
+                self.running.add(work.key)
+                self.executor.submit(work)
+
+    def settle(self, work: Work, outcome: Outcome) -> None:
+        """Records how work ended, and readies what waited for it."""
+        self.results.outcomes[work.key] = outcome
+        self.observer.finished(work, outcome, len(self.results.outcomes), self.known)
+        for dependent in self.dependents.pop(work.key, []):
+            self.missing[dependent.key] -= 1
+            if not self.missing[dependent.key]:
+                self.ready.append(dependent)
+        if work.chunk is None:
+            self.expand()
+
+
+def _work_key(stage: Stage, chunk: tuple[int, int] | None) -> str:
+    return digest({"stage": stage.key, "chunk": list(chunk)}) if stage.chunked and chunk else stage.key
+
+
+def _cached(manifest: Mapping[str, object]) -> Outcome:
+    return Outcome(
+        "cached",
+        summary=manifest["summary"],  # type: ignore[arg-type]
+        elapsed_seconds=float(manifest["elapsed_seconds"]),  # type: ignore[arg-type]
+        peak_memory_bytes=int(manifest["peak_memory_bytes"]),  # type: ignore[call-overload]
+    )
