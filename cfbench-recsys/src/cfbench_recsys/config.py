@@ -1,0 +1,60 @@
+"""The configuration of a recommender experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from cfbench_core.config import Help, InputFile, OfKind, Range, Reference
+from cfbench_core.suites import Experiment
+
+from cfbench_recsys.splits import SplitConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What becomes of an explicit answer before it is scored."""
+
+    derive: Annotated[
+        Literal["smallest-prefix", "threshold", "none"],
+        Help("explicit answers of implicit methods: smallest prefix that works, importance above 0.5, or none"),
+    ] = "smallest-prefix"
+    verify: Annotated[bool, Help("an edit that displaces nothing on the real model is no answer")] = True
+    prune: Annotated[bool, Help("take back edits whose return does not spoil the success")] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """What is explained, and in which form."""
+
+    k: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the lists")] = (5,)
+    level: Annotated[tuple[Literal["item", "list"], ...], Help("one explanation per item, or per list")] = (
+        "item",
+        "list",
+    )
+    format: Annotated[
+        tuple[Literal["implicit", "explicit"], ...], Help("importances, or interactions to edit")
+    ] = ("implicit", "explicit")
+    scope: Annotated[
+        tuple[Literal["user-only", "indirect", "k-hop", "full"], ...],
+        Help("edges of a graph recommender that may be edited; of other recommenders it is the user's profile"),
+    ] = ("user-only",)
+    users: Annotated[int, Range(minimum=1), Help("how many users are explained, drawn at random")] = 500
+    users_file: Annotated[
+        str | None, InputFile(), Help("explain these in place of a draw: a CSV file with a column user")
+    ] = None
+    answers: Answers = field(default_factory=Answers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecsysConfig(Experiment):
+    """``suite: recsys``."""
+
+    data: Annotated[tuple[Reference, ...], OfKind("dataset")]
+    split: SplitConfig = field(default_factory=SplitConfig)
+    recommenders: Annotated[tuple[Reference, ...], OfKind("recommender")]
+    explainers: Annotated[tuple[Reference, ...], OfKind("explainer")]
+    protocol: Protocol = field(default_factory=Protocol)
+    metrics: Annotated[
+        tuple[Reference, ...] | None, OfKind("metric"), Help("none: those of paper 000 with coverage and success")
+    ] = None

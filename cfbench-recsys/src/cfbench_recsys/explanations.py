@@ -1,0 +1,155 @@
+"""Explanations as the table of the contract, and back: identifiers of the data file outside, indices inside.
+
+Columns: unit, user, item (null at list level), rank, level, format, edge_user, edge_item, op (remove | add), importance
+(null when explicit); a row for each unit and interaction. An explicit answer without edits has no row.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from cfbench_core.errors import UserError
+from scipy import sparse
+
+from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.targets import Targets
+
+OPS = {"remove": REMOVE, "add": ADD}
+NEEDED = ("unit", "edge_user", "edge_item", "op")
+
+
+def importances_table(
+    interactions: Interactions, targets: Targets, importances: FloatArray, units: pd.DataFrame
+) -> pd.DataFrame:
+    """Importances (B, H) as rows; ``units`` says in contract columns what each of the B units is."""
+    rows, columns = np.nonzero(~targets.padding)
+    return units.iloc[rows].assign(
+        edge_user=interactions.user_ids[targets.users[rows]],
+        edge_item=interactions.item_ids[targets.history[rows, columns]],
+        op="remove",
+        importance=importances[rows, columns],
+    )
+
+
+def edits_table(interactions: Interactions, edits: Edits, units: pd.DataFrame) -> pd.DataFrame:
+    """B edits as rows."""
+    return units.iloc[edits.rows].assign(
+        edge_user=interactions.user_ids[edits.edge_users],
+        edge_item=interactions.item_ids[edits.edge_items],
+        op=np.where(edits.ops == REMOVE, "remove", "add"),
+        importance=np.nan,
+    )
+
+
+def read_importances(
+    table: pd.DataFrame, interactions: Interactions, targets: Targets, units: pd.Series
+) -> tuple[FloatArray, BoolArray]:
+    """(B, H) importances aligned with ``targets.history``, and (B,) which units the table answers.
+
+    An interaction of the user that the table leaves out has importance 0.
+    """
+    edges = _Edges(table, interactions, units)
+    edges.own(targets)
+    if "importance" not in table or edges.table["importance"].isna().any():
+        raise UserError("explanations: implicit answers need a number in the column importance in every row")
+    importances = np.zeros(targets.history.shape)
+    importances[edges.rows, edges.places(targets)] = edges.table["importance"].to_numpy(np.float64)
+    answered = np.zeros(len(targets), dtype=bool)
+    answered[edges.rows] = True
+    return importances, answered
+
+
+def read_edits(
+    table: pd.DataFrame,
+    interactions: Interactions,
+    targets: Targets,
+    units: pd.Series,
+    graph: sparse.csr_matrix,
+) -> Edits:
+    """B edits; those of units without rows are empty. Checked against ``graph`` (users, items)."""
+    edges = _Edges(table, interactions, units)
+    if targets.scope in ("user-vector", "user-only"):
+        edges.own(targets)
+    ops = edges.table["op"].map(OPS)
+    if ops.isna().any():
+        wrong = edges.table["op"][ops.isna()].iloc[0]
+        raise UserError(f"explanations: op must be remove or add, got {wrong!r}")
+    order = np.lexsort((edges.items, edges.users, edges.rows))
+    edits = Edits(
+        targets.users, edges.rows[order], edges.users[order], edges.items[order], ops.to_numpy(np.int8)[order]
+    )
+    exists = np.asarray(graph[edits.edge_users, edits.edge_items]).ravel() > 0 if len(order) else np.empty(0, bool)
+    wrong_way = np.flatnonzero(exists != (edits.ops == REMOVE))
+    if len(wrong_way):
+        first = wrong_way[0]
+        what = "adds an interaction that exists" if exists[first] else "removes an interaction that is not there"
+        user, item = interactions.user_ids[edits.edge_users[first]], interactions.item_ids[edits.edge_items[first]]
+        raise UserError(f"explanations: unit {units.iloc[edits.rows[first]]!r} {what}: ({user}, {item})")
+    return edits
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A table of explanations, Parquet or CSV."""
+    try:
+        table = pd.read_csv(path, dtype=str) if path.suffix == ".csv" else pd.read_parquet(path)
+    except (ValueError, OSError) as error:
+        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
+    missing = [column for column in NEEDED if column not in table]
+    if missing:
+        raise UserError(f"{path}: misses the columns {', '.join(missing)} (has {', '.join(table.columns)})")
+    if "importance" in table:
+        table["importance"] = pd.to_numeric(table["importance"])
+    return table
+
+
+class _Edges:
+    """Rows of a table that belong to some units, as indices."""
+
+    def __init__(self, table: pd.DataFrame, interactions: Interactions, units: pd.Series) -> None:
+        where = pd.Index(units).get_indexer(table["unit"].astype(str))
+        self.units = units
+        self.interactions = interactions
+        self.table = table[where >= 0]
+        self.rows: IntArray = where[where >= 0].astype(np.int64)
+        self.users = _indices(self.table["edge_user"], interactions.user_ids, "edge_user", interactions.name)
+        self.items = _indices(self.table["edge_item"], interactions.item_ids, "edge_item", interactions.name)
+        keys = pd.Series(list(zip(self.rows, self.users, self.items, strict=True)))
+        if keys.duplicated().any():
+            row = self.table[keys.duplicated().to_numpy()].iloc[0]
+            raise UserError(f"explanations: unit {row['unit']!r} names ({row['edge_user']}, {row['edge_item']}) twice")
+
+    def own(self, targets: Targets) -> None:
+        """Checks that every edge is one of the unit's own user."""
+        foreign = np.flatnonzero(self.users != targets.users[self.rows])
+        if len(foreign):
+            row = self.table.iloc[foreign[0]]
+            raise UserError(
+                f"explanations: unit {row['unit']!r} names an edge of user {row['edge_user']!r}, outside its scope "
+                f"{targets.scope}"
+            )
+
+    def places(self, targets: Targets) -> IntArray:
+        """The column of ``targets.history`` in which each edge stands."""
+        items = len(self.interactions.item_ids)
+        history = np.where(targets.padding, items, targets.history)  # ascending in each row, padding last
+        keys = (np.arange(len(history))[:, None] * (items + 1) + history).ravel()
+        wanted = self.rows * (items + 1) + self.items
+        found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        lost = np.flatnonzero(keys[found] != wanted)
+        if len(lost):
+            row = self.table.iloc[lost[0]]
+            raise UserError(
+                f"explanations: unit {row['unit']!r} names {row['edge_item']!r}, which is not in the history of "
+                f"user {row['edge_user']!r}"
+            )
+        return (found - self.rows * history.shape[1]).astype(np.int64)
+
+
+def _indices(ids: pd.Series, known: np.ndarray, column: str, name: str) -> IntArray:
+    found = pd.Index(known).get_indexer(ids.astype(str))
+    if (found < 0).any():
+        raise UserError(f"explanations: {column} {ids[found < 0].iloc[0]!r} is not in {name}")
+    return found.astype(np.int64)

@@ -1,0 +1,64 @@
+"""What cfbench-recsys registers. Data only: importing it imports neither NumPy nor torch."""
+
+from __future__ import annotations
+
+from cfbench_core.hooks import hookimpl
+from cfbench_core.specs import ComponentSpec
+
+from cfbench_recsys.datasets import DATASETS
+from cfbench_recsys.metrics import METRICS
+
+PROFILE = {"scope": frozenset({"user-vector"})}
+GRAPH = {"scope": frozenset({"user-only", "indirect", "k-hop", "full"})}
+
+
+@hookimpl
+def cfbench_components() -> list[ComponentSpec]:
+    return [
+        ComponentSpec(
+            id="recsys/suite/recsys",
+            summary="Why was this recommended? Interactions to remove or add, for one item or a whole list",
+            target="cfbench_recsys.suite:RecsysSuite",
+            details={"conformance": "cfbench_recsys.testing:checks"},
+        )
+    ]
+
+
+@hookimpl
+def cfbench_datasets() -> list[ComponentSpec]:
+    return list(DATASETS)
+
+
+@hookimpl
+def cfbench_recommenders() -> list[ComponentSpec]:
+    return [
+        ComponentSpec(
+            id="recsys/recommender/mf",
+            summary="Two-tower matrix factorisation; its logit is linear in the profile",
+            target="cfbench_recsys.recommenders.mf:MF",
+            config="cfbench_recsys.recommenders.mf:Config",
+            provides={**PROFILE, "access": frozenset({"scores", "weights", "embeddings"})},
+            paper="Koren et al. 2009",
+        ),
+        ComponentSpec(
+            id="recsys/recommender/ease",
+            summary="Linear autoencoder in closed form; strong, and its counterfactuals are exactly known",
+            target="cfbench_recsys.recommenders.ease:EASE",
+            config="cfbench_recsys.recommenders.ease:Config",
+            provides={**PROFILE, "access": frozenset({"scores", "weights"})},
+            paper="Steck 2019",
+        ),
+        ComponentSpec(
+            id="recsys/recommender/lightgcn",
+            summary="Light graph convolution over the user-item graph",
+            target="cfbench_recsys.recommenders.lightgcn:LightGCN",
+            config="cfbench_recsys.recommenders.lightgcn:Config",
+            provides={**GRAPH, "access": frozenset({"scores", "gradients", "embeddings"})},
+            paper="He et al. 2020",
+        ),
+    ]
+
+
+@hookimpl
+def cfbench_metrics() -> list[ComponentSpec]:
+    return list(METRICS)
