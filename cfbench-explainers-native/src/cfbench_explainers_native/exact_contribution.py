@@ -1,0 +1,33 @@
+"""Exact contribution: the best possible ordering for a recommender whose logit is linear in the profile.
+
+For s(x)_y = b_y + sum_i x_i W[i, y], removing item i lowers the logit of y by exactly W[i, y]; so the history sorted by
+W[:, y] is optimal for DEL@k and INS@k at every k: no explainer can do better. At list level the mean over the listed
+items, W[i, :] . 1/T, is the drop of their mean logit.
+
+Ours; there is no paper. Needs ``access: weights`` (MF, EASE). Cost: one look-up for each interaction and target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cfbench_explainers_native.shared import mean_over_targets
+from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.targets import Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Nothing to set."""
+
+
+class ExactContribution:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) W[history, item], the mean over the T items of each unit."""
+        weights = context.model.weights(rows=targets.history[:, :, None], columns=targets.items[:, None, :])
+        return np.where(targets.padding, 0.0, mean_over_targets(weights))

@@ -1,0 +1,160 @@
+"""Greedy: forward search with the real model. At each step the interaction goes whose removal lowers the margin most.
+
+The margin of item y under an edit is score_y minus the K-th best other candidate; at list level it is the mean of the
+margins of i_1..i_K under the shared edit. It is compared in whole steps of the grid of 2**-30 on which ranks are
+decided; ties go to the lower item index.
+
+- Explicit: the removals up to the first success (the item has left the top K; at list level: all have, or else
+  the shortest prefix with which the most have). Nothing within ``max_steps`` removals: no answer.
+- Implicit: the order of removal, continued up to ``max_steps`` whatever is reached on the way, then the remaining
+  interactions by their margin when removed alone. The importance is the number of interactions that come later:
+  only its order means something.
+
+Ours; there is no paper. A bound: it sees joint effects and the rivals of y, which leave-one-out does not, but it may
+name more interactions than the smallest counterfactual has.
+To keep the cost bounded on long histories, the steps after the first look only at the ``width`` interactions that
+lowered the margin most alone: with at least ``width`` = |I_u| it is the full search.
+Cost: |I_u| model evaluations for each user (shared by all its units), then at most ``width`` for each unit and step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_explainers_native.shared import Readers, SingleRemovals
+from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.ranking import on_grid
+from cfbench_recsys.scoring import score_blocks, target_ranks
+from cfbench_recsys.targets import Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    max_steps: Annotated[int, Range(minimum=1), Help("removals after which the search gives up")] = 10
+    width: Annotated[int, Range(minimum=1), Help("interactions looked at in each step after the first")] = 32
+
+
+@dataclass
+class Search:
+    """The state of B searches.
+
+    Attributes:
+        alone: (B, H) margin without each interaction alone, +inf at padding.
+        removed: (B, H) what was removed so far.
+        steps: (B, H) the step at which each interaction went, counted from 0; a large number if it did not.
+        left: one (B,) for each step, the number of target items outside the top K after it (-1: search over).
+    """
+
+    alone: FloatArray
+    removed: BoolArray
+    steps: IntArray
+    left: list[IntArray]
+
+
+NEVER = np.iinfo(np.int64).max
+
+
+class Greedy:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) number of interactions that come later in the order of removal."""
+        search = self._search(targets, context, stop_at_success=False)
+        order = np.lexsort((search.alone, search.steps, targets.padding), axis=-1)
+        places = np.argsort(order, axis=-1, kind="stable")
+        lengths = (~targets.padding).sum(axis=1, keepdims=True)
+        return np.where(targets.padding, 0.0, (lengths - 1 - places).astype(np.float64))
+
+    def counterfactuals(self, targets: Targets, context: Context) -> Edits:
+        """B edits: the shortest prefix of the order of removal that displaces the most target items."""
+        search = self._search(targets, context, stop_at_success=True)
+        left = np.stack(search.left, axis=1)  # (B, steps)
+        shortest = np.where(left.max(axis=1) > 0, left.argmax(axis=1), -1)
+        return Edits.removals(targets.users, targets.history, search.steps <= shortest[:, None])
+
+    def _search(self, targets: Targets, context: Context, stop_at_success: bool) -> Search:
+        singles = SingleRemovals.of(targets)
+        alone = np.full(targets.history.shape, np.inf)
+        alone[singles.readers.units, singles.positions[singles.readers.edits]] = margins(
+            singles.edits, singles.readers, targets, context
+        )
+        shape = targets.history.shape
+        search = Search(alone, np.zeros(shape, dtype=np.bool_), np.full(shape, NEVER), [])
+        pool = self._pool(targets, alone)
+        active = np.arange(len(targets))
+        for step in range(min(self.config.max_steps, shape[1])):
+            active = active[(~search.removed & ~targets.padding)[active].any(axis=1)]
+            if not len(active):
+                break
+            found = alone if step == 0 else _next_margins(search, pool, active, targets, context)
+            best = np.lexsort((found[active], ~_open(search, pool, targets)[active]), axis=-1)[:, 0]
+            search.removed[active, best] = True
+            search.steps[active, best] = step
+            left = np.full(len(targets), -1, dtype=np.int64)
+            edits = Edits.removals(targets.users[active], targets.history[active], search.removed[active])
+            left[active] = (target_ranks(context.model, edits, targets, active, context.interactions) > targets.k).sum(axis=1)
+            search.left.append(left)
+            if stop_at_success:
+                active = active[left[active] < targets.items.shape[1]]
+        return search
+
+    def _pool(self, targets: Targets, alone: FloatArray) -> BoolArray:
+        """(B, H) the interactions that the later steps look at: never fewer than there are steps."""
+        width = max(self.config.width, self.config.max_steps)
+        order = np.argsort(alone, axis=1, kind="stable")[:, :width]
+        pool = np.zeros(alone.shape, dtype=np.bool_)
+        np.put_along_axis(pool, order, True, axis=1)
+        return pool & ~targets.padding
+
+
+def _open(search: Search, pool: BoolArray, targets: Targets) -> BoolArray:
+    return pool & ~search.removed & ~targets.padding
+
+
+def _next_margins(
+    search: Search, pool: BoolArray, active: IntArray, targets: Targets, context: Context
+) -> FloatArray:
+    """(B, H) margins with one more interaction removed; +inf where that is not looked at."""
+    rows, positions = np.nonzero(_open(search, pool, targets)[active])
+    units = active[rows]
+    removed = search.removed[units]
+    removed[np.arange(len(units)), positions] = True
+    edits = Edits.removals(targets.users[units], targets.history[units], removed)
+    found = np.full(targets.history.shape, np.inf)
+    found[units, positions] = margins(edits, Readers(np.arange(len(units)), units), targets, context)
+    return found
+
+
+def margins(edits: Edits, readers: Readers, targets: Targets, context: Context) -> FloatArray:
+    """(P,) margin of each pair (edit, unit): score minus the K-th best other candidate, mean over the T items.
+
+    In grid steps, which are whole numbers, so that sums are exact; +inf when there are not K other candidates.
+    """
+    found = np.empty(len(readers.edits))
+    for rows, scores in score_blocks(context.model, edits, context.interactions):
+        pairs = readers.within(rows)
+        at, units = readers.edits[pairs] - rows.start, readers.units[pairs]
+        a_reader = np.empty(len(scores), dtype=np.int64)
+        a_reader[at] = units  # the units that read an edit are of one user, with one history
+        steps = on_grid(scores, targets.history[a_reader], targets.padding[a_reader])
+        last, next_one = _kth_and_next(steps, targets.k)
+        own = steps[at[:, None], targets.items[units]]
+        in_list = own >= last[at][:, None]
+        rivals = np.where(in_list, next_one[at][:, None], last[at][:, None])
+        found[pairs] = (own - rivals).mean(axis=1)
+    return found
+
+
+def _kth_and_next(steps: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """(B,) the k-th and the (k+1)-th largest of each row, -inf where there are not so many."""
+    missing = k + 1 - steps.shape[1]
+    if missing > 0:
+        steps = np.pad(steps, ((0, 0), (0, missing)), constant_values=-np.inf)
+    places = steps.shape[1] - k - 1
+    largest = np.partition(steps, [places, places + 1], axis=1)
+    return largest[:, places + 1], largest[:, places]

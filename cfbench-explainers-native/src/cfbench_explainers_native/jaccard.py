@@ -1,0 +1,36 @@
+"""Jaccard: an interaction matters as much as its item resembles the explained one, by the users they share.
+
+With U_i the training users of item i: jac(i, y) = |U_i n U_y| / |U_i u U_y|, and 0 where neither has training users.
+At list level the mean over the listed items. A baseline of papers 001 and 002 ("Jaccard").
+
+Departs from their code as ``cosine.py`` does. Cost: no model evaluation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cfbench_explainers_native.shared import similarities
+from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.targets import Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Nothing to set."""
+
+
+class Jaccard:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) in [0, 1]."""
+        return similarities(targets, context, jaccard)
+
+
+def jaccard(both: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Jaccard index of two sets from the size of their intersection and their own sizes."""
+    return both / np.maximum(first + second - both, 1.0)

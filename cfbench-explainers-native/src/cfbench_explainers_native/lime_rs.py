@@ -1,0 +1,161 @@
+"""LIME-RS: a linear surrogate of the recommender around the user's profile, learned from parts of the history.
+
+Nóbrega & Marinho, "Towards explaining recommendations through local surrogate models", SAC 2019; with the user's own
+interactions as the interpretable features, as paper 000 (section 3.4.1) uses it. With z^1..z^n in {0, 1}^H subsets of
+the history (z^1 all of it) and f(z)_y the logit of y for the profile z:
+
+    beta, b = argmin  sum_j w_j (f(z^j)_y - b - z^j . beta)^2 + ridge |beta|^2,    w_j = exp(-d_j^2 / (2 width^2)),
+
+d_j = 1 - cos(z^j, z^1) = 1 - sqrt(|z^j| / H), and beta (H,) are the importances. Subsets are drawn as in LIME: the number
+of removals uniform in 1..H, then which ones; when the history has no more than n subsets, all of them are taken. At
+list level f is the mean logit of the listed items. The H x H normal equations are solved, or the n x n dual when n < H.
+
+``variant: lxr`` repeats the sampling of the code of papers 000-002: 150 neighbours, each with 50 to 100 random items of
+the catalogue flipped (seen ones removed, unseen ones added), ridge 0.01, weights 1 - d_j / sum(d), d_j the number of flips.
+Hardly a neighbour then changes a short history, which is why LIME-RS as published stands at chance.
+
+Departs from the sources: logits rather than probabilities (their saturation makes ties); all targets of a user
+share one set of subsets and forwards; no selection of features; in the variant the explained item may be among
+the flipped ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of 2**-30.
+Cost: at most ``samples`` model evaluations for each user, however many items are explained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from scipy import linalg
+
+from cfbench_core.config import Help, Range
+from cfbench_explainers_native.shared import mean_over_targets, rounded
+from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.targets import Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    variant: Annotated[Literal["subsets", "lxr"], Help("lxr: the sampling of the papers' code")] = "subsets"
+    samples: Annotated[int | None, Range(minimum=2), Help("none: 256, with variant lxr 150")] = None
+    kernel_width: Annotated[
+        float | None, Range(above=0), Help("in cosine distance; none: 0.25, with variant lxr the papers' weights")
+    ] = None
+    ridge: Annotated[float | None, Range(above=0), Help("none: 1, with variant lxr 0.01")] = None
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """n edited profiles of one user, the first untouched.
+
+    Attributes:
+        features: (n, H + E) 0 or 1: each interaction of the history, then each unseen item that some neighbour adds.
+        edits: n edits that make them.
+    """
+
+    features: FloatArray
+    edits: Edits
+
+
+class LimeRS:
+    def __init__(self, config: Config) -> None:
+        published = config.variant == "lxr"
+        self.published = published
+        self.samples = config.samples or (150 if published else 256)
+        self.ridge = config.ridge or (0.01 if published else 1.0)
+        self.width = config.kernel_width or (None if published else 0.25)
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) coefficients of the surrogate."""
+        importances = np.zeros(targets.history.shape)
+        users, owners = np.unique(targets.users, return_inverse=True)
+        for owner, user in enumerate(users.tolist()):
+            units = np.flatnonzero(owners == owner)
+            held = ~targets.padding[units[0]]
+            history = targets.history[units[0], held]
+            neighbours = self._neighbours(user, history, context)
+            logits = _logits(neighbours.edits, targets.items[units], context)
+            weights = self._weights(neighbours.features, len(history))
+            coefficients = weighted_ridge(neighbours.features, logits, weights, self.ridge)
+            importances[np.ix_(units, held)] = coefficients[:, : len(history)]
+        return rounded(importances)
+
+    def _neighbours(self, user: int, history: IntArray, context: Context) -> Neighbours:
+        generator = context.generator("lime-rs", user)
+        if self.published:
+            return _flips(user, history, self.samples, context.interactions.shape[1], generator)
+        kept = subsets(len(history), self.samples, generator)
+        users = np.full(len(kept), user)
+        edits = Edits.removals(users, np.broadcast_to(history, kept.shape), ~kept)
+        return Neighbours(kept.astype(np.float64), edits)
+
+    def _weights(self, features: FloatArray, length: int) -> FloatArray:
+        """(n,) how much each neighbour counts, by its distance from the full profile."""
+        full = features[0]
+        if self.width is None:
+            flips = np.abs(features - full).sum(axis=1)
+            return 1.0 - flips / max(flips.sum(), 1.0)
+        sizes = features.sum(axis=1)
+        cosine = (features @ full) / np.sqrt(np.maximum(sizes * length, 1.0))
+        weights: FloatArray = np.exp(-((1.0 - cosine) ** 2) / (2.0 * self.width**2))
+        return weights
+
+
+def subsets(length: int, samples: int, generator: np.random.Generator) -> BoolArray:
+    """(n, length) subsets, the full one first: all there are, or ``samples`` drawn with every size equally likely."""
+    if length < 63 and 2**length <= samples:
+        numbers = np.arange(2**length)[::-1, None]
+        return (numbers >> np.arange(length)) % 2 == 1
+    removals = generator.integers(1, length + 1, size=(samples - 1, 1))
+    places = generator.random((samples - 1, length)).argsort(axis=1).argsort(axis=1)
+    return np.concatenate([np.ones((1, length), dtype=np.bool_), places >= removals])
+
+
+def _flips(user: int, history: IntArray, samples: int, items: int, generator: np.random.Generator) -> Neighbours:
+    """Neighbours with 50 to 100 random items flipped (at most all there are)."""
+    most = min(100, items)
+    counts = generator.integers(min(50, most), most + 1, size=samples - 1)
+    flipped = np.zeros((samples, items), dtype=np.bool_)
+    for neighbour, count in enumerate(counts, start=1):
+        flipped[neighbour, generator.choice(items, size=count, replace=False)] = True
+    seen = np.zeros(items, dtype=np.bool_)
+    seen[history] = True
+    added = np.flatnonzero(flipped.any(axis=0) & ~seen)
+    rows, columns = np.nonzero(flipped)
+    ops = np.where(seen[columns], REMOVE, ADD).astype(np.int8)
+    edits = Edits(np.full(samples, user), rows, np.full(len(rows), user), columns, ops)
+    features = np.concatenate([~flipped[:, history], flipped[:, added]], axis=1)
+    return Neighbours(features.astype(np.float64), edits)
+
+
+def _logits(edits: Edits, items: IntArray, context: Context) -> FloatArray:
+    """(units, n) logit of each unit's target (the mean over its items) under each edit."""
+    logits = np.empty((len(items), len(edits)))
+    for rows, scores in score_blocks(context.model, edits, context.interactions):
+        logits[:, rows] = mean_over_targets(scores[:, items]).T
+    return logits
+
+
+def weighted_ridge(features: FloatArray, responses: FloatArray, weights: FloatArray, ridge: float) -> FloatArray:
+    """(R, F) coefficients of R weighted ridge regressions on the same features, with an intercept left unpenalised.
+
+    features (n, F), responses (R, n), weights (n,). The primal F x F system or the dual n x n, whichever is smaller.
+    One response at a time, so that the numbers for one do not hang on which others there are.
+    """
+    share = weights / weights.sum()
+    root = np.sqrt(weights)
+    centred = (features - share @ features) * root[:, None]
+    n, size = centred.shape
+    dual = n < size
+    gram = centred @ centred.T if dual else centred.T @ centred
+    gram[np.diag_indices_from(gram)] += ridge
+    factor = linalg.cho_factor(gram, overwrite_a=True)
+    coefficients = np.empty((len(responses), size))
+    for row, response in enumerate(responses):
+        target = (response - share @ response) * root
+        if dual:
+            coefficients[row] = centred.T @ linalg.cho_solve(factor, target)
+        else:
+            coefficients[row] = linalg.cho_solve(factor, centred.T @ target)
+    return coefficients

@@ -1,0 +1,73 @@
+"""What this distribution brings: plain data, see ``cfbench_core.specs``."""
+
+from __future__ import annotations
+
+from cfbench_core.hooks import hookimpl
+from cfbench_core.specs import ComponentSpec
+
+PROVIDES = {
+    "format": frozenset({"implicit", "explicit"}),
+    "level": frozenset({"item", "list"}),
+    "scope": frozenset({"user-vector", "user-only"}),
+    "edit": frozenset({"remove"}),
+}
+SCORES = {"recommender": {"access": frozenset({"scores"})}}
+WEIGHTS = {"recommender": {"access": frozenset({"scores", "weights"})}}
+
+
+def _explainer(name: str, summary: str, module: str, class_name: str, **more: object) -> ComponentSpec:
+    return ComponentSpec(
+        id=f"recsys/explainer/{name}",
+        summary=summary,
+        target=f"cfbench_explainers_native.{module}:{class_name}",
+        config=f"cfbench_explainers_native.{module}:Config",
+        **{"provides": PROVIDES, "needs": SCORES, **more},  # type: ignore[arg-type]
+    )
+
+
+@hookimpl
+def cfbench_explainers() -> list[ComponentSpec]:
+    return [
+        _explainer(
+            "random", "Interactions in random order: what every explainer must beat", "random", "Random", role="floor"
+        ),
+        _explainer(
+            "popularity",
+            "The user's most popular items first, whatever is explained",
+            "popularity",
+            "Popularity",
+            role="floor",
+        ),
+        _explainer(
+            "exact-contribution",
+            "Optimal ordering for recommenders with a linear logit",
+            "exact_contribution",
+            "ExactContribution",
+            provides={**PROVIDES, "scope": frozenset({"user-vector"})},
+            needs=WEIGHTS,
+            role="bound",
+        ),
+        _explainer(
+            "leave-one-out",
+            "How far the logit falls when one interaction is removed",
+            "leave_one_out",
+            "LeaveOneOut",
+            role="bound",
+        ),
+        _explainer(
+            "greedy",
+            "Forward search with the real model, one interaction at a time",
+            "greedy",
+            "Greedy",
+            role="bound",
+        ),
+        _explainer("cosine", "Cosine similarity of items by their users", "cosine", "Cosine"),
+        _explainer("jaccard", "Jaccard similarity of items by their users", "jaccard", "Jaccard"),
+        _explainer(
+            "lime-rs",
+            "A weighted linear surrogate on random parts of the history",
+            "lime_rs",
+            "LimeRS",
+            paper="Nóbrega & Marinho 2019",
+        ),
+    ]

@@ -1,0 +1,29 @@
+"""Popularity: an interaction matters as much as its item has training users, whatever is explained. A floor.
+
+Ours; there is no paper. An explainer that does no better than this explains the data, not the recommendation.
+Cost: no model evaluation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.targets import Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Nothing to set."""
+
+
+class Popularity:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) number of training users of each item of the history."""
+        users_of = np.asarray(context.training.sum(axis=0), dtype=np.float64).ravel()
+        return np.where(targets.padding, 0.0, users_of[targets.history])

@@ -1,0 +1,32 @@
+"""Random: each interaction gets a uniform importance. A floor: what no explainer should fall below.
+
+Ours; there is no paper. The stream belongs to the unit (user and explained items) and not to its place in a batch.
+Cost: no model evaluation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.targets import Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Nothing to set."""
+
+
+class Random:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) uniform in [0, 1)."""
+        importances = np.zeros(targets.history.shape)
+        for unit, (user, items) in enumerate(zip(targets.users.tolist(), targets.items.tolist(), strict=True)):
+            held = ~targets.padding[unit]
+            importances[unit, held] = context.generator("random", user, *items).random(int(held.sum()))
+        return importances
