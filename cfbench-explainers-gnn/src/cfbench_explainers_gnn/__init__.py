@@ -1,0 +1,1 @@
+"""Counterfactual explainers for graph recommenders."""
