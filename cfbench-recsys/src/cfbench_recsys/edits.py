@@ -77,19 +77,69 @@ class Edits:
             self.ops[edges],
         )
 
+    def choose(self, which: IntArray) -> Edits:
+        """Edits ``which[0]``, ``which[1]``, ...; each as often as it is named."""
+        starts = np.searchsorted(self.rows, np.arange(len(self) + 1))
+        lengths = np.diff(starts)[which]
+        rows = np.repeat(np.arange(len(which)), lengths)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        edges = starts[which][rows] + within
+        return Edits(self.users[which], rows, self.edge_users[edges], self.edge_items[edges], self.ops[edges])
+
+    def where(self, wanted: BoolArray) -> Edits:
+        """The same B edits, of their edges only those that ``wanted`` (E,) marks."""
+        return Edits(
+            self.users, self.rows[wanted], self.edge_users[wanted], self.edge_items[wanted], self.ops[wanted]
+        )
+
+    def edits(self) -> Edits:
+        """Itself: what else can be scored (see ``removals.py``) turns into edits by this method."""
+        return self
+
     def counts(self, op: int | None = None) -> IntArray:
         """(B,) number of edges in each edit; only removals or additions when ``op`` is given."""
         rows = self.rows if op is None else self.rows[self.ops == op]
         return np.bincount(rows, minlength=len(self)).astype(np.int64)
 
     def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
-        """(B, items) the edited profiles of ``users``; edges of other users change nobody's own profile."""
+        """(B, items) the edited profiles of ``users``, binary, indices sorted.
+
+        Edges of other users change nobody's own profile; removing what is not there, or adding what is, changes
+        nothing.
+        """
+        blocks = [
+            self.take(start, start + _PROFILES_AT_ONCE)._profiles(interactions)
+            for start in range(0, len(self), _PROFILES_AT_ONCE)
+        ]
+        if len(blocks) == 1:
+            return blocks[0]
+        return sparse.vstack(blocks, format="csr") if blocks else sparse.csr_matrix((0, interactions.shape[1]))
+
+    def _profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+        present = np.zeros((len(self), interactions.shape[1]), dtype=bool)
+        starts, lengths = interactions.indptr[self.users], np.diff(interactions.indptr)[self.users]
+        rows = np.repeat(np.arange(len(self)), lengths)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        present[rows, interactions.indices[starts[rows] + within]] = True
         own = self.edge_users == self.users[self.rows]
-        change = sparse.csr_matrix(
-            (self.ops[own].astype(np.float64), (self.rows[own], self.edge_items[own])),
-            shape=(len(self), interactions.shape[1]),
-        )
-        edited = (interactions[self.users] + change).tocsr()
-        edited.eliminate_zeros()
-        edited.sort_indices()
-        return edited
+        present[self.rows[own], self.edge_items[own]] = self.ops[own] == ADD
+        return binary_rows(present)
+
+
+_PROFILES_AT_ONCE = 512  # bounds the memory of ``present``
+
+
+def binary_rows(present: BoolArray, columns: IntArray | None = None, width: int | None = None) -> sparse.csr_matrix:
+    """A binary CSR matrix with a one where ``present`` (B, N) is True.
+
+    ``columns`` (B, N), ascending in each row, says which column of the result (B, ``width``) each entry stands
+    for; without it, entry n stands for column n.
+    """
+    rows, places = np.nonzero(present)
+    indices = places if columns is None else columns[rows, places]
+    indptr = np.zeros(len(present) + 1, dtype=np.int32)
+    np.cumsum(np.count_nonzero(present, axis=1), out=indptr[1:])
+    shape = (len(present), present.shape[1] if width is None else width)
+    matrix = sparse.csr_matrix((np.ones(len(indices)), indices.astype(np.int32), indptr), shape=shape)
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
+    return matrix

@@ -7,7 +7,7 @@ unit's scores independent of how the work was split.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -19,41 +19,64 @@ from cfbench_recsys.targets import Targets
 BLOCK = 64
 
 
+class Scorable(Protocol):
+    """Edits, or what turns into edits a few at a time (see ``removals.py``)."""
+
+    def __len__(self) -> int: ...
+
+    def choose(self, which: IntArray) -> Scorable: ...
+
+    def edits(self) -> Edits: ...
+
+    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix: ...
+
+
 def score_blocks(
-    model: Any, edits: Edits, interactions: sparse.csr_matrix
+    model: Any, edits: Scorable, interactions: sparse.csr_matrix
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yields ``(rows, scores)``: which edits, and their (rows, items) logits."""
+    """Yields ``(rows, scores)``: which edits, and their (rows, items) logits. The last edit fills the last block."""
     for start in range(0, len(edits), BLOCK):
         rows = slice(start, min(start + BLOCK, len(edits)))
-        block = edits.take(rows.start, rows.stop)
-        missing = BLOCK - len(block)
-        if missing:
-            block = Edits.concatenate([block, Edits.nothing(np.repeat(block.users[:1], missing))])
-        yield rows, score_once(model, block, interactions)[: BLOCK - missing]
+        block = edits.choose(np.minimum(np.arange(start, start + BLOCK), len(edits) - 1))
+        yield rows, score_once(model, block, interactions)[: rows.stop - start]
 
 
-def score_once(model: Any, edits: Edits, interactions: sparse.csr_matrix) -> FloatArray:
+def score_once(model: Any, edits: Scorable, interactions: sparse.csr_matrix) -> FloatArray:
     """(B, items) logits, all at once."""
     if hasattr(model, "score_edits"):
-        scores: FloatArray = model.score_edits(edits)
+        scores: FloatArray = model.score_edits(edits.edits())
     else:
         scores = model.score_profiles(edits.profiles(interactions))
     return scores
 
 
+def target_responses(
+    model: Any, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+) -> tuple[IntArray, FloatArray]:
+    """(B, T) ranks and (B, T) logits of the items of target ``of[b]`` under edit b.
+
+    The user's original history is left out of the ranking. A place that holds no item keeps its rank (see
+    ``ranks_of``); its logit is NaN.
+    """
+    ranks = np.empty((len(edits), targets.items.shape[1]), dtype=np.int64)
+    logits = np.empty(ranks.shape)
+    for rows, scores in score_blocks(model, edits, interactions):
+        block = targets.take(of[rows])
+        ranks[rows] = ranks_of(scores, block.items, block.history, block.padding)
+        own = np.take_along_axis(scores, block.items, axis=1)
+        logits[rows] = np.where(block.items < 0, np.nan, own)
+    return ranks, logits
+
+
 def target_ranks(
-    model: Any, edits: Edits, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+    model: Any, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
 ) -> IntArray:
     """(B, T) ranks of the items of target ``of[b]`` under edit b, its original history left out."""
-    ranks = np.empty((len(edits), targets.items.shape[1]), dtype=np.int64)
-    for rows, scores in score_blocks(model, edits, interactions):
-        which = of[rows]
-        ranks[rows] = ranks_of(scores, targets.items[which], targets.history[which], targets.padding[which])
-    return ranks
+    return target_responses(model, edits, targets, of, interactions)[0]
 
 
 def target_scores(
-    model: Any, edits: Edits, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+    model: Any, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
 ) -> FloatArray:
     """(B, T) logits of the items of target ``of[b]`` under edit b."""
     found = np.empty((len(edits), targets.items.shape[1]))

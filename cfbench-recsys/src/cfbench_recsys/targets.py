@@ -50,7 +50,7 @@ class Targets:
             self.items[rows],
             self.k,
             self.level,
-            self.history[rows][:, :width],
+            self.history[:, :width][rows],
             padding[:, :width],
             self.scope,
         )

@@ -1,0 +1,145 @@
+"""Explicit answers: made from importances, verified on the real model, and pruned.
+
+Everything here counts what an edit *displaces*: the items of a target that rank beyond K under the edit. The
+recommender decides, not the explainer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.removals import ImportanceOrder, OrderedRemovals
+from cfbench_recsys.scoring import Scorable, target_ranks
+from cfbench_recsys.targets import Targets
+
+FIRST_ROUND = 8
+"""How many prefixes, or edits to take back, are tried at first; then twice as many, and so on."""
+
+
+def count_displaced(
+    model: Any, targets: Targets, edits: Scorable, of: IntArray, interactions: sparse.csr_matrix
+) -> IntArray:
+    """(B,) how many items of target ``of[b]`` rank beyond K under edit b."""
+    ranks = target_ranks(model, edits, targets, of, interactions)
+    return np.count_nonzero(ranks > targets.k, axis=1).astype(np.int64)
+
+
+def threshold(targets: Targets, importances: FloatArray, above: float = 0.5) -> Edits:
+    """Removes every interaction whose importance exceeds ``above`` (paper 000's explicit form of LXR)."""
+    return Edits.removals(targets.users, targets.history, (importances > above) & ~targets.padding)
+
+
+def smallest_prefix(
+    model: Any, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix
+) -> Edits:
+    """Removes the c most important interactions, with the smallest c that displaces all items of the target.
+
+    Where no c displaces all (list level), the smallest of those that displace the most; where none displaces
+    anything, no answer. What a prefix displaces is not monotone in c, so bisection may miss the smallest: all are
+    tried, in rounds of growing size, until the unit is done.
+    """
+    order = ImportanceOrder.of(targets, importances)
+    all_of_it = np.count_nonzero(targets.items >= 0, axis=1)
+    most, prefix = np.zeros(len(targets), dtype=np.int64), np.zeros(len(targets), dtype=np.int64)
+    tried, width = 0, FIRST_ROUND
+    while (searching := np.flatnonzero((most < all_of_it) & (order.lengths > tried))).size:
+        lengths = np.arange(tried + 1, tried + width + 1)
+        row, column = np.nonzero(lengths <= order.lengths[searching, None])
+        units = searching[row]
+        removals = OrderedRemovals(order, units, np.zeros_like(units), lengths[column])
+        displaced = np.zeros((len(searching), width), dtype=np.int64)
+        displaced[row, column] = count_displaced(model, targets, removals, units, interactions)
+        best = displaced.argmax(axis=1)
+        better = displaced.max(axis=1) > most[searching]
+        prefix[searching[better]] = lengths[best[better]]
+        most[searching[better]] = displaced.max(axis=1)[better]
+        tried, width = tried + width, 2 * width
+    units = np.arange(len(targets))
+    return OrderedRemovals(order, units, np.zeros_like(units), prefix).edits()
+
+
+def verify(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
+    """The same edits; one that displaces nothing on the real model becomes "no answer"."""
+    displaced = count_displaced(model, targets, edits, np.arange(len(targets)), interactions)
+    return edits.where(displaced[edits.rows] > 0)
+
+
+def prune(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
+    """Takes edits back, one at a time in their order, as long as no fewer items are displaced.
+
+    Goes round until no single edit can be taken back. An edit that displaces nothing is left as it is (that is
+    for :func:`verify`). All units take their turns together: a round is one batch of one trial for each unit.
+    """
+    units = np.arange(len(targets))
+    displaced = count_displaced(model, targets, edits, units, interactions)
+    kept = np.ones(len(edits.rows), dtype=bool)
+    next_edge = np.searchsorted(edits.rows, units)
+    first, stop = next_edge.copy(), np.searchsorted(edits.rows, units, side="right")
+    left = stop - first  # edges in the answer
+    in_vain = np.where(displaced > 0, 0, left)  # trials since an edge was last taken back
+    while (trying := np.flatnonzero(in_vain < left)).size:
+        edge = next_edge[trying]
+        next_edge[trying] = np.where(edge + 1 < stop[trying], edge + 1, first[trying])
+        there = kept[edge]
+        trying, edge = trying[there], edge[there]
+        without = kept.copy()
+        without[edge] = False
+        trial = edits.where(without).choose(trying)
+        now = count_displaced(model, targets, trial, trying, interactions)
+        good = now >= displaced[trying]
+        kept[edge[good]] = False
+        displaced[trying[good]] = now[good]
+        left[trying[good]] -= 1
+        in_vain[trying] = np.where(good, 0, in_vain[trying] + 1)
+    return edits.where(kept)
+
+
+def can_take_one_back(
+    model: Any, targets: Targets, edits: Edits, displaced: IntArray, interactions: sparse.csr_matrix
+) -> BoolArray:
+    """(B,) whether some single edge of edit b can be taken back while ``displaced[b]`` items, or more, stay displaced.
+
+    False where ``displaced`` is 0. Edges are tried in rounds of growing size, until one is found or all are tried.
+    """
+    found = np.zeros(len(targets), dtype=bool)
+    first, lengths = np.searchsorted(edits.rows, np.arange(len(targets))), edits.counts()
+    tried, width = 0, FIRST_ROUND
+    while (searching := np.flatnonzero(~found & (displaced > 0) & (lengths > tried))).size:
+        places = np.arange(tried, tried + width)
+        row, column = np.nonzero(places < lengths[searching, None])
+        units = searching[row]
+        trials = _AllButOne(edits, units, first[units] + places[column])
+        enough = count_displaced(model, targets, trials, units, interactions) >= displaced[units]
+        found[units[enough]] = True
+        tried, width = tried + width, 2 * width
+    return found
+
+
+@dataclass(frozen=True)
+class _AllButOne:
+    """P edits, made when they are scored: edit ``which[p]`` of ``whole`` without its edge ``edge[p]``."""
+
+    whole: Edits
+    which: IntArray
+    edge: IntArray
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def choose(self, which: IntArray) -> _AllButOne:
+        return _AllButOne(self.whole, self.which[which], self.edge[which])
+
+    def edits(self) -> Edits:
+        chosen = self.whole.choose(self.which)
+        first = np.searchsorted(chosen.rows, np.arange(len(self)))
+        kept = np.ones(len(chosen.rows), dtype=bool)
+        kept[first + self.edge - np.searchsorted(self.whole.rows, self.which)] = False
+        return chosen.where(kept)
+
+    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+        return self.edits().profiles(interactions)

@@ -1,0 +1,30 @@
+"""Coverage: for how many units there is an answer at all, right or wrong.
+
+Ours. 1 where the answer has at least one edit, else 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ExplicitObservations
+
+
+def coverage(edges: IntArray) -> FloatArray:
+    """(B,) 1.0 where something is edited."""
+    return (edges > 0).astype(float)
+
+
+class Coverage:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        return (Column("Coverage", "higher", (0.0, 1.0), "Is there an answer?"),)
+
+    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
+        return {"Coverage": coverage(seen.edges)}

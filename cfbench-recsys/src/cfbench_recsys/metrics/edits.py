@@ -1,0 +1,41 @@
+"""#Perturb: how many edges the answer edits, in all, by removal and by addition.
+
+Paper 000, equation 7, extended to graphs: an undirected edge counts once. An empty answer counts 0, as in the paper,
+so an explainer that answers nothing has the smallest mean of all. Read it beside coverage and PN-S, or read
+``edits-of-successes``. Methods that add edges cannot be ranked on it against those that only remove: hence no
+direction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ExplicitObservations
+
+
+def perturbations(edges: IntArray) -> FloatArray:
+    """(B,) number of edited edges, 0 for an empty answer."""
+    return edges.astype(float)
+
+
+class Perturbations:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        return (
+            Column("#Perturb", "", None, "How many edges does the answer edit? An empty answer counts 0."),
+            Column("#Removals", "", None, "How many edges does the answer remove?"),
+            Column("#Additions", "", None, "How many edges does the answer add?"),
+        )
+
+    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
+        return {
+            "#Perturb": perturbations(seen.edges),
+            "#Removals": perturbations(seen.removals),
+            "#Additions": perturbations(seen.additions),
+        }

@@ -1,0 +1,56 @@
+"""The floor of POS-P and NEG-P: what compresses their differences.
+
+Ours. Two numbers that depend on the recommender and the user only, to be read beside POS-P and NEG-P:
+
+- Floor@K: the same indicator for the empty profile, 1[rank(i; 0) <= K] (list level: the mean over i_1..i_K). A model
+  with a bias keeps an item in the list whatever is removed.
+- Full removal: the share of the T steps after which nothing is left to remove: 1/T for a user with n >= T
+  interactions, more for a user with fewer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from cfbench_core.plan import Column
+from cfbench_recsys.metrics.pos_p import Config, with_steps
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ImplicitObservations
+
+__all__ = ["Config", "Floor", "floor", "full_removal"]
+
+
+def floor(ranks_on_empty: IntArray, k: int) -> FloatArray:
+    """(B,) from ranks (B, T) under the empty profile."""
+    shares: FloatArray = (ranks_on_empty <= k).mean(axis=1)
+    return shares
+
+
+def full_removal(removed: IntArray, lengths: IntArray) -> FloatArray:
+    """(B,) from how many of ``lengths`` (B,) interactions are removed after each step, (B, steps)."""
+    shares: FloatArray = (removed == lengths[:, None]).mean(axis=1)
+    return shares
+
+
+class Floor:
+    def __init__(self, config: Config) -> None:
+        self.steps = config.steps
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        return (
+            Column(f"Floor@{k}", "", (0.0, 1.0), "Is the item in the list of somebody without any history?"),
+            Column(
+                with_steps("Full removal", self.steps),
+                "",
+                (0.0, 1.0),
+                "At which share of the steps of POS-P and NEG-P is the whole history gone?",
+            ),
+        )
+
+    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
+        return {
+            f"Floor@{seen.k}": floor(seen.ranks_on_empty, seen.k),
+            with_steps("Full removal", self.steps): full_removal(seen.removed(self.steps), seen.lengths),
+        }

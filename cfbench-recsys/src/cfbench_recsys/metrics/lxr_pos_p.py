@@ -1,0 +1,50 @@
+"""LXR's POS-P@T, the original of paper 001's POS@K_r,K_e: is the item among the first T, on average over 11 points?
+
+Barkan et al. 2024, Gurevitch et al. 2025 (the "continuous" metrics of paper 001). The points are the untouched
+profile and those after 10 cumulative removals, the most important interactions first, in chunks as even as
+``numpy.array_split`` makes them; the mean is plain, the untouched profile included. (Paper 000's POS-P, ``pos_p.py``,
+leaves the untouched profile out.) Ranks are among the items that the user has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cfbench_core.config import Help, Range
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ImplicitObservations
+
+STEPS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """As in the paper."""
+
+    t: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the list")] = (1, 5, 10, 20, 50, 100)
+
+
+def lxr_pos_p(ranks_before: IntArray, ranks_without_most_important: IntArray, t: int) -> FloatArray:
+    """(B,) from ranks (B,) under the untouched profile and (B, 10) after the removals."""
+    hits = (ranks_before <= t) + (ranks_without_most_important <= t).sum(axis=1)
+    shares: FloatArray = hits / (1 + ranks_without_most_important.shape[1])
+    return shares
+
+
+class LxrPosP:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        question = "How long is the item among the first {t} while the most important interactions are removed?"
+        return tuple(
+            Column(f"LXR-POS-P@{t}", "lower", (0.0, 1.0), question.format(t=t)) for t in self.config.t
+        )
+
+    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
+        before, after = seen.ranks_before[:, 0], seen.ranks_without_most_important(STEPS)[:, :, 0]
+        return {f"LXR-POS-P@{t}": lxr_pos_p(before, after, t) for t in self.config.t}

@@ -1,0 +1,33 @@
+"""Minimality: is every edit of a successful answer needed?
+
+Ours: 1 where no single edit can be taken back with as many items displaced still, 0 where one can, missing (NaN)
+where the answer fails. (A set of edits that is minimal so may still be larger than the smallest counterfactual.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import BoolArray, FloatArray
+    from cfbench_recsys.observations import ExplicitObservations
+
+
+def minimality(reducible: BoolArray, succeeded: BoolArray) -> FloatArray:
+    """(B,) 1.0 where nothing can be taken back, NaN where nothing is displaced."""
+    import numpy as np
+
+    return np.where(succeeded, (~reducible).astype(float), np.nan)
+
+
+class Minimality:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        return (Column(f"Minimality@{k}", "higher", (0.0, 1.0), "Is every edit of a successful answer needed?"),)
+
+    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
+        return {f"Minimality@{seen.k}": minimality(seen.reducible, seen.succeeded)}

@@ -1,0 +1,38 @@
+"""NEG-P: how long an item stays in the list while the least important interactions are removed.
+
+Paper 000, section 3.2: POS-P (``pos_p.py``) with the order of removal reversed. The order is reversed exactly, ties
+included: the least important interaction is the last one of the order that POS-P uses. So NEG-P of an explanation is
+POS-P of the reversed explanation, and an explanation of equal importances scores by the same one order in both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from cfbench_core.plan import Column
+from cfbench_recsys.metrics.pos_p import Config, with_steps
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ImplicitObservations
+
+__all__ = ["Config", "NegP", "neg_p"]
+
+
+def neg_p(ranks_without_least_important: IntArray, k: int) -> FloatArray:
+    """(B,) from ranks (B, steps, T): the share of steps, and of items, in which the item is in the list."""
+    shares: FloatArray = (ranks_without_least_important <= k).mean(axis=(1, 2))
+    return shares
+
+
+class NegP:
+    def __init__(self, config: Config) -> None:
+        self.steps = config.steps
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        question = "How long does the item stay in the list while the least important interactions are removed?"
+        return (Column(with_steps(f"NEG-P@{k}", self.steps), "higher", (0.0, 1.0), question),)
+
+    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
+        values = neg_p(seen.ranks_without_least_important(self.steps), seen.k)
+        return {with_steps(f"NEG-P@{seen.k}", self.steps): values}

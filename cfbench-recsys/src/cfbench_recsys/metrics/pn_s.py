@@ -1,0 +1,40 @@
+"""PN-S, probability of necessity (single): does the edit push the item, or how much of the list, out of the top K?
+
+Paper 000, equations 3 and 4, with x' the edited profile (or graph):
+
+    PN-S@K(u, i) = 1[rank(i; x') > K]                          item level
+    PN-S@K(u)    = the mean of this over i_1..i_K              list level
+
+An empty answer displaces nothing and scores 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ExplicitObservations
+
+
+def pn_s(ranks_after: IntArray, k: int) -> FloatArray:
+    """(B,) from ranks (B, T) of the explained items under the edit."""
+    shares: FloatArray = (ranks_after > k).mean(axis=-1)
+    return shares
+
+
+class PnS:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        question = {
+            "item": "Does the edit push the item out of the list?",
+            "list": "How much of the list does the edit push out of it?",
+        }[level]
+        return (Column(f"PN-S@{k}", "higher", (0.0, 1.0), question),)
+
+    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
+        return {f"PN-S@{seen.k}": pn_s(seen.ranks_after, seen.k)}

@@ -1,0 +1,68 @@
+"""POS@K_r,K_e: is the item among the first K_r when the K_e most important interactions are gone?
+
+Paper 001, equation 4: POS@K_r,K_e = 1[rank(y; x without the K_e most important) <= K_r].
+
+"Excluding contradictory elements" happens here: only interactions of positive importance count among the K_e
+(``supporting_only``); in the published numbers they do not need to. A user with fewer keeps what there is. Ranks are
+among the items that the user has not seen, with ties broken by the lower index (equation 1 ranks among all items, and
+lets ties share the better rank).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cfbench_core.config import Help, Range
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ImplicitObservations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """As in the paper."""
+
+    k_r: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the list")] = (5, 10, 20)
+    k_e: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the explanation")] = (1, 2, 3, 4, 5)
+    supporting_only: Annotated[bool, Help("only positive importances count among the K_e")] = True
+
+
+def pos_at(ranks_without_explanation: IntArray, k_r: int) -> FloatArray:
+    """(...) 1.0 where the rank is at most k_r."""
+    return (ranks_without_explanation <= k_r).astype(float)
+
+
+class PosAt:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        return tuple(
+            Column(
+                self._name(k_r, k_e),
+                "lower",
+                (0.0, 1.0),
+                f"Is the item among the first {k_r} without the {k_e} most important interactions?",
+            )
+            for k_r in self.config.k_r
+            for k_e in self.config.k_e
+        )
+
+    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
+        ranks = seen.ranks_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
+        return {
+            self._name(k_r, k_e): pos_at(ranks[:, s], k_r)
+            for k_r in self.config.k_r
+            for s, k_e in enumerate(self.config.k_e)
+        }
+
+    def _name(self, k_r: int, k_e: int) -> str:
+        return f"{variant('POS', supporting_only=self.config.supporting_only)}@{k_r},{k_e}"
+
+
+def variant(name: str, *, supporting_only: bool, normalize: bool = True) -> str:
+    """The name of a metric of paper 001, with what departs from the paper's text: "DEL-raw-all"."""
+    return name + ("" if normalize else "-raw") + ("" if supporting_only else "-all")

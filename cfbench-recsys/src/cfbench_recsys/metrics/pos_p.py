@@ -1,0 +1,54 @@
+"""POS-P: how long an item stays in the list while the most important interactions are removed.
+
+Paper 000, equations 1 and 2. The history is sorted by importance, descending (ties: lower item index), and removed
+in T chunks as even as ``numpy.array_split`` makes them; x(t) is what remains after t chunks.
+
+    POS-P@K(u, i) = 1/T sum_t 1[rank(i; x(t)) <= K]            item level
+    POS-P@K(u)    = the mean of this over i_1..i_K             list level
+
+All of the history takes part, items of importance zero too. (The published code drops those, so that an explainer
+which gives many exact zeros is judged on fewer removals than another.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cfbench_core.config import Help, Range
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ImplicitObservations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The paper's number of steps is 10."""
+
+    steps: Annotated[int, Range(minimum=1), Help("chunks that the history is removed in")] = 10
+
+
+def pos_p(ranks_without_most_important: IntArray, k: int) -> FloatArray:
+    """(B,) from ranks (B, steps, T): the share of steps, and of items, in which the item is in the list."""
+    shares: FloatArray = (ranks_without_most_important <= k).mean(axis=(1, 2))
+    return shares
+
+
+class PosP:
+    def __init__(self, config: Config) -> None:
+        self.steps = config.steps
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        question = "How long does the item stay in the list while the most important interactions are removed?"
+        return (Column(with_steps(f"POS-P@{k}", self.steps), "lower", (0.0, 1.0), question),)
+
+    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
+        values = pos_p(seen.ranks_without_most_important(self.steps), seen.k)
+        return {with_steps(f"POS-P@{seen.k}", self.steps): values}
+
+
+def with_steps(name: str, steps: int) -> str:
+    """The column's name; a number of steps other than the paper's stands in it."""
+    return name if steps == 10 else f"{name} (T={steps})"

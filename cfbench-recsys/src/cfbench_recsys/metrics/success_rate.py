@@ -1,0 +1,32 @@
+"""Success rate: for how many units the answer displaces the item (item level), or any item of the list (list level).
+
+Ours. At item level the same as PN-S; at list level PN-S says how much of the list is displaced, this whether
+anything is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import BoolArray, FloatArray
+    from cfbench_recsys.observations import ExplicitObservations
+
+
+def success_rate(succeeded: BoolArray) -> FloatArray:
+    """(B,) 1.0 where something is displaced."""
+    return succeeded.astype(float)
+
+
+class SuccessRate:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        question = f"Does the answer push {'the' if level == 'item' else 'any'} item out of the list?"
+        return (Column(f"Success@{k}", "higher", (0.0, 1.0), question),)
+
+    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
+        return {f"Success@{seen.k}": success_rate(seen.succeeded)}

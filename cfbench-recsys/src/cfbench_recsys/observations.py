@@ -1,0 +1,176 @@
+"""What metrics are computed from: how the recommender responds to an explanation.
+
+Metrics are pure functions of observations. An observation is made when a metric first asks for it, and kept: metrics
+that look at the same edited profiles share their forward passes. Throughout: B units, T items of each target
+(T = 1 at item level, K at list level), S steps.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cfbench_recsys.answers import can_take_one_back
+from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.removals import ImportanceOrder, RemovalResponses, step_counts
+from cfbench_recsys.scoring import target_ranks
+from cfbench_recsys.targets import Targets
+
+
+class ImplicitObservations:
+    """Responses to the removal of interactions in the order of their importance.
+
+    Attributes:
+        targets: the B units.
+        k: the length of the list.
+        importances: (B, H) aligned with ``targets.history``; what stands at padding is ignored.
+    """
+
+    def __init__(
+        self, model: Any, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix
+    ) -> None:
+        self.targets = targets
+        self.k = targets.k
+        self.importances = np.asarray(importances, dtype=np.float64)
+        self._order = ImportanceOrder.of(targets, self.importances)
+        self._responses = RemovalResponses(model, targets, self._order, interactions)
+
+    @property
+    def padding(self) -> BoolArray:
+        """(B, H) True where there is no interaction."""
+        return self.targets.padding
+
+    @property
+    def lengths(self) -> IntArray:
+        """(B,) number of interactions of each unit."""
+        return self._order.lengths
+
+    @functools.cached_property
+    def supporters(self) -> IntArray:
+        """(B,) number of interactions with positive importance."""
+        return np.count_nonzero((self.importances > 0) & ~self.padding, axis=1).astype(np.int64)
+
+    # Cumulative removals, in ``steps`` chunks
+
+    def removed(self, steps: int) -> IntArray:
+        """(B, S) number of interactions removed after each of S = ``steps`` steps; the last removes all."""
+        return step_counts(self.lengths, steps)
+
+    def ranks_without_most_important(self, steps: int) -> IntArray:
+        """(B, S, T) ranks after each of S = ``steps`` cumulative removals, the most important first."""
+        return self._responses.after(self.removed(steps))[0]
+
+    def ranks_without_least_important(self, steps: int) -> IntArray:
+        """(B, S, T) ranks after each of S = ``steps`` cumulative removals, the least important first."""
+        return self._responses.after(self.removed(steps), first="least important")[0]
+
+    def logits_without_most_important(self, steps: int) -> FloatArray:
+        """(B, S, T) logits that go with :meth:`ranks_without_most_important`."""
+        return self._responses.after(self.removed(steps))[1]
+
+    def logits_with_most_important(self, steps: int) -> FloatArray:
+        """(B, S, T) logits when only what those S removals take away is there."""
+        return self._only(self.removed(steps))
+
+    # Ends of the curves
+
+    @functools.cached_property
+    def ranks_before(self) -> IntArray:
+        """(B, T) ranks under the untouched profile."""
+        return self._at(np.zeros_like(self.lengths))[0]
+
+    @functools.cached_property
+    def logits_before(self) -> FloatArray:
+        """(B, T) logits under the untouched profile."""
+        return self._at(np.zeros_like(self.lengths))[1]
+
+    @functools.cached_property
+    def ranks_on_empty(self) -> IntArray:
+        """(B, T) ranks under the empty profile."""
+        return self._at(self.lengths)[0]
+
+    @functools.cached_property
+    def logits_on_empty(self) -> FloatArray:
+        """(B, T) logits under the empty profile."""
+        return self._at(self.lengths)[1]
+
+    # Explanations of fixed length
+
+    def ranks_without_explanation(self, k_e: Sequence[int], supporting_only: bool) -> IntArray:
+        """(B, S, T) ranks without the k_e[s] most important interactions."""
+        return self._responses.after(self.explanation_lengths(k_e, supporting_only))[0]
+
+    def logits_without_explanation(self, k_e: Sequence[int], supporting_only: bool) -> FloatArray:
+        """(B, S, T) logits without the k_e[s] most important interactions."""
+        return self._responses.after(self.explanation_lengths(k_e, supporting_only))[1]
+
+    def logits_with_explanation(self, k_e: Sequence[int], supporting_only: bool) -> FloatArray:
+        """(B, S, T) logits with only the k_e[s] most important interactions."""
+        return self._only(self.explanation_lengths(k_e, supporting_only))
+
+    def explanation_lengths(self, k_e: Sequence[int], supporting_only: bool) -> IntArray:
+        """(B, S) min(k_e[s], what there is): all interactions, or only those of positive importance."""
+        there_is = self.supporters if supporting_only else self.lengths
+        return np.minimum(np.asarray(k_e, dtype=np.int64), there_is[:, None])
+
+    def _only(self, counts: IntArray) -> FloatArray:
+        return self._responses.after(self.lengths[:, None] - counts, first="least important")[1]
+
+    def _at(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
+        ranks, logits = self._responses.after(counts[:, None])
+        return ranks[:, 0], logits[:, 0]
+
+
+class ExplicitObservations:
+    """Responses to the edits that an explainer named.
+
+    Attributes:
+        targets: the B units.
+        k: the length of the list.
+        edits: B edits; one without edges is "no answer".
+    """
+
+    def __init__(self, model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> None:
+        if len(edits) != len(targets):
+            raise ValueError(f"{len(edits)} edits for {len(targets)} targets")
+        self.targets = targets
+        self.k = targets.k
+        self.edits = edits
+        self._model = model
+        self._interactions = interactions
+
+    @functools.cached_property
+    def edges(self) -> IntArray:
+        """(B,) number of edits, #Perturb."""
+        return self.edits.counts()
+
+    @functools.cached_property
+    def removals(self) -> IntArray:
+        """(B,) number of edges removed."""
+        return self.edits.counts(REMOVE)
+
+    @functools.cached_property
+    def additions(self) -> IntArray:
+        """(B,) number of edges added."""
+        return self.edits.counts(ADD)
+
+    @functools.cached_property
+    def ranks_after(self) -> IntArray:
+        """(B, T) ranks under the edited profile or graph."""
+        of = np.arange(len(self.targets))
+        return target_ranks(self._model, self.edits, self.targets, of, self._interactions)
+
+    @functools.cached_property
+    def succeeded(self) -> BoolArray:
+        """(B,) whether the edit displaces the item (item level), or any item of the list (list level)."""
+        return (self.ranks_after > self.k).any(axis=1) & (self.edges > 0)
+
+    @functools.cached_property
+    def reducible(self) -> BoolArray:
+        """(B,) whether some single edit can be taken back and as many items are displaced still."""
+        displaced = (self.ranks_after > self.k).sum(axis=1)
+        return can_take_one_back(self._model, self.targets, self.edits, displaced, self._interactions)

@@ -1,0 +1,156 @@
+"""Removals along an order of importance: which interactions go first, and how the recommender responds.
+
+Histories are kept end to end (N = all interactions of all units), not padded: one user with a thousand
+interactions must not make everybody's arrays a thousand wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.scoring import target_responses
+from cfbench_recsys.targets import Targets
+
+First = Literal["most important", "least important"]
+
+
+@dataclass(frozen=True)
+class ImportanceOrder:
+    """The interactions of B units, and the place of each in its unit's order of importance.
+
+    Attributes:
+        users: (B,).
+        starts, lengths: (B,) where the unit's interactions stand in the arrays below, and how many they are.
+        items: (N,) in ascending item index within each unit.
+        places: (N,) 0 for the most important interaction of its unit, ``length - 1`` for the least.
+    """
+
+    users: IntArray
+    starts: IntArray
+    lengths: IntArray
+    items: IntArray
+    places: IntArray
+
+    @staticmethod
+    def of(targets: Targets, importances: FloatArray) -> ImportanceOrder:
+        """Descending importance; equally important interactions in ascending item index.
+
+        "Least important first" is this order read from its other end, exactly, ties included. So the n - c least
+        important interactions are those that are not the c most important, and NEG-P of an order is POS-P of the
+        order reversed.
+        """
+        if importances.shape != targets.padding.shape:
+            raise ValueError(f"importances are {importances.shape}, but the histories {targets.padding.shape}")
+        present = ~targets.padding
+        lengths = np.count_nonzero(present, axis=1).astype(np.int64)
+        starts = np.cumsum(lengths) - lengths
+        given = importances[present]
+        if not np.isfinite(given).all():
+            raise ValueError("an importance is not a finite number")
+        unit = np.repeat(np.arange(len(targets)), lengths)
+        order = np.lexsort((-given, unit))  # stable, and items ascend: ties keep the lower item first
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(len(order)) - starts[unit]
+        return ImportanceOrder(targets.users, starts, lengths, targets.history[present], places)
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+
+@dataclass(frozen=True)
+class OrderedRemovals:
+    """P edits, made when they are scored: edit p takes the interactions at places low[p]..high[p]-1 from unit units[p]."""
+
+    order: ImportanceOrder
+    units: IntArray
+    low: IntArray
+    high: IntArray
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def choose(self, which: IntArray) -> OrderedRemovals:
+        """Edits ``which[0]``, ``which[1]``, ...; each as often as it is named."""
+        return OrderedRemovals(self.order, self.units[which], self.low[which], self.high[which])
+
+    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+        """(P, items) what remains of the users' profiles, binary, indices sorted."""
+        rows, items, removed = self._interactions()
+        kept = ~removed
+        indptr = np.zeros(len(self) + 1, dtype=np.int32)
+        np.cumsum(np.bincount(rows[kept], minlength=len(self)), out=indptr[1:])
+        indices = items[kept].astype(np.int32)
+        shape = (len(self), interactions.shape[1])
+        return sparse.csr_matrix((np.ones(len(indices)), indices, indptr), shape=shape)
+
+    def edits(self) -> Edits:
+        """The same as a list of edges."""
+        rows, items, removed = self._interactions()
+        users = self.order.users[self.units]
+        rows = rows[removed]
+        return Edits(users, rows, users[rows], items[removed], np.full(len(rows), REMOVE, dtype=np.int8))
+
+    def _interactions(self) -> tuple[IntArray, IntArray, BoolArray]:
+        """Every interaction of every edit's user: the edit's number, the item, whether it is removed."""
+        lengths = self.order.lengths[self.units]
+        rows = np.repeat(np.arange(len(self)), lengths)
+        shift = self.order.starts[self.units] - (np.cumsum(lengths) - lengths)
+        index = np.arange(len(rows)) + np.repeat(shift, lengths)
+        places = self.order.places[index]
+        removed = (places >= np.repeat(self.low, lengths)) & (places < np.repeat(self.high, lengths))
+        return rows, self.order.items[index], removed
+
+
+class RemovalResponses:
+    """Ranks and logits of the targets after removals along the order; each removal is scored once, whoever asks.
+
+    A unit with n interactions knows 2n removals: of its 0..n most important ones, and of its 1..n-1 least
+    important ones.
+    """
+
+    def __init__(
+        self, model: Any, targets: Targets, order: ImportanceOrder, interactions: sparse.csr_matrix
+    ) -> None:
+        self.model = model
+        self.targets = targets
+        self.order = order
+        self.interactions = interactions
+        slots = 2 * order.lengths + 1
+        self._starts = np.cumsum(slots) - slots
+        self._known = np.zeros(int(slots.sum()), dtype=bool)
+        self._ranks = np.zeros((len(self._known), targets.items.shape[1]), dtype=np.int64)
+        self._logits = np.zeros(self._ranks.shape)
+
+    def after(self, counts: IntArray, first: First = "most important") -> tuple[IntArray, FloatArray]:
+        """(B, S, T) ranks and logits after the removal of counts[b, s] interactions of unit b."""
+        lengths = self.order.lengths[:, None]
+        slots = self._starts[:, None] + counts
+        if first == "least important":
+            slots = slots + lengths * ((counts > 0) & (counts < lengths))
+        self._score(np.unique(slots[~self._known[slots]]))
+        return self._ranks[slots], self._logits[slots]
+
+    def _score(self, slots: IntArray) -> None:
+        units = np.searchsorted(self._starts, slots, side="right") - 1
+        lengths = self.order.lengths[units]
+        counts = slots - self._starts[units]
+        least = counts > lengths
+        low = np.where(least, 2 * lengths - counts, 0)
+        high = np.where(least, lengths, counts)
+        removals = OrderedRemovals(self.order, units, low, high)
+        self._ranks[slots], self._logits[slots] = target_responses(
+            self.model, removals, self.targets, units, self.interactions
+        )
+        self._known[slots] = True
+
+
+def step_counts(lengths: IntArray, steps: int) -> IntArray:
+    """(B, steps) how many interactions are gone after each of ``steps`` chunks, as even as ``numpy.array_split``."""
+    step = np.arange(1, steps + 1)
+    counts: IntArray = step * (lengths[:, None] // steps) + np.minimum(step, lengths[:, None] % steps)
+    return counts
