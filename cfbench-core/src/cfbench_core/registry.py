@@ -89,7 +89,7 @@ class Registry:
             return defined[0]
         if defined:
             raise UserError(self._conflict(f"{suite}/{kind}/{name}"))
-        hint = did_you_mean(name, self.names(suite, kind))
+        hint = did_you_mean(name, self.suites() if kind == "suite" else self.names(suite, kind))
         broken = [plugin.distribution for plugin in self.plugins if plugin.problem]
         if broken:
             hint += f" {', '.join(broken)} could not be loaded (cfbench plugins)."

@@ -1,0 +1,83 @@
+"""All checks of the project. ``nox`` runs them; ``nox -s 'test(cfbench-core)'`` runs one; ``nox -l`` lists them.
+
+Every distribution is tested in an environment of its own that holds only what it declares, installed from wheels.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+WHEELS = ROOT / "dist"
+CONSTRAINTS = ROOT / "constraints.txt"
+DISTRIBUTIONS = sorted(path.parent.name for path in ROOT.glob("cfbench-*/pyproject.toml"))
+
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["lint", "wheels", "test", "docs", "e2e"]
+
+
+def declared_siblings(distribution: str) -> list[str]:
+    """The distribution and the cfbench distributions that it depends on, those first."""
+    project = tomllib.loads((ROOT / distribution / "pyproject.toml").read_text())["project"]
+    names = [line.split(">")[0].split("=")[0].split("[")[0].strip() for line in project["dependencies"]]
+    found: list[str] = []
+    for name in names:
+        if name in DISTRIBUTIONS:
+            found += [inner for inner in declared_siblings(name) if inner not in found]
+    return [*found, distribution]
+
+
+def wheel_of(distribution: str) -> Path:
+    """The wheel that the session ``wheels`` built."""
+    found = sorted(WHEELS.glob(f"{distribution.replace('-', '_')}-*.whl"))
+    if not found:
+        raise FileNotFoundError(f"no wheel of {distribution}: run nox -s wheels first")
+    return found[-1]
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, and types of the core."""
+    session.install("ruff", "mypy", "types-PyYAML", "types-tabulate", "pandas-stubs", "numpy", "pluggy", "packaging",
+                    "click", "rich", "jinja2", "platformdirs", "psutil", "types-psutil")  # fmt: skip
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy", "cfbench-core/src")
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Builds a wheel of each distribution into dist/."""
+    shutil.rmtree(WHEELS, ignore_errors=True)
+    session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(WHEELS),
+                *(f"./{name}" for name in DISTRIBUTIONS))  # fmt: skip
+
+
+@nox.session
+@nox.parametrize("distribution", DISTRIBUTIONS, ids=DISTRIBUTIONS)
+def test(session: nox.Session, distribution: str) -> None:
+    """Tests one distribution against its wheel."""
+    siblings = [str(wheel_of(name)) for name in declared_siblings(distribution)[:-1]]
+    session.install("-c", str(CONSTRAINTS), *siblings, f"{wheel_of(distribution)}[test]")
+    session.run("pip", "check")
+    session.chdir(ROOT / distribution)
+    session.run("pytest", "tests", *session.posargs, env={"OMP_NUM_THREADS": "1"})
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Builds the site into site/; its component tables come from the registry. Nothing is fetched."""
+    session.install("-c", str(CONSTRAINTS), "-r", "docs/requirements.txt")
+    session.install("-c", str(CONSTRAINTS), *(str(wheel_of(name)) for name in DISTRIBUTIONS))
+    session.run("mkdocs", "build", "--strict", "--quiet")
+
+
+@nox.session
+def e2e(session: nox.Session) -> None:
+    """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
+    session.install("pytest", "pyyaml")
+    session.run("pytest", "tests", *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
