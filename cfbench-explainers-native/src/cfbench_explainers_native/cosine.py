@@ -1,10 +1,10 @@
 """Cosine: an interaction matters as much as its item resembles the explained one, by the users they share.
 
-With U_i the training users of item i: cos(i, y) = |U_i n U_y| / sqrt(|U_i| |U_y|), and 0 where an item has no training
-users. At list level the mean over the listed items. A baseline of papers 001 and 002 ("Cosine").
+With U_i the training users of item i: cos(i, y) = |U_i n U_y| / sqrt(|U_i| |U_y|), and 0 where an item has no
+training users. At list level the mean over the listed items. A baseline of papers 001 and 002 ("Cosine").
 
-Departs from their code: a sparse product for the columns that are needed instead of all pairs of items, and an item
-unknown to training users has similarity 0 rather than raising.
+Departs from their code: a sparse product for the columns that are needed instead of all pairs of items, and
+an item unknown to training users has similarity 0 rather than raising.
 Cost: no model evaluation.
 """
 

@@ -1,10 +1,11 @@
 """Exact contribution: the best possible ordering for a recommender whose logit is linear in the profile.
 
-For s(x)_y = b_y + sum_i x_i W[i, y], removing item i lowers the logit of y by exactly W[i, y]; so the history sorted by
-W[:, y] is optimal for DEL@k and INS@k at every k: no explainer can do better. At list level the mean over the listed
-items, W[i, :] . 1/T, is the drop of their mean logit.
+For s(x)_y = b_y + sum_i x_i W[i, y], removing item i lowers the logit of y by exactly W[i, y]; so the history
+sorted by W[:, y] is optimal for DEL@k and INS@k at every k: no explainer can do better. At list level the
+mean over the listed items, W[i, :] . 1/T, is the drop of their mean logit.
 
-Ours; there is no paper. Needs ``access: weights`` (MF, EASE). Cost: one look-up for each interaction and target.
+Ours; there is no paper. Needs ``access: weights`` (MF, EASE). Cost: one look-up for each interaction and
+target.
 """
 
 from __future__ import annotations

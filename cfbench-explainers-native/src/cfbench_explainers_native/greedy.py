@@ -1,20 +1,21 @@
-"""Greedy: forward search with the real model. At each step the interaction goes whose removal lowers the margin most.
+"""Greedy: forward search with the real model, removing the interaction that lowers the margin most.
 
-The margin of item y under an edit is score_y minus the K-th best other candidate; at list level it is the mean of the
-margins of i_1..i_K under the shared edit. It is compared in whole steps of the grid of 2**-30 on which ranks are
-decided; ties go to the lower item index.
+The margin of item y under an edit is score_y minus the K-th best other candidate; at list level it is the
+mean of the margins of i_1..i_K under the shared edit. It is compared in whole steps of the grid of 2**-30 on
+which ranks are decided; ties go to the lower item index.
 
-- Explicit: the removals up to the first success (the item has left the top K; at list level: all have, or else
-  the shortest prefix with which the most have). Nothing within ``max_steps`` removals: no answer.
-- Implicit: the order of removal, continued up to ``max_steps`` whatever is reached on the way, then the remaining
-  interactions by their margin when removed alone. The importance is the number of interactions that come later:
-  only its order means something.
+- Explicit: the removals up to the first success (the item has left the top K; at list level: all have, or
+  else the shortest prefix with which the most have). Nothing within ``max_steps`` removals: no answer.
+- Implicit: the order of removal, continued up to ``max_steps`` whatever is reached on the way, then the
+  remaining interactions by their margin when removed alone. The importance is the number of interactions that
+  come later: only its order means something.
 
-Ours; there is no paper. A bound: it sees joint effects and the rivals of y, which leave-one-out does not, but it may
-name more interactions than the smallest counterfactual has.
-To keep the cost bounded on long histories, the steps after the first look only at the ``width`` interactions that
-lowered the margin most alone: with at least ``width`` = |I_u| it is the full search.
-Cost: |I_u| model evaluations for each user (shared by all its units), then at most ``width`` for each unit and step.
+Ours; there is no paper. A bound: it sees joint effects and the rivals of y, which leave-one-out does not, but
+it may name more interactions than the smallest counterfactual has.
+To keep the cost bounded on long histories, the steps after the first look only at the ``width`` interactions
+that lowered the margin most alone: with at least ``width`` = |I_u| it is the full search.
+Cost: |I_u| model evaluations for each user (shared by all its units), then at most ``width`` for each unit
+and step.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_explainers_native.shared import Readers, SingleRemovals
+from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import on_grid
-from cfbench_recsys.scoring import score_blocks, target_ranks
+from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
 
 
@@ -97,7 +99,7 @@ class Greedy:
             search.steps[active, best] = step
             left = np.full(len(targets), -1, dtype=np.int64)
             edits = Edits.removals(targets.users[active], targets.history[active], search.removed[active])
-            left[active] = (target_ranks(context.model, edits, targets, active, context.interactions) > targets.k).sum(axis=1)
+            left[active] = count_displaced(context.model, targets, edits, active, context.interactions)
             search.left.append(left)
             if stop_at_success:
                 active = active[left[active] < targets.items.shape[1]]
@@ -131,9 +133,10 @@ def _next_margins(
 
 
 def margins(edits: Edits, readers: Readers, targets: Targets, context: Context) -> FloatArray:
-    """(P,) margin of each pair (edit, unit): score minus the K-th best other candidate, mean over the T items.
+    """(P,) margin of each pair (edit, unit): score less the K-th best other candidate, mean over the T items.
 
-    In grid steps, which are whole numbers, so that sums are exact; +inf when there are not K other candidates.
+    In grid steps, which are whole numbers, so that sums are exact; +inf when there are not K other
+    candidates.
     """
     found = np.empty(len(readers.edits))
     for rows, scores in score_blocks(context.model, edits, context.interactions):

@@ -1,7 +1,7 @@
 """Jaccard: an interaction matters as much as its item resembles the explained one, by the users they share.
 
-With U_i the training users of item i: jac(i, y) = |U_i n U_y| / |U_i u U_y|, and 0 where neither has training users.
-At list level the mean over the listed items. A baseline of papers 001 and 002 ("Jaccard").
+With U_i the training users of item i: jac(i, y) = |U_i n U_y| / |U_i u U_y|, and 0 where neither has training
+users. At list level the mean over the listed items. A baseline of papers 001 and 002 ("Jaccard").
 
 Departs from their code as ``cosine.py`` does. Cost: no model evaluation.
 """

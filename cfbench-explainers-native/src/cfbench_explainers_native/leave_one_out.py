@@ -1,10 +1,11 @@
 """Leave-one-out: how far the target's logit falls when one interaction is removed, alone, on the real model.
 
-I(i) = f(x)_y - f(x without i)_y; at list level the mean over the listed items. On a linear logit this is the exact
-contribution; elsewhere it sees no joint effects, and is the best that a look at single interactions can give.
+I(i) = f(x)_y - f(x without i)_y; at list level the mean over the listed items. On a linear logit this is the
+exact contribution; elsewhere it sees no joint effects, and is the best that a look at single interactions can
+give.
 
-Ours as a control; leave-one-out as such is folklore. Differences are rounded to the grid of 2**-30 on which logits are
-compared, so that an interaction without effect counts 0, and ties do not hang on rounding noise.
+Ours as a control; leave-one-out as such is folklore. Differences are rounded to the grid of 2**-30 on which
+logits are compared, so that an interaction without effect counts 0, and ties do not hang on rounding noise.
 Cost: |I_u| + 1 model evaluations for each user, however many items are explained.
 """
 

@@ -1,22 +1,25 @@
-"""LIME-RS: a linear surrogate of the recommender around the user's profile, learned from parts of the history.
+"""LIME-RS: a linear surrogate of the recommender around a user's profile, learned from parts of it.
 
-Nóbrega & Marinho, "Towards explaining recommendations through local surrogate models", SAC 2019; with the user's own
-interactions as the interpretable features, as paper 000 (section 3.4.1) uses it. With z^1..z^n in {0, 1}^H subsets of
-the history (z^1 all of it) and f(z)_y the logit of y for the profile z:
+Nóbrega & Marinho, "Towards explaining recommendations through local surrogate models", SAC 2019; with the
+user's own interactions as the interpretable features, as paper 000 (section 3.4.1) uses it. With z^1..z^n in
+{0, 1}^H subsets of the history (z^1 all of it) and f(z)_y the logit of y for the profile z:
 
-    beta, b = argmin  sum_j w_j (f(z^j)_y - b - z^j . beta)^2 + ridge |beta|^2,    w_j = exp(-d_j^2 / (2 width^2)),
+    beta, b = argmin  sum_j w_j (f(z^j)_y - b - z^j . beta)^2 + ridge |beta|^2
+    w_j = exp(-d_j^2 / (2 width^2))
 
-d_j = 1 - cos(z^j, z^1) = 1 - sqrt(|z^j| / H), and beta (H,) are the importances. Subsets are drawn as in LIME: the number
-of removals uniform in 1..H, then which ones; when the history has no more than n subsets, all of them are taken. At
-list level f is the mean logit of the listed items. The H x H normal equations are solved, or the n x n dual when n < H.
+with d_j = 1 - cos(z^j, z^1) = 1 - sqrt(|z^j| / H), and beta (H,) are the importances. Subsets are drawn as in
+LIME: the number of removals uniform in 1..H, then which ones; when the history has no more than n subsets,
+all of them are taken. At list level f is the mean logit of the listed items. The H x H normal equations are
+solved, or the n x n dual when n < H.
 
-``variant: lxr`` repeats the sampling of the code of papers 000-002: 150 neighbours, each with 50 to 100 random items of
-the catalogue flipped (seen ones removed, unseen ones added), ridge 0.01, weights 1 - d_j / sum(d), d_j the number of flips.
-Hardly a neighbour then changes a short history, which is why LIME-RS as published stands at chance.
+``variant: lxr`` repeats the sampling of the code of papers 000-002: 150 neighbours, each with 50 to 100
+random items of the catalogue flipped (seen ones removed, unseen ones added), ridge 0.01, weights 1 - d_j /
+sum(d), d_j the number of flips. In a large catalogue such neighbours hardly ever touch a short history.
 
-Departs from the sources: logits rather than probabilities (their saturation makes ties); all targets of a user
-share one set of subsets and forwards; no selection of features; in the variant the explained item may be among
-the flipped ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of 2**-30.
+Departs from the sources: logits rather than probabilities (their saturation makes ties); all targets of a
+user share one set of subsets and forwards; no selection of features; in the variant the explained item may be
+among the flipped ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of
+2**-30.
 Cost: at most ``samples`` model evaluations for each user, however many items are explained.
 """
 
@@ -40,7 +43,9 @@ class Config:
     variant: Annotated[Literal["subsets", "lxr"], Help("lxr: the sampling of the papers' code")] = "subsets"
     samples: Annotated[int | None, Range(minimum=2), Help("none: 256, with variant lxr 150")] = None
     kernel_width: Annotated[
-        float | None, Range(above=0), Help("in cosine distance; none: 0.25, with variant lxr the papers' weights")
+        float | None,
+        Range(above=0),
+        Help("cosine distance; none: 0.25, with variant lxr the papers' weights"),
     ] = None
     ridge: Annotated[float | None, Range(above=0), Help("none: 1, with variant lxr 0.01")] = None
 
@@ -50,7 +55,8 @@ class Neighbours:
     """n edited profiles of one user, the first untouched.
 
     Attributes:
-        features: (n, H + E) 0 or 1: each interaction of the history, then each unseen item that some neighbour adds.
+        features: (n, H + E) 0 or 1: each interaction of the history, then each unseen item that some
+            neighbour adds.
         edits: n edits that make them.
     """
 
@@ -103,7 +109,7 @@ class LimeRS:
 
 
 def subsets(length: int, samples: int, generator: np.random.Generator) -> BoolArray:
-    """(n, length) subsets, the full one first: all there are, or ``samples`` drawn with every size equally likely."""
+    """(n, length) subsets, the full one first: all there are, or ``samples``, each size equally likely."""
     if length < 63 and 2**length <= samples:
         numbers = np.arange(2**length)[::-1, None]
         return (numbers >> np.arange(length)) % 2 == 1
@@ -112,7 +118,9 @@ def subsets(length: int, samples: int, generator: np.random.Generator) -> BoolAr
     return np.concatenate([np.ones((1, length), dtype=np.bool_), places >= removals])
 
 
-def _flips(user: int, history: IntArray, samples: int, items: int, generator: np.random.Generator) -> Neighbours:
+def _flips(
+    user: int, history: IntArray, samples: int, items: int, generator: np.random.Generator
+) -> Neighbours:
     """Neighbours with 50 to 100 random items flipped (at most all there are)."""
     most = min(100, items)
     counts = generator.integers(min(50, most), most + 1, size=samples - 1)
@@ -137,11 +145,13 @@ def _logits(edits: Edits, items: IntArray, context: Context) -> FloatArray:
     return logits
 
 
-def weighted_ridge(features: FloatArray, responses: FloatArray, weights: FloatArray, ridge: float) -> FloatArray:
-    """(R, F) coefficients of R weighted ridge regressions on the same features, with an intercept left unpenalised.
+def weighted_ridge(
+    features: FloatArray, responses: FloatArray, weights: FloatArray, ridge: float
+) -> FloatArray:
+    """(R, F) coefficients of R weighted ridge regressions on the same features, with a free intercept.
 
-    features (n, F), responses (R, n), weights (n,). The primal F x F system or the dual n x n, whichever is smaller.
-    One response at a time, so that the numbers for one do not hang on which others there are.
+    features (n, F), responses (R, n), weights (n,). The primal F x F system or the dual n x n, whichever is
+    smaller. One response at a time, so that the numbers for one do not hang on which others there are.
     """
     share = weights / weights.sum()
     root = np.sqrt(weights)

@@ -29,7 +29,11 @@ def _explainer(name: str, summary: str, module: str, class_name: str, **more: ob
 def cfbench_explainers() -> list[ComponentSpec]:
     return [
         _explainer(
-            "random", "Interactions in random order: what every explainer must beat", "random", "Random", role="floor"
+            "random",
+            "Interactions in random order: what every explainer must beat",
+            "random",
+            "Random",
+            role="floor",
         ),
         _explainer(
             "popularity",

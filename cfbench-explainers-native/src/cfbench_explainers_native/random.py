@@ -1,6 +1,7 @@
 """Random: each interaction gets a uniform importance. A floor: what no explainer should fall below.
 
-Ours; there is no paper. The stream belongs to the unit (user and explained items) and not to its place in a batch.
+Ours; there is no paper. The stream belongs to the unit (user and explained items) and not to its place in a
+batch.
 Cost: no model evaluation.
 """
 
@@ -26,7 +27,9 @@ class Random:
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) uniform in [0, 1)."""
         importances = np.zeros(targets.history.shape)
-        for unit, (user, items) in enumerate(zip(targets.users.tolist(), targets.items.tolist(), strict=True)):
+        for unit, (user, items) in enumerate(
+            zip(targets.users.tolist(), targets.items.tolist(), strict=True)
+        ):
             held = ~targets.padding[unit]
             importances[unit, held] = context.generator("random", user, *items).random(int(held.sum()))
         return importances

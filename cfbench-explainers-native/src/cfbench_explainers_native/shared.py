@@ -1,4 +1,4 @@
-"""What several explainers here share: one score for all units of a user, means over targets, co-occurrences."""
+"""What several explainers here share: scores that all units of a user read, means, co-occurrences."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def similarities(
 ) -> FloatArray:
     """(B, H) similarity of each item of the history to the explained items (their mean), from training users.
 
-    ``similarity(both, first, second)`` gets the number of users who have both items, the first, and the second.
-    The counts are whole numbers, hence exact however they are added up.
+    ``similarity(both, first, second)`` gets the number of users who have both items, the first, and the
+    second. The counts are whole numbers, hence exact however they are added up.
     """
     training = context.training.tocsc()
     users_of = np.asarray(training.sum(axis=0), dtype=np.float64).ravel()

@@ -3,6 +3,7 @@
 from cfbench_core.config.decode import decode_experiment, resolved_document
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, fields_of
+from cfbench_core.config.imported import imported_spec
 from cfbench_core.config.reference import Reference, create
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "create",
     "decode_experiment",
     "fields_of",
+    "imported_spec",
     "resolved_document",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
 import re
 import types
@@ -15,10 +14,11 @@ import yaml
 
 from cfbench_core.config.document import Document, plain
 from cfbench_core.config.fields import InputFile, OfKind, Range, type_name, unwrap
+from cfbench_core.config.imported import imported_spec
 from cfbench_core.config.reference import Reference
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Registry
-from cfbench_core.specs import ComponentSpec, resolve
+from cfbench_core.specs import resolve
 
 WRONG = object()
 """Stands for a value that could not be decoded; its error is already in the list."""
@@ -248,7 +248,8 @@ class _Decoder:
             return self.wrong(node, path, f"needs either 'name' (cfbench list {kind}s) or 'import' (module:Class)")
         try:
             if import_node is not None:
-                spec, distribution = self.imported(str(import_node.value), kind), ""
+                target = str(import_node.value)
+                spec, distribution = imported_spec(target, kind, self.name, self.suite), ""
             else:
                 assert name_node is not None
                 component = self.registry.find(self.name, kind, str(name_node.value))
@@ -266,38 +267,10 @@ class _Decoder:
         label = str(label_node.value) if label_node is not None else spec.name
         return Reference(kind, label, spec, options if spec.config else None, distribution)
 
-    def imported(self, target: str, kind: str) -> ComponentSpec:
-        """A spec for a class of the user's own, named ``module:Class``."""
-        if target.count(":") != 1:
-            raise UserError(f"{target!r} must be 'package.module:Class'")
-        module_name, _, class_name = target.partition(":")
-        try:
-            module = importlib.import_module(module_name)
-        except Exception as error:  # the user's own module: whatever it raises is the user's to see
-            raise UserError(f"cannot import {module_name}: {type(error).__name__}: {error}") from error
-        implementation = getattr(module, class_name, None)
-        if implementation is None:
-            names = [name for name in vars(module) if not name.startswith("_")]
-            raise UserError(f"{module_name} has no {class_name!r}.{did_you_mean(class_name, names)}")
-        provides, needs = self.suite.imported(kind, implementation)
-        summary = (implementation.__doc__ or target).strip().splitlines()[0]
-        return ComponentSpec(
-            id=f"{self.name}/{kind}/{_kebab(class_name)}",
-            summary=summary,
-            target=target,
-            config=f"{module_name}:Config" if hasattr(module, "Config") else None,
-            provides=getattr(implementation, "provides", provides),
-            needs=getattr(implementation, "needs", needs),
-        )
-
 
 @dataclasses.dataclass(frozen=True)
 class _NothingToSet:
     """The configuration of a component that has none."""
-
-
-def _kebab(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()
 
 
 def _shown(node: yaml.Node) -> str:

@@ -1,0 +1,45 @@
+"""A spec for a class of the user's own, that no plugin announces: ``import: my_lab.explainers:Ours``."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any
+
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.specs import ComponentSpec
+
+
+def imported_spec(target: str, kind: str, suite_name: str, suite: Any) -> ComponentSpec:
+    """The spec of the class that ``target`` (``"module:Class"``) names, as a component of a suite.
+
+    What it can do is told by its attributes ``provides`` and ``needs``, else by what ``suite.imported`` makes
+    of it.
+
+    Raises:
+        UserError: when it cannot be imported.
+    """
+    if target.count(":") != 1:
+        raise UserError(f"{target!r} must be 'package.module:Class'")
+    module_name, _, class_name = target.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # the user's own module: whatever it raises is the user's to see
+        raise UserError(f"cannot import {module_name}: {type(error).__name__}: {error}") from error
+    implementation = getattr(module, class_name, None)
+    if implementation is None:
+        names = [name for name in vars(module) if not name.startswith("_")]
+        raise UserError(f"{module_name} has no {class_name!r}.{did_you_mean(class_name, names)}")
+    provides, needs = suite.imported(kind, implementation)
+    return ComponentSpec(
+        id=f"{suite_name}/{kind}/{_kebab(class_name)}",
+        summary=(implementation.__doc__ or target).strip().splitlines()[0],
+        target=target,
+        config=f"{module_name}:Config" if hasattr(module, "Config") else None,
+        provides=getattr(implementation, "provides", provides),
+        needs=getattr(implementation, "needs", needs),
+    )
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()
