@@ -1,0 +1,1 @@
+"""Data sets: each reads one table, with its columns typed."""

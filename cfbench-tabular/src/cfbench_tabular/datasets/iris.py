@@ -1,0 +1,31 @@
+"""Iris: 150 flowers of three species, measured in four places.
+
+Source: Fisher 1936; UCI Machine Learning Repository, CC BY 4.0; the copy that scikit-learn carries. All
+species are
+equally frequent, so the "majority" is the first by name, setosa, as in the study (paper 003)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cfbench_core.config import Help
+from cfbench_tabular.datasets.base import from_scikit_learn
+from cfbench_tabular.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    target: Annotated[
+        str | None, Help("setosa, versicolor or virginica; class to tell from the rest, none: the majority")
+    ] = None
+
+
+class Iris:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def load(self) -> Table:
+        from sklearn.datasets import load_iris
+
+        return from_scikit_learn("iris", load_iris(), self.config.target)

@@ -1,0 +1,152 @@
+"""Growing Spheres: search ever wider shells around the row for an enemy, then undo small changes.
+
+Laugel, Lesot, Marsala, Renard & Detyniecki 2018, "Comparison-based inverse classification for
+interpretability in machine learning" (algorithms 1 and 2). With SL(x, a, b) = {z : a <= ||z - x||_2 <= b} and
+n points at a time:
+
+1. Halve the radius eta until n points drawn uniformly in the ball SL(x, 0, eta) hold no enemy.
+2. Draw n points in SL(x, eta, 2 eta), then SL(x, 2 eta, 3 eta), ...: shells of equal thickness eta, until one
+   holds an enemy; e is the enemy nearest to x.
+3. Set back to x the feature of e with the smallest |e_j - x_j| that differs, as long as the class stays the
+   enemy's.
+
+Uniform in a shell: a uniform direction, and the radius b (q + (1 - q) U)^(1/d) with q = (a / b)^d and U
+uniform.
+
+Departures: the first eta grows with the root of the number of encoded columns, so that it means the same
+change per column everywhere. ``one_hot: project`` moves each point to the nearest one that is a row (largest
+level of each category) and undoes whole columns; ``ignore`` is as published, blind to categories. The paper
+searches for ever; here it ends after ``layers`` shells without an answer (counted in shells, not seconds: an
+answer must not depend on the machine). A row's points come from a random stream of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_tabular.classifiers.base import Classifier, predicted_classes
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.base import Context, Factuals, no_answers
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+NUMBERS = 4_000_000
+"""How many coordinates of drawn points are held at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    samples: Annotated[int, Range(minimum=1), Help("points drawn in a shell, n")] = 1000
+    radius: Annotated[float, Range(above=0), Help("first eta, in standard deviations per column")] = 0.1
+    halvings: Annotated[int, Range(minimum=0), Help("at most")] = 30
+    layers: Annotated[int, Range(minimum=1), Help("shells tried before giving up")] = 100
+    one_hot: Annotated[Literal["project", "ignore"], Help("points that are rows only, or as published")] = (
+        "project"
+    )
+
+
+class GrowingSpheres:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
+        search = _Search(self.config, model, factuals, context)
+        everyone = np.arange(len(factuals))
+        thickness = np.full(len(factuals), self.config.radius * np.sqrt(context.encoding.width))
+
+        shrinking = everyone
+        for _ in range(self.config.halvings):
+            enemies = search.nearest_enemies(shrinking, np.zeros(len(shrinking)), thickness[shrinking])
+            shrinking = shrinking[~np.isnan(enemies).any(axis=1)]
+            if len(shrinking) == 0:
+                break
+            thickness[shrinking] /= 2
+
+        answers = no_answers(factuals)
+        growing = everyone
+        for layer in range(1, self.config.layers + 1):
+            answers[growing] = search.nearest_enemies(
+                growing, layer * thickness[growing], (layer + 1) * thickness[growing]
+            )
+            growing = growing[np.isnan(answers[growing]).any(axis=1)]
+            if len(growing) == 0:
+                break
+        return search.undo_small_changes(answers)
+
+
+class _Search:
+    """The random streams and the questions to the model that both phases share."""
+
+    def __init__(self, config: Config, model: Classifier, factuals: Factuals, context: Context) -> None:
+        self.config = config
+        self.model = model
+        self.factuals = factuals
+        self.encoding = context.encoding
+        self.streams = [context.generator(unit) for unit in factuals.units]
+
+    def nearest_enemies(self, asked: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
+        """(A, d) the nearest enemy among n points in the shell of each factual in ``asked`` (A,), or NaN.
+
+        inner, outer: (A,) the radii of the shells.
+        """
+        found = np.full((len(asked), self.encoding.width), np.nan)
+        step = max(1, NUMBERS // (self.config.samples * self.encoding.width))
+        for start in range(0, len(asked), step):
+            part = slice(start, start + step)
+            points = self._draw(asked[part], inner[part], outer[part])
+            enemy = self._is_enemy(points, asked[part])
+            distances = ((points - self.factuals.vectors[asked[part], None]) ** 2).sum(axis=2)
+            distances[~enemy] = np.inf
+            nearest = distances.argmin(axis=1)
+            rows = np.arange(len(nearest))
+            found[part] = np.where(enemy.any(axis=1)[:, None], points[rows, nearest], np.nan)
+        return found
+
+    def undo_small_changes(self, answers: FloatArray) -> FloatArray:
+        """Algorithm 2, for all answers (B, d) at a time; rows of NaN stay as they are."""
+        kept = answers.copy()
+        starts = self._undone_together()
+        active = np.flatnonzero(~np.isnan(answers).any(axis=1))
+        while len(active):
+            squares = (kept[active] - self.factuals.vectors[active]) ** 2
+            sizes = np.add.reduceat(squares, starts, axis=1)
+            sizes[sizes == 0] = np.inf
+            smallest = sizes.argmin(axis=1)
+            column_of_place = np.repeat(np.arange(len(starts)), np.diff([*starts, self.encoding.width]))
+            undone = column_of_place[None, :] == smallest[:, None]
+            tried = np.where(undone, self.factuals.vectors[active], kept[active])
+            enemy = predicted_classes(self.model, tried) != self.factuals.classes[active]
+            kept[active[enemy]] = tried[enemy]
+            active = active[enemy]
+        return kept
+
+    def _draw(self, asked: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
+        n, d = self.config.samples, self.encoding.width
+        directions = np.stack([self.streams[place].standard_normal((n, d)) for place in asked])
+        uniform = np.stack([self.streams[place].random(n) for place in asked])
+        directions /= np.linalg.norm(directions, axis=2, keepdims=True)
+        share = ((inner / outer) ** d)[:, None]
+        radii = outer[:, None] * (share + (1 - share) * uniform) ** (1 / d)
+        points = self.factuals.vectors[asked, None] + radii[:, :, None] * directions
+        return points if self.config.one_hot == "ignore" else _project(self.encoding, points)
+
+    def _is_enemy(self, points: FloatArray, asked: IntArray) -> BoolArray:
+        """(A, n) for points (A, n, d)."""
+        classes = predicted_classes(self.model, points.reshape(-1, points.shape[2])).reshape(points.shape[:2])
+        enemy: BoolArray = classes != self.factuals.classes[asked, None]
+        return enemy
+
+    def _undone_together(self) -> list[int]:
+        """First places of the columns that are set back as one."""
+        if self.config.one_hot == "ignore":
+            return list(range(self.encoding.width))
+        return [block.start for block in self.encoding.blocks]
+
+
+def _project(encoding: Encoding, points: FloatArray) -> FloatArray:
+    if encoding.numeric.all():
+        return points
+    return encoding.project(points.reshape(-1, points.shape[2])).reshape(points.shape)

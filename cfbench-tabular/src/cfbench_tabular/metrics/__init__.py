@@ -1,0 +1,1 @@
+"""Metrics: what a counterfactual is worth."""

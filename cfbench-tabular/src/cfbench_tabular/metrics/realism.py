@@ -1,0 +1,76 @@
+"""Realism: could the counterfactual be a row of the table?
+
+Paper 003, section 2.5 and table 3:
+
+- RUC (univariate): each categorical place is exactly 0 or 1, and each number lies within the range observed
+  in the whole table. The range is that of all rows, not of the training rows, so that every factual is
+  realistic itself; it is widened by ``SLACK`` standard deviations for the rounding of arithmetic.
+- RMC (multivariate): each one-hot category has exactly one active level (two-sided: neither none nor two).
+- realistic: valid, RUC and RMC; of every factual, so that its mean is the realistic coverage.
+
+RUC and RMC are missing where the answer is not valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cfbench_core.plan import Column
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.metrics.base import Answers, where_valid
+from cfbench_tabular.table import BoolArray, FloatArray
+
+SLACK = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Nothing to set."""
+
+
+class Realism:
+    columns = (
+        Column("RUC", "higher", (0.0, 1.0), "Is each value one that its column can have?"),
+        Column("RMC", "higher", (0.0, 1.0), "Does each category have exactly one level?"),
+        Column(
+            "realistic",
+            "higher",
+            (0.0, 1.0),
+            "Is the counterfactual valid and could it be a row of the table?",
+        ),
+    )
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        ruc = univariate(answers.encoding, answers.counterfactuals)
+        rmc = multivariate(answers.encoding, answers.counterfactuals)
+        realistic = answers.valid & ruc & rmc
+        return {
+            "RUC": where_valid(answers, ruc),
+            "RMC": where_valid(answers, rmc),
+            "realistic": realistic.astype(np.float64),
+        }
+
+
+def univariate(encoding: Encoding, vectors: FloatArray) -> BoolArray:
+    """(B,) whether every place of the vectors (B, d) has a value that its column can have."""
+    widths = [block.stop - block.start for block in encoding.blocks]
+    low, high = np.repeat(encoding.low, widths), np.repeat(encoding.high, widths)
+    in_range = (vectors >= low - SLACK) & (vectors <= high + SLACK)
+    zero_or_one = (vectors == 0.0) | (vectors == 1.0)
+    result: BoolArray = np.where(encoding.numeric, in_range, zero_or_one).all(axis=1)
+    return result
+
+
+def multivariate(encoding: Encoding, vectors: FloatArray) -> BoolArray:
+    """(B,) whether every one-hot group of the vectors (B, d) is exactly one 1, and 0 elsewhere."""
+    good = ~np.isnan(vectors).any(axis=1)
+    for group in encoding.groups:
+        part = vectors[:, group]
+        good &= ((part == 1.0).sum(axis=1) == 1) & ((part != 0.0).sum(axis=1) == 1)
+    return good

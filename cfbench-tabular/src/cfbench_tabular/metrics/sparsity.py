@@ -1,0 +1,35 @@
+"""Sparsity: the share of encoded columns that stay as they are, (1/d) sum_p [round(c_p, 4) = round(x_p, 4)].
+
+Paper 003, table 3. Rounding to four decimals is the study's own. Missing where the answer is not valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cfbench_core.plan import Column
+from cfbench_tabular.metrics.base import Answers, where_valid
+from cfbench_tabular.table import FloatArray
+
+DECIMALS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Nothing to set."""
+
+
+class Sparsity:
+    columns = (
+        Column("sparsity", "higher", (0.0, 1.0), "Which share of the encoded columns stays as it is?"),
+    )
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        same = np.round(answers.counterfactuals, DECIMALS) == np.round(answers.factuals, DECIMALS)
+        return {"sparsity": where_valid(answers, same.mean(axis=1))}

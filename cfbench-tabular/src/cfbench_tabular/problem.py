@@ -1,0 +1,122 @@
+"""What a classifier is to learn: a table, one class against the rest, a split, and the rows as vectors."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cfbench_core.errors import UserError
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.table import FloatArray, IntArray, Table
+
+PARTS = ("train", "validation", "test")
+Part = Literal["train", "validation", "test"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A data set, ready to learn from.
+
+    Attributes:
+        table: N rows as they were read.
+        classes: names of class 0 (the rest) and class 1 (the target class; the majority, unless told
+            otherwise).
+        labels: (N,) 0 or 1.
+        split: (N,) to which of ``PARTS`` a row belongs.
+        encoding: fitted on the training rows.
+    """
+
+    table: Table
+    classes: tuple[str, str]
+    labels: IntArray
+    split: IntArray
+    encoding: Encoding
+
+    @staticmethod
+    def make(table: Table, validation: float, test: float, generator: np.random.Generator) -> Problem:
+        """Splits each class at random in the same shares; the rest is for training."""
+        classes = table.classes()
+        labels = (table.target == classes[1]).astype(np.int64)
+        split = _stratified(labels, validation, test, generator)
+        trained = set(labels[split == 0].tolist())
+        if len(trained) < 2:
+            raise UserError(f"{table.name}: too few rows to have both classes among the training rows")
+        return Problem(table, classes, labels, split, Encoding.fit(table, np.flatnonzero(split == 0)))
+
+    @functools.cached_property
+    def vectors(self) -> FloatArray:
+        """(N, d) the encoded rows."""
+        return self.encoding.encode(self.table.values)
+
+    def rows(self, part: Part) -> IntArray:
+        """The row numbers of a part of the split, ascending."""
+        return np.flatnonzero(self.split == PARTS.index(part))
+
+    def sample(self, part: Part) -> tuple[FloatArray, IntArray]:
+        """Vectors (n, d) and labels (n,) of a part of the split."""
+        rows = self.rows(part)
+        return self.vectors[rows], self.labels[rows]
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "name": self.table.name,
+            "rows": len(self.table),
+            "columns": len(self.table.columns),
+            "encoded_columns": self.encoding.width,
+            "classes": list(self.classes),
+            "majority_share": float(self.labels.mean()),
+        }
+
+    def save(self, folder: Path) -> None:
+        """Writes ``table.parquet``, ``rows.parquet`` (target, label, split) and ``problem.json``."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        features = {column.name: self.table.values[column.name] for column in self.table.columns}
+        parquet.write_table(pa.table(features), folder / "table.parquet")
+        rows = {
+            "row": np.arange(len(self.table)),
+            "target": self.table.target,
+            "label": self.labels,
+            "split": np.array(PARTS)[self.split],
+        }
+        parquet.write_table(pa.table(rows), folder / "rows.parquet")
+        document = {
+            "name": self.table.name,
+            "classes": list(self.classes),
+            "encoding": self.encoding.to_json(),
+        }
+        (folder / "problem.json").write_text(json.dumps(document, indent=1))
+
+    @staticmethod
+    def load(folder: Path) -> Problem:
+        """What :meth:`save` wrote."""
+        from pyarrow import parquet
+
+        document: Mapping[str, Any] = json.loads((folder / "problem.json").read_text())
+        encoding = Encoding.from_json(document["encoding"])
+        features = parquet.read_table(folder / "table.parquet")
+        rows = parquet.read_table(folder / "rows.parquet")
+        values = {name: features[name].to_numpy(zero_copy_only=False) for name in features.column_names}
+        zero, one = document["classes"]
+        target = rows["target"].to_numpy(zero_copy_only=False)
+        table = Table(document["name"], encoding.columns, values, target, one)
+        split = np.array([PARTS.index(part) for part in rows["split"].to_pylist()], dtype=np.int64)
+        return Problem(table, (zero, one), rows["label"].to_numpy(), split, encoding)
+
+
+def _stratified(labels: IntArray, validation: float, test: float, generator: np.random.Generator) -> IntArray:
+    split = np.zeros(len(labels), dtype=np.int64)
+    for label in (0, 1):
+        rows = generator.permutation(np.flatnonzero(labels == label))
+        for_test = round(test * len(rows))
+        for_validation = round(validation * len(rows))
+        split[rows[:for_test]] = PARTS.index("test")
+        split[rows[for_test : for_test + for_validation]] = PARTS.index("validation")
+    return split
