@@ -1,0 +1,100 @@
+"""Pages made from the registry when the site is built: components, configuration, commands. Nothing of them is kept."""
+
+from __future__ import annotations
+
+import click
+from cfbench_core.config import fields_of
+from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.specs import resolve
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from tabulate import tabulate
+
+KIND_TITLES = {
+    "dataset": "Data sets",
+    "recommender": "Recommenders",
+    "classifier": "Classifiers",
+    "explainer": "Explainers",
+    "metric": "Metrics",
+    "executor": "Executors",
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """mkdocs calls this once the files of docs/ are known."""
+    registry = installed()
+    problems = registry.problems()
+    if problems:
+        raise RuntimeError("the registry has problems: " + "; ".join(problems))
+    pages = {
+        "reference/components.md": components_page(registry),
+        "reference/configuration.md": configuration_page(registry),
+        "reference/commands.md": commands_page(),
+    }
+    for path, content in pages.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def components_page(registry: Registry) -> str:
+    """A table for each suite and kind."""
+    parts = ["# Components", "", "Everything that the distributions of this project register.", ""]
+    for suite in sorted({component.spec.suite for component in registry.components()}):
+        parts += [f"## `{suite}`", ""]
+        for kind, title in KIND_TITLES.items():
+            found = registry.components(kind, suite)
+            if found:
+                parts += [f"### {title} of {suite}", "", table(found), ""]
+    return "\n".join(parts)
+
+
+def table(components: list[Component]) -> str:
+    rows = [
+        {
+            "name": f"`{c.spec.name}`" + (f" ({c.spec.role})" if c.spec.role else ""),
+            "what": c.spec.summary,
+            "provides": axes(c.spec.provides),
+            "needs": "; ".join(f"{kind}: {axes(values)}" for kind, values in c.spec.needs.items()),
+            "paper": c.spec.paper or "",
+            "from": f"`{c.distribution}`",
+        }
+        for c in components
+    ]
+    kept = [key for key in rows[0] if any(row[key] for row in rows)]
+    return tabulate([[row[key] for key in kept] for row in rows], headers=kept, tablefmt="github")
+
+
+def axes(capabilities: object) -> str:
+    assert hasattr(capabilities, "items")
+    return "; ".join(f"{axis} {', '.join(sorted(values))}" for axis, values in capabilities.items())
+
+
+def configuration_page(registry: Registry) -> str:
+    """The keys of each suite and of each component that has any."""
+    parts = ["# Configuration", "", "One YAML document. `cfbench describe NAME` shows the same on the command line.", ""]
+    for component in registry.components("suite"):
+        suite = resolve(component.spec.target)
+        parts += [f"## Suite `{component.spec.name}`", "", keys(suite.config), ""]
+        for inner in registry.components(suite=component.spec.name):
+            if inner.spec.config:
+                parts += [f"### `{inner.spec.name}` ({inner.spec.kind})", "", keys(resolve(inner.spec.config)), ""]
+    return "\n".join(parts)
+
+
+def keys(config: type) -> str:
+    rows = [(f"`{f.name}`", f.type, f.range, f"`{f.default}`", f.help) for f in fields_of(config)]
+    return tabulate(rows, headers=("key", "type", "range", "default", "what"), tablefmt="github")
+
+
+def commands_page() -> str:
+    """``--help`` of every command."""
+    from cfbench_core.cli import cli
+
+    parts = ["# Commands", ""]
+    context = click.Context(cli, info_name="cfbench")
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        help_text = command.get_help(click.Context(command, info_name=name, parent=context))
+        parts += [f"## cfbench {name}", "", "```text", help_text, "```", ""]
+    return "\n".join(parts)

@@ -1,0 +1,107 @@
+"""Who may import whom (docs/explanation/design.md), told from the code's own import statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAY_IMPORT = {
+    "cfbench-core": set(),
+    "cfbench-recsys": {"cfbench_core"},
+    "cfbench-explainers-native": {"cfbench_core", "cfbench_recsys"},
+    "cfbench-explainers-gnn": {"cfbench_core", "cfbench_recsys"},
+    "cfbench-tabular": {"cfbench_core"},
+}
+FORBIDDEN = {
+    "cfbench-core": {"torch", "sklearn"},
+    "cfbench-tabular": {"torch", "torch_geometric"},
+}
+
+
+def imports(path: Path, top_level_only: bool = False) -> Iterator[str]:
+    """The modules that a file imports; those for type checkers alone do not count."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    def walk(nodes: list[ast.stmt]) -> Iterator[str]:
+        for node in nodes:
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                continue
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield node.module or ""
+            elif top_level_only and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            for child in ("body", "orelse", "finalbody", "handlers"):
+                yield from walk([n for n in getattr(node, child, []) if isinstance(n, (ast.stmt, ast.excepthandler))])
+
+    yield from walk(tree.body)
+
+
+def sources(distribution: str) -> list[Path]:
+    return sorted((ROOT / distribution / "src").rglob("*.py"))
+
+
+def test_every_distribution_has_its_rule() -> None:
+    assert set(MAY_IMPORT) == {path.parent.name for path in ROOT.glob("cfbench-*/pyproject.toml")}
+
+
+@pytest.mark.parametrize("distribution", sorted(MAY_IMPORT))
+def test_nobody_imports_a_sibling_that_it_may_not(distribution: str) -> None:
+    own = distribution.replace("-", "_")
+    allowed = MAY_IMPORT[distribution] | {own}
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources(distribution)
+        if "templates" not in path.parts
+        for name in imports(path)
+        if name.split(".")[0].startswith("cfbench") and name.split(".")[0] not in allowed
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("distribution", sorted(FORBIDDEN))
+def test_light_distributions_stay_light(distribution: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources(distribution)
+        if "templates" not in path.parts
+        for name in imports(path)
+        if name.split(".")[0] in FORBIDDEN[distribution]
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("distribution", sorted(set(MAY_IMPORT) - {"cfbench-core"}))
+def test_component_files_import_torch_and_pandas_only_inside_functions(distribution: str) -> None:
+    """Configurations are decoded from these files when a run is planned, without torch."""
+    folders = {"explainers", "recommenders", "datasets", "classifiers", "metrics"}
+    components = [
+        path
+        for path in sources(distribution)
+        if path.parent.name in folders or distribution.startswith("cfbench-explainers")
+    ]
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name} at its top"
+        for path in components
+        for name in imports(path, top_level_only=True)
+        if name.split(".")[0] in {"torch", "pandas", "sklearn"}
+    ]
+    assert components and not wrong
+
+
+def test_the_project_never_imports_the_package_of_somebody_else() -> None:
+    """``cfbench`` on the index is the framework of another group."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for distribution in MAY_IMPORT
+        for path in sources(distribution)
+        if "templates" not in path.parts
+        for name in imports(path)
+        if name.split(".")[0] == "cfbench"
+    ]
+    assert not wrong
