@@ -23,7 +23,7 @@ from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.stages import UNITS, Task
 
-from cfbench_recsys.answers import derive, prune, verify
+from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.explanations import (
     edits_table,
@@ -34,7 +34,8 @@ from cfbench_recsys.explanations import (
 )
 from cfbench_recsys.interactions import Interactions, load_interactions
 from cfbench_recsys.models import load_model, load_state, save_model, save_state, state_from_file
-from cfbench_recsys.observations import ExplicitObservations, ImplicitObservations, compute_metrics
+from cfbench_recsys.metrics.base import compute_metrics
+from cfbench_recsys.observations import ExplicitObservations, ImplicitObservations
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
@@ -264,7 +265,10 @@ def derive_explicit(task: Task) -> dict[str, Any]:
     costs = pd.read_parquet(task.input_paths["importances"] / "costs.parquet")["elapsed_seconds"].to_numpy()
     answers = task.parameters["answers"]
     started = time.perf_counter()
-    edits = derive(answers["derive"], setting.model, chunk.targets, importances, setting.split.profiles)
+    if answers["derive"] == "threshold":
+        edits = threshold(chunk.targets, importances)
+    else:
+        edits = smallest_prefix(setting.model, chunk.targets, importances, setting.split.profiles)
     edits = _finished(edits, setting, chunk.targets, answers)
     elapsed = time.perf_counter() - started
     return _write_edits(task, setting, chunk, edits, costs + elapsed / max(1, len(edits)))

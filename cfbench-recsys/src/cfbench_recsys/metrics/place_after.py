@@ -1,0 +1,33 @@
+"""Place after the edit: where does the explained item land? For sentences, and for how far beyond K an answer pushes.
+
+Ours. rank(i; x') with x' the edited profile (or graph), 1-based among the candidates; the item's old place where there
+is no answer. Neither direction is better: an edit must push the item beyond K, how far is no merit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from cfbench_core.plan import Column
+
+if TYPE_CHECKING:
+    from cfbench_recsys.edits import FloatArray, IntArray
+    from cfbench_recsys.observations import ExplicitObservations
+
+COLUMN = Column("Place after", "", None, "In which place is the item after the edit?")
+
+
+def place_after(ranks_after: IntArray) -> FloatArray:
+    """(B,) from ranks (B, 1) of the explained item under the edit."""
+    return ranks_after[:, 0].astype(float)
+
+
+class PlaceAfter:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+        return (COLUMN,)
+
+    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
+        return {COLUMN.name: place_after(seen.ranks_after)}
