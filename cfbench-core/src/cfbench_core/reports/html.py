@@ -1,0 +1,187 @@
+"""The report of a run as one HTML page: no requests to anywhere, light and dark, on paper and on a phone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cfbench_core.reports import plots
+from cfbench_core.reports.tables import LEGEND, Number, Table, label_words, outcome_words, tables
+from cfbench_core.run_directory import TIME, Run, RunCell
+from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
+
+
+def render(run: Run, in_words: str = "", data: str = "") -> str:
+    """The page. ``in_words``: one explanation as a sentence; ``data``: a few words on the data for the head line."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("cfbench_core.reports", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "dot_plot": lambda table, place: Markup(plots.dot_plot(table, place)),
+        "cost_plot": lambda table: Markup(plots.cost_plot(table)),
+        "outcome_words": outcome_words,
+        "sort_key": _sort_key,
+    }
+    all_tables = tables(run)
+    return environment.get_template("report.html.j2").render(
+        suite=run.suite,
+        title=data or ", ".join(_values(run, "dataset")) or run.suite,
+        facts=_facts(run),
+        quality=_quality(run),
+        standings=_standings(all_tables),
+        compared=sum(1 for table in all_tables for lead in table.leads if lead.header.column is not TIME),
+        tables=all_tables,
+        rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
+        legend=LEGEND,
+        in_words=in_words,
+        problems=[(_place(cell), outcome_words(cell.status), cell.reason) for cell in run.cells() if cell.problem],
+        skipped=_skipped(run),
+        environment=list(_flat(run.environment)),
+        config=(run.directory / "config.yaml").read_text(encoding="utf-8") if run.config else "",
+    )
+
+
+def _values(run: Run, label: str) -> list[str]:
+    return list(dict.fromkeys(str(cell.labels[label]) for cell in run.cells() if label in cell.labels))
+
+
+def _facts(run: Run) -> list[str]:
+    """What was run, counted: "2 models", "6 explainers", "300 units", "seed 0", "24 cells: 19 ok, ..."."""
+    facts = []
+    for label in dict.fromkeys(["model", run.layout.row]):
+        count = len(_values(run, label))
+        facts.append(f"{count} {label}{'' if count == 1 else 's'}")
+    units = max((len(values.units) for values in run.unit_values.values()), default=0)
+    facts.append(f"up to {units:,} explanations a cell")
+    if "seed" in run.config:
+        facts.append(f"seed {run.config['seed']}")
+    counts = Counter("ok" if cell.done else outcome_words(cell.status) for cell in run.cells())
+    facts.append(f"{counts.total()} cells: " + ", ".join(f"{count} {status}" for status, count in counts.items()))
+    return facts
+
+
+def _quality(run: Run) -> list[tuple[str, str]]:
+    """Each model, with its quality in words."""
+    found: dict[str, list[str]] = {}
+    datasets = run.quality["dataset"].nunique()
+    for dataset, model, metric, value in run.quality[["dataset", "model", "metric", "value"]].itertuples(index=False):
+        name = f"{model} on {dataset}" if datasets > 1 else model
+        found.setdefault(name, []).append(f"{metric} {value:.3f}")
+    return [(name, ", ".join(values)) for name, values in found.items()]
+
+
+# The answer
+
+
+@dataclass
+class Standing:
+    """In how many columns (of all tables, times apart) an explainer has a number, leads alone, or is level."""
+
+    name: str
+    measured: int = 0
+    alone: int = 0
+    level: int = 0
+
+    @property
+    def best(self) -> int:
+        return self.alone + self.level
+
+
+def _standings(all_tables: Sequence[Table]) -> list[Standing]:
+    """Competitors, those most often best or level with the best first."""
+    found: dict[str, Standing] = {}
+    for table in all_tables:
+        leads = {lead.header.column.name: lead for lead in table.leads if lead.header.column is not TIME}
+        for row in (row for row in table.rows if not row.role):
+            standing = found.setdefault(row.name, Standing(row.name))
+            for header, entry in zip(table.headers, row.entries, strict=True):
+                lead = leads.get(header.column.name)
+                if lead is None or not entry.number.n:
+                    continue
+                standing.measured += 1
+                standing.alone += lead.names == (row.name,)
+                standing.level += row.name in lead.names and len(lead.names) > 1
+    return sorted(found.values(), key=lambda s: (-s.best, -s.alone, s.name))
+
+
+# Ranks over the tables
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Ranks of the competitors by one metric over the tables that all of them finished."""
+
+    metric: str
+    test: Friedman
+    plot: str
+
+
+def _rankings(all_tables: Sequence[Table]) -> Iterator[Ranking]:
+    """One for each metric with at least three competitors in at least three tables."""
+    columns = {h.column.name: h.column for table in all_tables for h in table.headers if h.arrow}
+    for column in columns.values():
+        values = _means(all_tables, column.name)
+        names = [name for name, means in values.items() if len(means) == max(map(len, values.values()))]
+        blocks = len(values[names[0]]) if names else 0
+        if len(names) < 3 or blocks < 3:
+            continue
+        test = friedman(np.array([values[name] for name in names]).T, column.direction)
+        difference = nemenyi_critical_difference(len(names), blocks)
+        bars = indistinguishable(test.average_ranks, difference)
+        ranks = [float(rank) for rank in test.average_ranks]
+        yield Ranking(column.name, test, plots.critical_difference_plot(names, ranks, difference, bars))
+
+
+def _means(all_tables: Sequence[Table], metric: str) -> dict[str, list[float]]:
+    """Each competitor's means of a metric, in the tables where it is complete."""
+    found: dict[str, list[float]] = {}
+    for table in all_tables:
+        place = next((n for n, header in enumerate(table.headers) if header.column.name == metric), None)
+        for row in table.rows:
+            if place is None or row.role:
+                continue
+            mean = row.entries[place].number.mean
+            if row.status != "partial" and not math.isnan(mean):
+                found.setdefault(row.name, []).append(mean)
+    return found
+
+
+# What did not run, and what it ran on
+
+
+def _place(cell: RunCell) -> str:
+    return " · ".join(label_words(cell.labels))
+
+
+def _skipped(run: Run) -> list[tuple[str, list[str]]]:
+    """Reasons, each with the cells that were skipped for it."""
+    found: dict[str, list[str]] = {}
+    for cell in run.cells("skipped"):
+        found.setdefault(cell.reason, []).append(_place(cell))
+    return list(found.items())
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested data as ("packages.numpy", "2.4.6")."""
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
+
+
+def _sort_key(number: Number) -> str:
+    return "" if math.isnan(number.mean) else repr(number.mean)

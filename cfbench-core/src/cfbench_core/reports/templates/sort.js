@@ -1,0 +1,18 @@
+<script>
+// Sorts a table by the column whose head is clicked: controls stay below, lines without a number last.
+document.querySelectorAll("table.results thead button").forEach(button => button.addEventListener("click", () => {
+  const head = button.closest("th"), row = head.parentElement, place = [...row.children].indexOf(head);
+  const ascending = head.getAttribute("aria-sort") !== "ascending";
+  row.querySelectorAll("th").forEach(other => other.removeAttribute("aria-sort"));
+  head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+  const value = line => (line.children[place] && line.children[place].dataset.value) || "";
+  const compare = (a, b) => {
+    const [x, y] = [value(a), value(b)];
+    if (x === "" || y === "") return (x === "") - (y === "");
+    const order = place ? Number(x) - Number(y) : x.localeCompare(y);
+    return ascending ? order : -order;
+  };
+  row.closest("table").querySelectorAll("tbody").forEach(body => body.append(...[...body.rows].sort(compare)));
+}));
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
+</script>

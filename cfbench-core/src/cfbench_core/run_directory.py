@@ -1,0 +1,314 @@
+"""Reads a run directory: the plan with how each cell ended, and the tables, as pandas frames.
+
+The files are those of the contract (``docs/explanation/design.md``, section 5); they are read when first asked for.
+``summary.csv`` is written here, from the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from cfbench_core.errors import UserError
+from cfbench_core.outcomes import DONE
+from cfbench_core.plan import Column, TableLayout
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.statistics import UnitValues
+
+TIME = Column("time", "lower", None, "How long does one explanation take, in seconds of wall time?")
+"""The column that every cell has beside its metrics, from ``costs.parquet``."""
+
+AGAIN = "the same cfbench run with --out on this directory writes it anew"
+
+_NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
+_CLUSTERS = ("group", "user")
+_SUMMARY = ("mean", "std", "ci_low", "ci_high", "n", "n_missing")
+
+
+@dataclass(frozen=True)
+class RunCell:
+    """A cell of the plan and how it ended.
+
+    ``status`` is that of an outcome, or "partial" (some units have no result), or "planned" (not run yet).
+    """
+
+    id: str
+    labels: Mapping[str, str | int]
+    role: str
+    status: str
+    reason: str
+    columns: tuple[Column, ...]
+
+    @property
+    def done(self) -> bool:
+        return self.status in DONE
+
+    @property
+    def problem(self) -> bool:
+        """Whether it was to run and did not, or not wholly."""
+        return not self.done and self.status != "skipped"
+
+
+class Run:
+    """A run directory.
+
+    Raises:
+        UserError: if the directory is no run, and from each property if its file is missing or cannot be read.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        if not self.directory.is_dir():
+            raise UserError(f"{self.directory}: no such directory; give the one that 'cfbench run' printed at its end")
+        if not (self.directory / "plan.json").is_file():
+            raise UserError(f"{self.directory}: not a run directory, it has no plan.json")
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.directory)!r})"
+
+    @functools.cached_property
+    def plan(self) -> dict[str, Any]:
+        """``plan.json``: suite, layout, and the list of cells."""
+        plan = self._json("plan.json")
+        if not {"suite", "layout", "cells"} <= plan.keys():
+            raise UserError(f"{self.directory / 'plan.json'}: has no suite, layout and cells; {AGAIN}")
+        return plan
+
+    @functools.cached_property
+    def config(self) -> dict[str, Any]:
+        """``config.yaml`` as resolved."""
+        path = self.directory / "config.yaml"
+        try:
+            config = yaml.safe_load(self._text("config.yaml"))
+        except yaml.YAMLError as error:
+            raise _unreadable(path, error) from None
+        if not isinstance(config, dict):
+            raise UserError(f"{path}: cannot be read (not a mapping); {AGAIN}")
+        return config
+
+    @functools.cached_property
+    def environment(self) -> dict[str, Any]:
+        """``environment.json``: versions, platform, hardware, seeds."""
+        return self._json("environment.json")
+
+    @property
+    def suite(self) -> str:
+        return str(self.plan["suite"])
+
+    @property
+    def layout(self) -> TableLayout:
+        layout = self.plan["layout"]
+        return TableLayout(tuple(layout["by"]), layout["row"])
+
+    @functools.cached_property
+    def _cells(self) -> tuple[RunCell, ...]:
+        return tuple(_cell(entry) for entry in self.plan["cells"])
+
+    def cells(self, status: str | None = None) -> list[RunCell]:
+        """All cells in the order of the plan, or those with one status."""
+        return [cell for cell in self._cells if status in (None, cell.status)]
+
+    @property
+    def columns(self) -> list[Column]:
+        """What is measured, each name once, in the order of the plan."""
+        return list({column.name: column for cell in self._cells for column in cell.columns}.values())
+
+    @property
+    def exit_code(self) -> int:
+        """0: all went well; 1: some cells failed; 3: there was nothing to run."""
+        if all(cell.status == "skipped" for cell in self._cells):
+            return 3
+        return int(any(cell.problem for cell in self._cells))
+
+    # Tables
+
+    @functools.cached_property
+    def scores(self) -> pd.DataFrame:
+        """Long: cell, labels, metric, unit, value, status and the suite's own columns."""
+        attempted = any(cell.status not in ("skipped", "planned") for cell in self._cells)
+        return self._parquet("scores.parquet", ("cell", "metric", "unit", "value", "status"), attempted)
+
+    @functools.cached_property
+    def explanations(self) -> pd.DataFrame:
+        """What was answered, in the suite's own columns."""
+        return self._parquet("explanations.parquet", ("cell", "unit"), self._any_result)
+
+    @functools.cached_property
+    def costs(self) -> pd.DataFrame:
+        """cell, unit, elapsed_seconds: wall time of explaining alone."""
+        return self._parquet("costs.parquet", ("cell", "unit", "elapsed_seconds"), self._any_result)
+
+    @functools.cached_property
+    def quality(self) -> pd.DataFrame:
+        """dataset, model, metric, value: the models' quality on held-out data."""
+        return self._csv("quality.csv", ("dataset", "model", "metric", "value"))
+
+    @functools.cached_property
+    def summary(self) -> pd.DataFrame:
+        """``summary.csv``; computed where the file does not exist yet."""
+        if (self.directory / "summary.csv").exists():
+            return self._csv("summary.csv", ("cell", "metric", *_SUMMARY))
+        return summarise(self)
+
+    @functools.cached_property
+    def unit_values(self) -> Mapping[str, UnitValues]:
+        """Each cell's scores and times as a matrix (units, metrics and "time")."""
+        from cfbench_core.statistics import unit_values
+
+        scores = self.scores[["cell", "metric", "unit", "value", *self._cluster]]
+        return unit_values(_with_times(scores, self.costs, self._cluster), *self._cluster)
+
+    @property
+    def _any_result(self) -> bool:
+        return any(cell.done or cell.status == "partial" for cell in self._cells)
+
+    @property
+    def _cluster(self) -> list[str]:
+        """The column of the scores that says which units belong together, if there is one: the layout names it."""
+        named = self.plan["layout"].get("cluster")
+        candidates = (named,) if named else _CLUSTERS
+        return [column for column in candidates if column in self.scores.columns][:1]
+
+    # Files
+
+    def _text(self, name: str) -> str:
+        path = self.directory / name
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise UserError(f"{path}: is missing; {AGAIN}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unreadable(path, error) from None
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            value = json.loads(self._text(name))
+        except json.JSONDecodeError as error:
+            raise _unreadable(self.directory / name, error) from None
+        if not isinstance(value, dict):
+            raise UserError(f"{self.directory / name}: cannot be read (not an object); {AGAIN}")
+        return value
+
+    def _csv(self, name: str, columns: tuple[str, ...]) -> pd.DataFrame:
+        import io
+
+        import pandas as pd
+
+        path = self.directory / name
+        try:
+            frame = pd.read_csv(
+                io.StringIO(self._text(name)),
+                dtype={column: str for column in ("cell", "dataset", "model", "metric")},
+                keep_default_na=False,
+                na_values=[""],
+            )
+        except ValueError as error:
+            raise _unreadable(path, error) from None
+        return _checked(frame, columns, path)
+
+    def _parquet(self, name: str, columns: tuple[str, ...], expected: bool) -> pd.DataFrame:
+        """A table; an empty one where no cell could have written to it."""
+        import pandas as pd
+        import pyarrow as pa
+
+        path = self.directory / name
+        if not path.exists() and not expected:
+            return pd.DataFrame(columns=list(columns))
+        try:
+            frame = pd.read_parquet(path)
+        except FileNotFoundError:
+            raise UserError(f"{path}: is missing; {AGAIN}") from None
+        except (OSError, pa.ArrowException) as error:
+            raise _unreadable(path, error) from None
+        return _checked(frame, columns, path)
+
+
+def _cell(entry: Mapping[str, Any]) -> RunCell:
+    return RunCell(
+        id=entry["cell"],
+        labels={key: value for key, value in entry.items() if key not in _NOT_LABELS},
+        role=entry["role"],
+        status=entry["status"],
+        reason=entry["reason"],
+        columns=tuple(
+            Column(
+                metric["name"],
+                metric["direction"],
+                tuple(metric["range"]) if metric["range"] is not None else None,
+                metric["question"],
+            )
+            for metric in entry["metrics"]
+        ),
+    )
+
+
+def _checked(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> pd.DataFrame:
+    lacking = [column for column in columns if column not in frame.columns]
+    if lacking:
+        raise UserError(f"{path}: has no column {', '.join(lacking)}; {AGAIN}")
+    return frame
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    why = (str(error).splitlines() or [type(error).__name__])[0]
+    return UserError(f"{path}: cannot be read ({why}); {AGAIN}")
+
+
+def _with_times(scores: pd.DataFrame, costs: pd.DataFrame, cluster: list[str]) -> pd.DataFrame:
+    """The scores, and each unit's seconds as one more metric. A unit's cluster is the one it has in the scores."""
+    import pandas as pd
+
+    times = costs[["cell", "unit"]].assign(metric=TIME.name, value=costs["elapsed_seconds"])
+    if cluster:
+        known = scores[["cell", "unit", *cluster]].drop_duplicates(["cell", "unit"])
+        times = times.merge(known, on=["cell", "unit"], how="inner")
+    return pd.concat([scores, times], ignore_index=True) if len(times) else scores
+
+
+def summarise(run: Run) -> pd.DataFrame:
+    """One row for each cell and metric, in the order of the plan, "time" last.
+
+    Columns: cell, its labels, metric, status, mean, std, ci_low, ci_high, n, n_missing. A cell that was to run and
+    has no result has rows with n = 0; a skipped cell has none.
+    """
+    import pandas as pd
+
+    from cfbench_core.statistics import summary_of
+
+    found = summary_of(run.unit_values).set_index(["cell", "metric"])
+    rows = []
+    for cell in run.cells():
+        if cell.status == "skipped":
+            continue
+        measured = run.unit_values[cell.id].metrics if cell.id in run.unit_values else ()
+        for metric in dict.fromkeys([*(column.name for column in cell.columns), *measured]):
+            known = (cell.id, metric) in found.index
+            numbers = found.loc[(cell.id, metric)].to_dict() if known else {"n": 0, "n_missing": 0}
+            rows.append({"cell": cell.id, **cell.labels, "metric": metric, "status": cell.status, **numbers})
+    frame = pd.DataFrame(rows, columns=_summary_columns(run))
+    return frame.astype({"n": "int64", "n_missing": "int64"})
+
+
+def _summary_columns(run: Run) -> list[str]:
+    labels = dict.fromkeys(label for cell in run.cells() for label in cell.labels)
+    return ["cell", *labels, "metric", "status", *_SUMMARY]
+
+
+def write_summary(run: Run) -> Path:
+    """Writes ``summary.csv``, ten significant digits, and returns its path."""
+    from cfbench_core.files import write_atomically
+
+    path = run.directory / "summary.csv"
+    frame = summarise(run)
+    write_atomically(path, frame.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+    run.__dict__.pop("summary", None)  # what was read before is read anew
+    return path
