@@ -1,0 +1,166 @@
+"""Computes one piece of work, in whatever process this is. How it ends is a value."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cfbench_core.errors import UserError
+from cfbench_core.files import disk_full_message, is_disk_full
+from cfbench_core.outcomes import Outcome
+from cfbench_core.specs import resolve
+from cfbench_core.stages import Task, Work
+from cfbench_core.store import Store
+
+
+def _ignore_progress(done: int, total: int) -> None: ...
+
+
+def _ignore_begin() -> None: ...
+
+
+def compute(
+    work: Work,
+    store: Store,
+    report: Callable[[int, int], None] = _ignore_progress,
+    fresh: bool = False,
+    begin: Callable[[], None] = _ignore_begin,
+) -> Outcome:
+    """Calls the stage's function and stores what it writes; "cached" when the artifact is there already.
+
+    Args:
+        report: is told (done, total) by the stage as it goes on.
+        fresh: compute and replace the artifact though it is there.
+        begin: called when the imports are over and the stage's function is about to be called.
+
+    Only KeyboardInterrupt leaves this function. Times and memory are those of the function alone, without its imports
+    and without storing; those of a cached artifact tell how it was made.
+    """
+    found = None if fresh else store.manifest(work.kind, work.key)
+    if found is not None:
+        store.mark_used(work.kind, work.key)
+        return _outcome("cached", found)
+    meter = _Meter()
+    temporary: Path | None = None
+    try:
+        function = resolve(work.target)
+        temporary = store.begin()
+        task = Task(work, temporary, _input_paths(work, store), report)
+        begin()
+        meter.start()
+        summary = function(task)
+        meter.stop()
+        manifest = store.commit(
+            temporary, work, _checked_summary(summary, work), meter.seconds, meter.peak_bytes, replace=fresh
+        )
+        return _outcome("ok", manifest)
+    except (Exception, SystemExit) as error:
+        meter.stop()
+        return _failure(error, store.root, meter.seconds, meter.peak_bytes)
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _failure(error: BaseException, root: Path, elapsed_seconds: float, peak_memory_bytes: int) -> Outcome:
+    return Outcome(
+        "out_of_memory" if _is_out_of_memory(error) else "failed",
+        _reason(error, root),
+        "".join(traceback.format_exception(error)),
+        elapsed_seconds=elapsed_seconds,
+        peak_memory_bytes=peak_memory_bytes,
+    )
+
+
+def _reason(error: BaseException, root: Path) -> str:
+    if isinstance(error, UserError):
+        return " ".join(error.lines)
+    if is_disk_full(error):
+        return disk_full_message(root)
+    first_line = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """MemoryError, or what torch raises in its place (torch is not imported here, so it is known by name)."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "DefaultCPUAllocator: can't allocate memory" in str(error)
+    )
+
+
+def _input_paths(work: Work, store: Store) -> dict[str, Path]:
+    for role, key in work.inputs.items():
+        if not store.has(work.input_kinds[role], key):
+            raise UserError(
+                f"{work.label}: its input '{role}' ({work.input_kinds[role]} {key[:12]}) is not in the cache"
+                " any more. Run the same command again."
+            )
+        store.mark_used(work.input_kinds[role], key)
+    return {role: store.path(work.input_kinds[role], key) for role, key in work.inputs.items()}
+
+
+def _checked_summary(summary: object, work: Work) -> Mapping[str, Any]:
+    if summary is None:
+        return {}
+    if not isinstance(summary, Mapping):
+        raise TypeError(f"{work.target} must return a summary (a mapping) or None, not {type(summary).__name__}")
+    return summary
+
+
+def _outcome(status: Any, manifest: Mapping[str, Any]) -> Outcome:
+    return Outcome(
+        status,
+        summary=manifest["summary"],
+        elapsed_seconds=manifest["elapsed_seconds"],
+        peak_memory_bytes=manifest["peak_memory_bytes"],
+    )
+
+
+class _Meter:
+    """Time and peak memory of this process between start and stop.
+
+    On Linux the kernel's high-water mark is set back at the start, so the peak is that of this work (with all that the
+    process holds by then). Elsewhere it is the highest since the process began. Child processes are not in it.
+    """
+
+    seconds = 0.0
+    peak_bytes = 0
+    _begun: float | None = None
+
+    def start(self) -> None:
+        with contextlib.suppress(OSError):  # not Linux, or not permitted: see above
+            Path("/proc/self/clear_refs").write_text("5")
+        self._begun = time.perf_counter()
+
+    def stop(self) -> None:
+        if self._begun is None:
+            return
+        self.seconds = time.perf_counter() - self._begun
+        self.peak_bytes = _peak_memory()
+        self._begun = None
+
+
+def _peak_memory() -> int:
+    """The high-water mark of resident memory, in bytes."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

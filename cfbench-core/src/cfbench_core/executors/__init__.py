@@ -1,0 +1,63 @@
+"""Who computes: executors take work and tell how it goes on. Components of kind "executor", suite "core".
+
+An executor is constructed as ``Cls(store_root, workers, threads, limits, search_path, fresh, log=None)``:
+
+- store_root: the folder of the artifact store;
+- workers: pieces of work at a time; threads: of numerical libraries in each;
+- limits: what one piece of work may use (:class:`cfbench_core.suites.Limits`);
+- search_path: folders where modules of the user's own are looked for;
+- fresh: compute again what the store has;
+- log: a file to which what the work prints is added, where it does not go to the terminal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from cfbench_core.outcomes import Outcome
+from cfbench_core.stages import Work
+
+
+@dataclass(frozen=True)
+class Started:
+    """The work was given to whoever computes it."""
+
+    work: Work
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The work is ``done`` of ``total`` steps on its way."""
+
+    work: Work
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The work has ended, well or badly. The last event of a piece of work."""
+
+    work: Work
+    outcome: Outcome
+
+
+Event = Started | Progress | Finished
+
+
+class Executor(Protocol):
+    """What the runner needs of an executor. Every submitted work is Started once and, later, Finished once."""
+
+    def submit(self, work: Work) -> None:
+        """Takes a piece of work whose inputs are in the store. Returns at once."""
+
+    def wait(self) -> Event:
+        """The next event; blocks until there is one.
+
+        Raises:
+            RuntimeError: when nothing is submitted that could bring one about.
+        """
+
+    def close(self) -> None:
+        """Ends everything that this executor started, at once. May be called twice."""

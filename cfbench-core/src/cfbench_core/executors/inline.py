@@ -1,0 +1,75 @@
+"""Computes everything here, one piece after the other: for debuggers, profilers and very small experiments."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from cfbench_core.compute import compute
+from cfbench_core.executors import Event, Finished, Progress, Started
+from cfbench_core.executors.messages import to_json, work_from_json
+from cfbench_core.stages import Work
+from cfbench_core.store import Store
+from cfbench_core.suites import Limits
+from cfbench_core.threads import limited_threads
+
+
+class InlineExecutor:
+    """No other process, so nothing can end the work: limits are not enforced, and a crash ends the run.
+
+    Work is computed inside :meth:`wait`, in the thread that calls it, so breakpoints and Ctrl-C work as usual, what the
+    work prints is seen at once, and its progress is told when it is over.
+    """
+
+    def __init__(
+        self,
+        store_root: Path,
+        workers: int,
+        threads: int,
+        limits: Limits,
+        search_path: Sequence[str],
+        fresh: bool,
+        log: Path | None = None,
+    ) -> None:
+        self._store = Store(store_root)
+        self._threads = threads
+        self._fresh = fresh
+        self._pending: deque[Work] = deque()
+        self._events: deque[Event] = deque()
+        self._begun: Work | None = None
+        self._added = [folder for folder in search_path if folder not in sys.path]
+        sys.path[:0] = self._added
+
+    def submit(self, work: Work) -> None:
+        self._pending.append(work)
+
+    def wait(self) -> Event:
+        if self._events:
+            return self._events.popleft()
+        if self._begun is not None:
+            work, self._begun = self._begun, None
+            self._compute(work)
+            return self._events.popleft()
+        if not self._pending:
+            raise RuntimeError("nothing was submitted: there is nothing to wait for")
+        self._begun = self._pending.popleft()
+        return Started(self._begun)
+
+    def close(self) -> None:
+        self._pending.clear()
+        self._events.clear()
+        for folder in self._added:
+            if folder in sys.path:
+                sys.path.remove(folder)
+        self._added = []
+
+    def _compute(self, work: Work) -> None:
+        def report(done: int, total: int) -> None:
+            self._events.append(Progress(work, int(done), int(total)))
+
+        same = work_from_json(to_json(work))  # as it would arrive in another process: lists for tuples, and so on
+        with limited_threads(self._threads):
+            outcome = compute(same, self._store, report, self._fresh)
+        self._events.append(Finished(work, outcome))

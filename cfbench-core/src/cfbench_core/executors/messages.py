@@ -1,0 +1,34 @@
+"""Work and outcomes as JSON, the only thing that crosses a pipe: floats come back to the last bit, code never does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cfbench_core.outcomes import Outcome
+from cfbench_core.stages import Work
+
+
+def to_json(value: Work | Outcome) -> str:
+    """One line of JSON."""
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return json.dumps(fields, default=_plain, allow_nan=False)
+
+
+def work_from_json(text: str) -> Work:
+    fields = json.loads(text)
+    if fields["chunk"] is not None:
+        fields["chunk"] = tuple(fields["chunk"])
+    return Work(**fields)
+
+
+def outcome_from_json(text: str) -> Outcome:
+    return Outcome(**json.loads(text))
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} ({type(value).__name__}) is not JSON")

@@ -1,0 +1,253 @@
+"""Computes in worker processes, and ends what takes too long or too much memory.
+
+Workers live long: what they imported and loaded serves the next work. A thread watches them, so limits hold whatever
+the caller does meanwhile. What ends badly costs its own work only: a fresh worker takes the next.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cfbench_core.executors import Event, Finished, Progress, Started
+from cfbench_core.executors.messages import outcome_from_json
+from cfbench_core.executors.worker_process import WorkerProcess
+from cfbench_core.outcomes import Outcome
+from cfbench_core.stages import Work
+from cfbench_core.store import Store
+from cfbench_core.suites import Limits
+
+POLL_SECONDS = 0.05
+"""How often the limits are looked at."""
+
+CHILDREN_EVERY = 10
+"""Processes that a worker started are looked for at every tenth poll: that takes longer than weighing them."""
+
+IMPORT_SECONDS = 300.0
+"""What a worker may take to start and to import a component, unless the limit of the work itself is higher."""
+
+GOODBYE_SECONDS = 1.0
+"""What idle workers may take to end by themselves when the executor is closed."""
+
+LOOKAHEAD = 500
+"""So many of the oldest pieces of work are looked through for the one that suits a worker best."""
+
+
+class ProcessExecutor:
+    """Up to ``workers`` processes, started as they are needed; see :mod:`cfbench_core.executors` for the arguments."""
+
+    def __init__(
+        self,
+        store_root: Path,
+        workers: int,
+        threads: int,
+        limits: Limits,
+        search_path: Sequence[str],
+        fresh: bool,
+        log: Path | None = None,
+    ) -> None:
+        self._store = Store(store_root)
+        self._size = workers
+        self._threads = threads
+        self._limits = limits
+        self._log = log
+        self._settings = {
+            "store_root": str(Path(store_root).absolute()),
+            "search_path": [*(folder for folder in search_path if folder not in sys.path), *sys.path],
+            "fresh": fresh,
+        }
+        self._pending: deque[Work] = deque()
+        self._events: deque[Event] = deque()
+        self._workers: list[WorkerProcess] = []
+        self._inbox: queue.SimpleQueue[tuple[WorkerProcess, Any]] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="cfbench-limits", daemon=True)
+        self._watcher.start()
+
+    def submit(self, work: Work) -> None:
+        self._pending.append(work)
+
+    def wait(self) -> Event:
+        self._dispatch()
+        while not self._events:
+            if not any(worker.work for worker in self._workers):
+                raise RuntimeError("nothing was submitted: there is nothing to wait for")
+            try:
+                worker, message = self._inbox.get(timeout=1.0)
+            except queue.Empty:
+                continue  # gives Ctrl-C a chance on systems where waiting cannot be interrupted
+            if worker in self._workers:
+                self._handle(worker, message)
+            self._dispatch()
+        return self._events.popleft()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._watcher.join()
+        self._pending.clear()
+        self._events.clear()
+        busy = [worker for worker in self._workers if worker.work]
+        idle = [worker for worker in self._workers if not worker.work]
+        for worker in idle:
+            worker.dismiss()
+        for worker in busy:
+            worker.end()
+        deadline = time.monotonic() + GOODBYE_SECONDS
+        for worker in idle:
+            worker.wait(max(0.0, deadline - time.monotonic()))
+            worker.end()
+        for worker in self._workers:
+            worker.release()
+        self._workers = []
+        if busy:
+            self._store.clean_abandoned()
+
+    # Who gets what
+
+    def _dispatch(self) -> None:
+        """Gives work to idle workers as long as there are both."""
+        while self._pending:
+            idle = [worker for worker in self._workers if not worker.work]
+            if not idle and len(self._workers) < self._size:
+                idle = [WorkerProcess(self._settings, self._threads, self._inbox)]
+                self._workers += idle
+            if not idle:
+                return
+            worker, work = self._best_pair(idle)
+            if worker.give(work):
+                self._pending.remove(work)
+                self._events.append(Started(work))
+            else:
+                self._retire(worker)
+
+    def _best_pair(self, idle: Sequence[WorkerProcess]) -> tuple[WorkerProcess, Work]:
+        """A worker and work whose inputs it has loaded; else work whose inputs nobody has; else the oldest."""
+
+        def fitness(worker: WorkerProcess, work: Work) -> tuple[int, int]:
+            elsewhere = max((w.shares_inputs(work) for w in self._workers if w is not worker), default=0)
+            return worker.shares_inputs(work), -elsewhere
+
+        pairs = [(worker, work) for work in islice(self._pending, LOOKAHEAD) for worker in idle]
+        return max(pairs, key=lambda pair: fitness(*pair))  # max takes the first of equals, the oldest work
+
+    # What came of it
+
+    def _handle(self, worker: WorkerProcess, message: Any) -> None:
+        if isinstance(message, BaseException):
+            raise message
+        if message is None:
+            self._buried(worker)
+        elif message["event"] == "progress" and worker.work is not None:
+            self._events.append(Progress(worker.work, message["done"], message["total"]))
+        elif message["event"] == "finished":
+            self._finished(worker, outcome_from_json(message["outcome"]))
+
+    def _finished(self, worker: WorkerProcess, outcome: Outcome) -> None:
+        with worker.lock:
+            work, worker.work = worker.work, None
+            condemned = worker.verdict is not None  # too late: it had just finished, but it is being ended
+        assert work is not None
+        self._keep(work, worker.take_output())
+        self._events.append(Finished(work, outcome))
+        # What it holds would count against its next work, which cannot help it: better a fresh worker.
+        if condemned or worker.memory(look_for_children=True) > self._memory_limit / 2:
+            self._retire(worker)
+
+    def _buried(self, worker: WorkerProcess) -> None:
+        """A worker has ended, by itself or by verdict; its work, if any, ends with it."""
+        work, begun = worker.work, worker.begun
+        last_words = worker.take_output()
+        reason = worker.died_of()
+        self._retire(worker)
+        if work is None:
+            return
+        self._keep(work, last_words)
+        self._events.append(
+            Finished(
+                work,
+                worker.verdict
+                or Outcome(
+                    "failed",
+                    reason,
+                    f"{reason}\n\nIts last words:\n{last_words[-5000:]}",
+                    elapsed_seconds=time.monotonic() - begun if begun else 0.0,
+                    peak_memory_bytes=worker.highest_memory,
+                ),
+            )
+        )
+
+    def _retire(self, worker: WorkerProcess) -> None:
+        self._workers.remove(worker)
+        worker.end()
+        worker.release()
+        self._store.clean_abandoned()
+
+    def _keep(self, work: Work, output: str) -> None:
+        """Adds what a work printed to the log."""
+        if self._log is not None and output:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            with self._log.open("a", encoding="utf-8") as file:
+                file.write(f"=== {work.label} ({work.kind} {work.key[:16]})\n{output.rstrip()}\n")
+
+    # Limits
+
+    @property
+    def _memory_limit(self) -> float:
+        return self._limits.memory_gb * 1e9
+
+    def _watch(self) -> None:
+        """Ends work that is beyond its limits, and reports workers that have ended. Runs in a thread of its own."""
+        reported: set[int] = set()
+        poll = 0
+        while not self._closing.wait(POLL_SECONDS):
+            poll += 1
+            for worker in list(self._workers):
+                try:
+                    if worker.is_over():
+                        if id(worker) not in reported:
+                            self._inbox.put((worker, None))
+                        reported.add(id(worker))
+                    else:
+                        self._judge(worker, look_for_children=poll % CHILDREN_EVERY == 0)
+                except Exception as error:  # limits that silently hold no more would be worse than the end of the run
+                    self._inbox.put((worker, error))
+
+    def _judge(self, worker: WorkerProcess, look_for_children: bool) -> None:
+        memory = worker.memory(look_for_children) if worker.work else 0
+        with worker.lock:
+            if worker.work is None or worker.verdict is not None:
+                return
+            worker.verdict = self._verdict(worker, memory)
+        if worker.verdict is not None:
+            worker.end()
+
+    def _verdict(self, worker: WorkerProcess, memory: int) -> Outcome | None:
+        now = time.monotonic()
+        if memory > self._memory_limit:
+            elapsed = now - (worker.begun or worker.given)
+            return Outcome(
+                "out_of_memory",
+                f"ended at {memory / 1e9:.2f} GB of memory (limits.memory_gb: {self._limits.memory_gb:g})",
+                elapsed_seconds=elapsed,
+                peak_memory_bytes=memory,
+            )
+        importing = worker.begun is None
+        since = worker.given if worker.begun is None else worker.begun
+        allowed = max(IMPORT_SECONDS, self._limits.seconds) if importing else self._limits.seconds
+        if now - since <= allowed:
+            return None
+        return Outcome(
+            "timeout",
+            f"ended after {now - since:.1f} s of importing it"
+            if importing
+            else f"ended after {now - since:.1f} s (limits.seconds: {allowed:g})",
+            elapsed_seconds=now - since,
+            peak_memory_bytes=worker.highest_memory,
+        )

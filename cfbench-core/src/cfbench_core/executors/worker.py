@@ -1,0 +1,129 @@
+"""A worker process: reads work, one JSON line each, computes it, and tells how it goes on, one JSON line each.
+
+Started by :mod:`cfbench_core.executors.process` as ``python -m cfbench_core.executors.worker``, so users need no
+``if __name__ == "__main__"``. The first line is the settings, every other one a piece of work. Answers are
+``{"event": "begun"}``, ``{"event": "progress", "done": 3, "total": 10}`` and ``{"event": "finished", "outcome": "..."}``.
+
+The end of standard input means that nobody wants the results any more: the worker and all that it started end, even in
+the midst of work.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import IO, Any
+
+PROGRESS_SECONDS = 0.1
+"""Progress is told no more often than this."""
+
+GOODBYE_SECONDS = 5.0
+"""How long an idle worker may take to end by itself when its parent is gone."""
+
+
+def main() -> None:
+    incoming, outgoing = _private_channel()
+    settings = json.loads(incoming.readline())
+    _die_with(int(settings["parent"]))
+    faulthandler.enable()  # a crash in C leaves its Python stack in the log
+    sys.path[:] = settings["search_path"]
+    _Worker(settings, incoming, outgoing).run()
+
+
+class _Worker:
+    def __init__(self, settings: dict[str, Any], incoming: IO[str], outgoing: IO[str]) -> None:
+        from cfbench_core.store import Store
+
+        self.store = Store(Path(settings["store_root"]))
+        self.threads = int(settings["threads"])
+        self.fresh = bool(settings["fresh"])
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self.sending = threading.Lock()  # a stage may report its progress from any thread
+        self.lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.busy = False
+        self.last_progress = 0.0
+
+    def run(self) -> None:
+        threading.Thread(target=self.listen, daemon=True).start()
+        while (line := self.lines.get()) is not None:
+            self.busy = True
+            self.work(line)
+            self.busy = False
+
+    def listen(self) -> None:
+        """Always reading, so the end of the parent is seen also while a stage computes."""
+        for line in self.incoming:
+            self.lines.put(line)
+        if not self.busy:
+            self.lines.put(None)
+            time.sleep(GOODBYE_SECONDS)
+        end_own_group()
+
+    def work(self, line: str) -> None:
+        from cfbench_core.compute import compute
+        from cfbench_core.executors.messages import to_json, work_from_json
+        from cfbench_core.threads import limited_threads
+
+        self.last_progress = 0.0
+        with limited_threads(self.threads):
+            outcome = compute(
+                work_from_json(line), self.store, self.report, self.fresh, lambda: self.send(event="begun")
+            )
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.send(event="finished", outcome=to_json(outcome))
+
+    def report(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done >= total or now - self.last_progress >= PROGRESS_SECONDS:
+            self.last_progress = now
+            self.send(event="progress", done=int(done), total=int(total))
+
+    def send(self, **message: Any) -> None:
+        with self.sending:
+            self.outgoing.write(json.dumps(message) + "\n")
+            self.outgoing.flush()
+
+
+def _private_channel() -> tuple[IO[str], IO[str]]:
+    """Standard input and output as files of our own; what anybody prints goes to standard error (the log) from now on.
+
+    Both are kept from programs that a stage starts: they could neither read work nor pretend to be us.
+    """
+    incoming = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return incoming, outgoing
+
+
+def _die_with(parent: int) -> None:
+    """Asks Linux to kill this process when its parent ends, even while a library in C keeps Python from running."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
+    if os.getppid() != parent:  # it ended before we asked
+        end_own_group()
+
+
+def end_own_group() -> None:
+    """Ends this process and those it started, without any goodbye."""
+    if os.name == "posix" and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

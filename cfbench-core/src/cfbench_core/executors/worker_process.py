@@ -1,0 +1,206 @@
+"""The parent's side of one worker process: starts it, speaks with it, weighs it, ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from cfbench_core.executors.messages import to_json
+from cfbench_core.outcomes import Outcome
+from cfbench_core.stages import Work
+from cfbench_core.threads import thread_variables
+
+REMEMBERED_INPUTS = 24
+"""So many loaded inputs are kept by a process (see ``Task.load``)."""
+
+OUTPUT_BYTES = 1_000_000
+"""Of what a piece of work prints, the last megabyte is kept."""
+
+
+class WorkerProcess:
+    """A process that computes one piece of work at a time.
+
+    Its messages arrive as pairs (worker, message) in ``inbox``. It is the leader of a session of its own, so Ctrl-C in
+    the terminal does not reach it, and it is ended together with everything that it started.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, Any], threads: int, inbox: queue.SimpleQueue[tuple[WorkerProcess, Any]]
+    ) -> None:
+        self.work: Work | None = None
+        self.given = 0.0
+        self.begun: float | None = None
+        self.verdict: Outcome | None = None
+        self.highest_memory = 0
+        self.loaded: deque[str] = deque(maxlen=REMEMBERED_INPUTS)
+        self.lock = threading.Lock()  # of work and verdict: the watching thread must not condemn the next work
+        self._children: list[psutil.Process] = []
+        self._inbox = inbox
+        self._output = _deleted_file()
+        # -P: a file of the user's named like a module of Python's (queue.py) must not replace it in the worker.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-u", "-m", "cfbench_core.executors.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._output,
+            env={**os.environ, **thread_variables(threads)},
+            encoding="utf-8",
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        self.pid = self._process.pid
+        self._system = psutil.Process(self.pid)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self._send(json.dumps({**settings, "threads": threads, "parent": os.getpid()}))
+
+    # Speaking
+
+    def give(self, work: Work) -> bool:
+        """Hands the worker its next work; False when it is dead, and the work is still nobody's."""
+        with self.lock:
+            self.work, self.begun, self.given = work, None, time.monotonic()
+            self.highest_memory = 0
+            self.loaded.extend(key for key in work.inputs.values() if key not in self.loaded)
+            if not self._send(to_json(work)):
+                self.work = None
+        return self.work is not None
+
+    def _send(self, line: str) -> bool:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except OSError:  # it is dead, which the watching thread sees too
+            return False
+        return True
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            message = json.loads(line)
+            if message["event"] == "begun":
+                self.begun = time.monotonic()  # noted here and now: the deadline counts from it
+            else:
+                self._inbox.put((self, message))
+
+    def take_output(self) -> str:
+        """What was printed since the last call."""
+        size = self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, size - OUTPUT_BYTES))
+        text = self._output.read().decode(errors="replace")
+        self._output.truncate(0)
+        return text
+
+    # Weighing
+
+    def is_over(self) -> bool:
+        """Whether the process has ended, and all that it had to say is in the inbox."""
+        if self._process.returncode is None and _is_running(self._system):
+            return False
+        self._kill_group()  # children that hold the pipe open would keep the reader waiting
+        self._reader.join(timeout=1.0)
+        return True
+
+    def memory(self, look_for_children: bool) -> int:
+        """Resident memory in bytes of the worker and the processes it started (shared pages count for each)."""
+        if look_for_children:
+            with contextlib.suppress(psutil.Error):
+                self._children = self._system.children(recursive=True)
+        total = 0
+        for process in (self._system, *self._children):
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
+        self.highest_memory = max(self.highest_memory, total)
+        return total
+
+    def shares_inputs(self, work: Work) -> int:
+        """How many inputs of a work this process has loaded already."""
+        return _shared(work, self.loaded)
+
+    # Ending
+
+    def dismiss(self) -> None:
+        """Asks an idle worker to end by itself."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+
+    def wait(self, seconds: float) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=seconds)
+
+    def end(self) -> None:
+        """Kills the worker and all that it started, at once. May be called twice."""
+        if self._process.returncode is None:
+            with contextlib.suppress(psutil.Error):  # those that left its session
+                self._children = self._system.children(recursive=True)
+        self._kill_group()
+        for process in self._children:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        self.wait(5.0)
+
+    def release(self) -> None:
+        """Closes the files of a worker that has ended."""
+        self._reader.join(timeout=1.0)
+        self.dismiss()
+        if self._process.stdout is not None and not self._reader.is_alive():
+            self._process.stdout.close()
+        self._output.close()
+
+    def _kill_group(self) -> None:
+        # Only before the process is reaped: afterwards its number may be somebody else's.
+        if os.name == "posix" and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def died_of(self) -> str:
+        """How a process that ended by itself ended, for people."""
+        self.wait(5.0)
+        code = self._process.returncode
+        if code is None or code >= 0:
+            return f"its worker ended with exit code {code}"
+        try:
+            name = f" ({signal.Signals(-code).name})"
+        except ValueError:
+            name = ""
+        hint = "; perhaps the system was short of memory" if -code == getattr(signal, "SIGKILL", None) else ""
+        return f"its worker ended by signal {-code}{name}{hint}"
+
+
+def _shared(work: Work, loaded: Collection[str]) -> int:
+    return sum(key in loaded for key in work.inputs.values())
+
+
+def _is_running(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _deleted_file() -> Any:
+    """A file for appending and reading that is gone with the process, also when that is killed."""
+    descriptor, name = tempfile.mkstemp(prefix="cfbench-")
+    os.close(descriptor)
+    file = Path(name).open("a+b", buffering=0)  # appending: it may be truncated while the worker writes
+    with contextlib.suppress(PermissionError):  # Windows keeps files that are open
+        Path(name).unlink()
+    return file

@@ -1,0 +1,183 @@
+"""Stage functions that the tests of the store and the executors compute; found by them through the search path."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from cfbench_core.errors import UserError
+from cfbench_core.stages import Task
+
+
+def answer(task: Task) -> dict[str, int]:
+    (task.output / "answer.txt").write_text("42\n")
+    return {"answer": 42}
+
+
+def silent(task: Task) -> None:
+    """Writes nothing and says nothing."""
+
+
+def draws(task: Task) -> dict[str, object]:
+    """Random numbers, a matrix product and the parameters as they arrive."""
+    matrix = task.generator("matrix").standard_normal((300, 300))
+    np.save(task.output / "numbers.npy", matrix @ matrix.T)
+    return {"first": float(matrix[0, 0]), "seed": task.integer_seed("x"), "parameters": repr(task.parameters)}
+
+
+def adds_inputs(task: Task) -> dict[str, object]:
+    """Tells which process computed it, and how often this process has read its input."""
+    loads: list[int] = task.load("data", _count_loads)
+    return {"pid": os.getpid(), "loads": loads[0], "text": (task.input_paths["data"] / "answer.txt").read_text()}
+
+
+_loads = 0
+
+
+def _count_loads(folder: Path) -> list[int]:
+    global _loads
+    _loads += 1
+    return [_loads]
+
+
+def progresses(task: Task) -> None:
+    for step in range(1, 4):
+        task.report(step, 3)
+        time.sleep(0.15)
+
+
+def prints(task: Task) -> None:
+    print('{"event": "finished"}')
+    print("a warning", file=sys.stderr)
+    os.write(1, b"from C\n")
+    subprocess.run([sys.executable, "-c", "print('from a child')"], check=True)
+
+
+def reads_standard_input(task: Task) -> dict[str, str]:
+    return {"read": sys.stdin.read()}
+
+
+def raises(task: Task) -> None:
+    raise TypeError("the first line\nthe second line")
+
+
+def raises_user_error(task: Task) -> None:
+    raise UserError("ratings.csv:7: rating: must be a number")
+
+
+def raises_memory_error(task: Task) -> None:
+    raise MemoryError
+
+
+def asks_torch_like_for_memory(task: Task) -> None:
+    class OutOfMemoryError(RuntimeError):
+        """As torch.cuda has it."""
+
+    raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+
+def interrupts(task: Task) -> None:
+    raise KeyboardInterrupt
+
+
+def leaves(task: Task) -> None:
+    sys.exit(3)
+
+
+def leaves_at_once(task: Task) -> None:
+    os._exit(1)
+
+
+def crashes(task: Task) -> None:
+    (task.output / "half.txt").write_text("half")
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def is_killed(task: Task) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def returns_no_json(task: Task) -> dict[str, object]:
+    (task.output / "file.txt").write_text("written in vain")
+    return {"quality": {1, 2}}
+
+
+def returns_a_list(task: Task) -> list[int]:
+    return [1]
+
+
+def sleeps(task: Task) -> None:
+    time.sleep(float(task.parameters["seconds"]))
+
+
+def sleeps_after_writing(task: Task) -> None:
+    """Writes files, tells the test where it is, and waits to be killed."""
+    (task.output / "big.bin").write_bytes(b"x" * 1_000_000)
+    Path(task.parameters["flag"]).write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+def spins_with_a_child(task: Task) -> None:
+    """Never ends, in this process and in one that it starts."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    Path(task.parameters["flag"]).write_text(f"{os.getpid()} {child.pid}")
+    while True:
+        pass
+
+
+def eats_memory(task: Task) -> None:
+    eaten = []
+    while True:
+        eaten.append(np.ones(2_500_000))  # 20 MB
+        time.sleep(0.005)
+
+
+def feeds_a_child(task: Task) -> None:
+    """The memory is that of a process which this one starts."""
+    code = "import time; eaten = bytearray(b'x' * 800_000_000); time.sleep(60)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def holds_memory(task: Task) -> dict[str, int]:
+    """Keeps 200 MB beyond its own end, as a leak or a cache would."""
+    _held.append(np.ones(25_000_000))
+    return {"pid": os.getpid()}
+
+
+_held: list[np.ndarray] = []
+
+
+def fills_for_a_moment(task: Task) -> dict[str, int]:
+    eaten = np.ones(25_000_000)
+    return {"bytes": eaten.nbytes}
+
+
+def tells_pid(task: Task) -> dict[str, int]:
+    return {"pid": os.getpid()}
+
+
+def tells_threads(task: Task) -> dict[str, object]:
+    from threadpoolctl import threadpool_info
+
+    return {
+        "blas": sorted({pool["num_threads"] for pool in threadpool_info()}),
+        "variable": os.environ["OMP_NUM_THREADS"],
+    }
+
+
+def fills_the_disk(task: Task) -> None:
+    (task.output / "big.bin").write_bytes(b"x" * 50_000_000)
+
+
+def fills_the_disk_with_parquet(task: Task) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    column = np.random.default_rng(0).standard_normal(5_000_000)
+    pq.write_table(pa.table({"value": column}), task.output / "big.parquet")

@@ -1,0 +1,64 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from small_disk import small_disk
+
+from cfbench_core.errors import UserError
+from cfbench_core.files import place_folder, remove_folder, write_atomically
+
+
+def test_a_file_is_written_and_replaced_with_the_folders_above_it(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "file.txt"
+    write_atomically(path, "one")
+    write_atomically(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert os.listdir(path.parent) == ["file.txt"]
+
+
+def test_a_full_disk_is_one_clear_line_and_leaves_the_old_file(tmp_path: Path) -> None:
+    with small_disk(tmp_path) as disk:
+        path = disk / "file.bin"
+        write_atomically(path, b"old")
+        with pytest.raises(UserError, match=r"the disk is full \(\d+\.\d MB left\)\. Free some space") as caught:
+            write_atomically(path, b"x" * 5_000_000)
+        assert len(caught.value.lines) == 1
+        assert str(disk) in caught.value.lines[0]
+        assert path.read_bytes() == b"old"
+        assert os.listdir(disk) == ["file.bin"]
+
+
+def test_a_folder_that_is_a_file_stays_an_ordinary_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileExistsError):
+        write_atomically(tmp_path / "file" / "inside", "text")
+
+
+def test_a_disk_that_may_only_be_read_is_one_clear_line(tmp_path: Path) -> None:
+    with small_disk(tmp_path) as disk:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        with pytest.raises(UserError, match=r"cannot be written to \(Read-only file system\)\. Change its"):
+            write_atomically(disk / "file", "text")
+
+
+def test_the_first_folder_to_get_a_name_keeps_it(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    assert place_folder(tmp_path / "first", tmp_path / "x" / "final")
+    assert not place_folder(tmp_path / "second", tmp_path / "x" / "final")
+    assert (tmp_path / "x" / "final" / "file").read_text() == "first"
+    assert (tmp_path / "second" / "file").read_text() == "second"
+
+
+def test_removing_a_folder_leaves_nothing_and_may_be_repeated(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_text("")
+    for _ in range(2):
+        remove_folder(tmp_path / "folder", tmp_path / "grave")
+        assert os.listdir(tmp_path) == []

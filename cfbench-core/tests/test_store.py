@@ -1,0 +1,236 @@
+"""The artifact store: whole artifacts or none, whoever writes, is killed, or comes second."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cfbench_core.stages import Work
+from cfbench_core.store import Store, default_root
+
+HERE = str(Path(__file__).parent)
+KEY = "ab" + "0" * 62
+
+
+def work(key: str = KEY, **changes: object) -> Work:
+    fields: dict[str, object] = {
+        "key": key,
+        "stage_key": key,
+        "kind": "model",
+        "label": "mf on debian-python",
+        "target": "executor_stages:answer",
+        "parameters": {"factors": 8},
+        "inputs": {"data": "d" * 64},
+        "input_kinds": {"data": "data"},
+        "seed": 7,
+    }
+    return Work(**(fields | changes))  # type: ignore[arg-type]
+
+
+def committed(store: Store, content: str = "numbers", key: str = KEY, **options: bool) -> Path:
+    temporary = store.begin()
+    (temporary / "inner").mkdir()
+    (temporary / "inner" / "weights.bin").write_text(content)
+    store.commit(temporary, work(key), {"quality": 0.5}, 1.25, 1000, **options)
+    return store.path("model", key)
+
+
+def test_an_artifact_is_a_folder_that_tells_what_it_is(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert not store.has("model", KEY)
+    path = committed(store)
+    assert path == tmp_path / "model" / "ab" / KEY
+    assert store.has("model", KEY)
+    written = json.loads((path / "artifact.json").read_text())
+    created = written.pop("created")
+    assert written == {
+        "kind": "model",
+        "key": KEY,
+        "label": "mf on debian-python",
+        "target": "executor_stages:answer",
+        "parameters": {"factors": 8},
+        "inputs": {"data": "d" * 64},
+        "chunk": None,
+        "seed": 7,
+        "summary": {"quality": 0.5},
+        "elapsed_seconds": 1.25,
+        "peak_memory_bytes": 1000,
+        "files": {"inner/weights.bin": {"bytes": 7, "sha256": hashlib.sha256(b"numbers").hexdigest()}},
+    }
+    assert created.endswith("+00:00")
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_nothing_is_seen_before_commit(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    temporary = store.begin()
+    (temporary / "weights.bin").write_text("half")
+    assert store.entries() == []
+    assert not store.has("model", KEY)
+
+
+def test_the_first_of_two_writers_wins_and_the_second_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    committed(store, "first")
+    path = committed(store, "second")
+    assert (path / "inner" / "weights.bin").read_text() == "first"
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_replacing_puts_the_new_in_place_of_the_old(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    committed(store, "first")
+    path = committed(store, "second", replace=True)
+    assert (path / "inner" / "weights.bin").read_text() == "second"
+    assert store.verify(store.entries()[0]) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+RACE = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {here!r})
+from test_store import committed
+from cfbench_core.store import Store
+root, start, me = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+time.sleep(max(0, start - time.time()))
+for number in range(40):
+    committed(Store(root), me * 100_000, f"{{number:064x}}", replace=(number % 2 == 1))
+"""
+
+
+def test_processes_that_write_the_same_artifacts_at_once_leave_whole_ones(tmp_path: Path) -> None:
+    start = str(time.time() + 1.0)
+    writers = [
+        subprocess.Popen([sys.executable, "-c", RACE.format(here=HERE), str(tmp_path), start, me]) for me in "abc"
+    ]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    store = Store(tmp_path)
+    entries = store.entries()
+    assert len(entries) == 40
+    assert [store.verify(entry) for entry in entries] == [[]] * 40
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {here!r})
+from test_store import work
+from cfbench_core.store import Store
+store = Store(Path(sys.argv[1]))
+temporary = store.begin()
+file = (temporary / "weights.bin").open("wb")
+file.write(b"x" * 1000); file.flush()
+print("writing", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_a_writer_that_is_killed_leaves_nothing_that_is_seen_and_its_rest_is_cleaned(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED.format(here=HERE), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        store = Store(tmp_path)
+        ours = store.begin()
+        assert store.clean_abandoned() == []  # both are alive
+        writer.send_signal(signal.SIGKILL)
+    assert store.entries() == []
+    assert len(store.clean_abandoned()) == 1
+    assert list((tmp_path / "tmp").iterdir()) == [ours]
+
+
+def test_a_folder_of_another_machine_is_left_alone_until_it_is_old(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    foreign = tmp_path / "tmp" / "another--machine--1--abc"
+    foreign.mkdir(parents=True)
+    assert store.clean_abandoned() == []
+    os.utime(foreign, (0, time.time() - 8 * 86400))
+    assert store.clean_abandoned() == [foreign]
+
+
+def test_verify_finds_a_flipped_byte(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = committed(store)
+    [entry] = store.entries()
+    assert store.verify(entry) == []
+    (path / "inner" / "weights.bin").write_text("nunbers")
+    assert store.verify(entry) == ["inner/weights.bin has changed since it was written (SHA-256)"]
+
+
+def test_a_missing_or_truncated_file_makes_the_artifact_absent_and_is_mended_by_computing_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = committed(store)
+    (path / "inner" / "weights.bin").write_text("num")
+    assert store.verify(store.entries()[0]) == ["inner/weights.bin has 3 bytes in place of 7"]
+    assert not store.has("model", KEY)
+    committed(store)
+    assert store.has("model", KEY)
+    (path / "inner" / "weights.bin").unlink()
+    assert store.verify(store.entries()[0]) == ["inner/weights.bin is missing"]
+    assert not store.has("model", KEY)
+    committed(store)
+    assert store.verify(store.entries()[0]) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
+def test_a_damaged_manifest_is_listed_and_reported_and_mended(tmp_path: Path, text: str) -> None:
+    store = Store(tmp_path)
+    path = committed(store)
+    (path / "artifact.json").write_text(text)
+    [entry] = store.entries()
+    assert entry.label == "?"
+    assert store.verify(entry) == ["artifact.json is missing or cannot be read"]
+    assert not store.has("model", KEY)
+    committed(store)
+    assert store.has("model", KEY)
+
+
+def test_entries_tell_label_size_and_age(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.entries() == []
+    path = committed(store)
+    [entry] = store.entries()
+    assert (entry.kind, entry.key, entry.path, entry.label) == ("model", KEY, path, "mf on debian-python")
+    assert entry.bytes == 7 + (path / "artifact.json").stat().st_size
+    assert abs(entry.used - time.time()) < 60
+
+
+def test_gc_removes_what_is_old_and_not_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    keys = [f"{number:064x}" for number in range(4)]
+    for key in keys:
+        path = committed(store, key=key)
+        os.utime(path / "artifact.json", (0, time.time() - 10 * 86400))
+    store.mark_used("model", keys[3])
+    removed = store.gc(older_than_days=5, keep={keys[0]})
+    assert [entry.key for entry in removed] == [keys[1], keys[2]]
+    assert [entry.key for entry in store.entries()] == [keys[0], keys[3]]
+    assert len(store.gc()) == 2
+    assert store.entries() == []
+
+
+def test_a_summary_that_is_not_json_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for summary, error in (({"x": {1}}, TypeError), ({"x": float("nan")}, ValueError)):
+        with pytest.raises(error):
+            store.commit(store.begin(), work(), summary, 0.0, 0)
+    assert store.entries() == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_the_root_is_where_the_variable_says_or_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", "~/somewhere")
+    assert default_root() == Path.home() / "somewhere" / "artifacts"
+    monkeypatch.delenv("CFBENCH_CACHE_DIR")
+    assert default_root().parts[-2:] == ("cfbench", "artifacts")
