@@ -1,0 +1,19 @@
+"""The conformance kit of the recommender suite: see ``cfbench_core.testing`` for how to run it.
+
+``world.py`` is a small data set with planted tastes, ``models.py`` two recommenders small enough to see
+through; ``explainers.py`` and ``recommenders.py`` hold the checks, a function each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cfbench_core.testing import Check
+from cfbench_recsys.testing.explainers import EXPLAINER_CHECKS
+from cfbench_recsys.testing.recommenders import RECOMMENDER_CHECKS
+
+checks: Mapping[str, tuple[Check, ...]] = {
+    "explainer": EXPLAINER_CHECKS,
+    "recommender": RECOMMENDER_CHECKS,
+}
+"""By kind of component."""

@@ -1,0 +1,371 @@
+"""What every explainer must do, on each recommender of the kit, scope and level that it declares."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from scipy import sparse
+
+from cfbench_core.specs import lacking, resolve
+from cfbench_core.testing import NotApplicable, Subject, checks_of, require
+from cfbench_recsys.edits import ADD, REMOVE, Edits, FloatArray, IntArray
+from cfbench_recsys.models import load_state, save_state
+from cfbench_recsys.ranking import top_k
+from cfbench_recsys.scopes import edges_in_scope
+from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.targets import Context, Format, Level, Scope, Targets
+from cfbench_recsys.testing.models import kit_models
+from cfbench_recsys.testing.world import (
+    ITEMS,
+    NEARLY_ALL,
+    ONE_INTERACTION,
+    ORDINARY,
+    K,
+    interactions,
+    other_global_seeds,
+    streams,
+    training_part,
+    with_row,
+)
+
+KNOWN = {
+    "format": frozenset(get_args(Format)),
+    "level": frozenset(get_args(Level)),
+    "scope": frozenset(get_args(Scope)),
+    "edit": frozenset({"remove", "add"}),
+    "pretraining": frozenset({"yes"}),
+}
+TOLERANCE = 1e-6
+"""By how much a number may change with the batch that it is computed in."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something to explain. ``name`` says what, for messages."""
+
+    name: str
+    targets: Targets
+    context: Context
+
+    def take(self, rows: IntArray) -> Case:
+        return dataclasses.replace(self, targets=self.targets.take(rows))
+
+
+@dataclass(frozen=True)
+class UnitAnswer:
+    """What was answered for one unit: importances of its interactions, and edges with their operation."""
+
+    importances: FloatArray | None
+    edges: tuple[tuple[int, int, int], ...] | None
+
+
+# The checks
+
+
+def declares_what_it_can(subject: Subject) -> None:
+    """Are its capabilities among those of the suite, and has it the methods that they need?"""
+    provides, implementation = subject.spec.provides, resolve(subject.spec.target)
+    for axis, values in provides.items():
+        unknown = ", ".join(sorted(values - KNOWN.get(axis, frozenset())))
+        require(not unknown, f"declares {axis} {unknown}, which the suite does not know")
+    for axis in ("format", "level", "scope"):
+        require(bool(provides.get(axis)), f"declares no {axis}: it would never be asked anything")
+    offers = {name for name in ("importances", "counterfactuals", "prepare") if hasattr(implementation, name)}
+    if "implicit" in provides["format"]:
+        require("importances" in offers, "declares format implicit, but has no method importances")
+    if "explicit" in provides["format"]:
+        methods = {"importances", "counterfactuals"}
+        require(bool(offers & methods), "declares format explicit, but has no method counterfactuals")
+    declared = "pretraining" in provides
+    require(
+        declared == ("prepare" in offers), "a method prepare and pretraining: yes go together, or neither"
+    )
+
+
+def answers_are_well_formed(subject: Subject) -> None:
+    """Have importances and edits the shape and type that the suite asks for, without NaN or infinity?"""
+    for case in cases(subject, ORDINARY):
+        _check_form(case, _ask(subject, case))
+
+
+def is_deterministic(subject: Subject) -> None:
+    """Does it answer the same when asked again, using no random stream but those it is given?"""
+    for case in cases(subject, ORDINARY):
+        with other_global_seeds("one"):
+            once = answers(subject, case)
+        with other_global_seeds("another"):
+            again = answers(subject, case)
+        _require_equal(once, again, 0.0, f"{case.name}: answers differently when asked again")
+
+
+def is_independent_of_the_batch(subject: Subject) -> None:
+    """Is a unit's answer the same alone, in another order, and beside others?"""
+    for case in cases(subject, ORDINARY):
+        together = answers(subject, case)
+        units = np.arange(len(together))
+        backwards = answers(subject, case.take(units[::-1]))[::-1]
+        _require_equal(together, backwards, TOLERANCE, f"{case.name}: the order of the units matters")
+        for unit in units[:: max(1, len(units) // 4)]:
+            alone = answers(subject, case.take(units[unit : unit + 1]))
+            message = f"{case.name}: alone it gets another answer than beside others"
+            _require_equal(together[unit : unit + 1], alone, TOLERANCE, message)
+
+
+def explains_a_user_with_one_interaction(subject: Subject) -> None:
+    """Does it answer for a user with one interaction?"""
+    for case in cases(subject, np.array([ONE_INTERACTION])):
+        _check_form(case, _ask(subject, case))
+
+
+def explains_a_user_with_nearly_everything(subject: Subject) -> None:
+    """Does it answer for a user with all items but a few?"""
+    for case in cases(subject, np.array([NEARLY_ALL])):
+        _check_form(case, _ask(subject, case))
+
+
+def stays_in_scope(subject: Subject) -> None:
+    """Does it name each edge once: existing ones to remove, missing ones to add, none outside its scope?"""
+    _require_explicit(subject)
+    for case in cases(subject, np.concatenate([ORDINARY, [ONE_INTERACTION, NEARLY_ALL]])):
+        allowed = edges_in_scope(case.context.interactions, case.targets)
+        in_scope = set(
+            zip(allowed.rows.tolist(), allowed.users.tolist(), allowed.items.tolist(), strict=True)
+        )
+        for unit, answer in enumerate(answers(subject, case)):
+            _check_edges(case, unit, answer.edges or (), in_scope, subject)
+
+
+def says_none_when_nothing_helps(subject: Subject) -> None:
+    """Does it answer without edges, rather than fail, for an item that stays whatever is removed?"""
+    for case in cases(subject, ORDINARY, unmovable=True):
+        _check_form(case, _ask(subject, case))
+        if case.targets.level == "item":
+            named = [len(answer.edges or ()) for answer in answers(subject, case)]
+            message = f"{case.name}: names {max(named)} edges for an item that they do not move"
+            require(max(named) == 0, message)
+
+
+def leaves_its_input_alone(subject: Subject) -> None:
+    """Are targets and interactions the same after it answered?"""
+    for case in cases(subject, ORDINARY):
+        before = _input_arrays(case)
+        copies = {name: array.copy() for name, array in before.items()}
+        answers(subject, case)
+        for name, array in _input_arrays(case).items():
+            require(np.array_equal(copies[name], array), f"{case.name}: changes {name}")
+
+
+def learns_from_training_users_only(subject: Subject) -> None:
+    """Is its answer about a profile the same when the profile of another explained user changes?"""
+    found = [case for case in cases(subject, ORDINARY) if case.targets.scope == "user-vector"]
+    if not found:
+        raise NotApplicable("on a graph the other users are part of what is explained")
+    for case in found:
+        changed = with_row(case.context.interactions, NEARLY_ALL, np.array([2]))
+        elsewhere = dataclasses.replace(case, context=dataclasses.replace(case.context, interactions=changed))
+        message = f"{case.name}: looks at the interactions of other users who are explained"
+        _require_equal(answers(subject, case), answers(subject, elsewhere), 0.0, message)
+
+
+def prepares_named_arrays(subject: Subject) -> None:
+    """Is what it learned beforehand a dictionary of arrays, which can be stored and read back?"""
+    if "pretraining" not in subject.spec.provides:
+        raise NotApplicable("it is not trained beforehand")
+    for case in cases(subject, ORDINARY)[:1]:
+        state = subject.create().prepare(case.context)
+        arrays = isinstance(state, dict) and all(isinstance(array, np.ndarray) for array in state.values())
+        require(arrays, f"prepare must return a dictionary of NumPy arrays, returns {type(state).__name__}")
+        with tempfile.TemporaryDirectory() as folder:
+            save_state(state, Path(folder))
+            stored = load_state(Path(folder))
+        same = state.keys() == stored.keys() and all(np.array_equal(state[n], stored[n]) for n in state)
+        require(same, "what prepare returns changes when it is stored")
+
+
+EXPLAINER_CHECKS = checks_of(
+    declares_what_it_can,
+    answers_are_well_formed,
+    is_deterministic,
+    is_independent_of_the_batch,
+    explains_a_user_with_one_interaction,
+    explains_a_user_with_nearly_everything,
+    stays_in_scope,
+    says_none_when_nothing_helps,
+    leaves_its_input_alone,
+    learns_from_training_users_only,
+    prepares_named_arrays,
+)
+
+
+# What is asked
+
+
+def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Case]:
+    """Lists of the kit's recommenders, in every scope and level that the explainer declares.
+
+    With ``unmovable``, of recommenders that recommend one item to everybody; at item level only that is
+    explained.
+
+    Raises:
+        NotApplicable: when no recommender of the kit offers what the explainer needs.
+    """
+    graph = interactions()
+    needs = subject.spec.needs.get("recommender", {})
+    training = training_part(graph)
+    found = []
+    for model in kit_models(graph):
+        if lacking(needs, model.provides):
+            continue
+        loved = _least_taken(graph, users) if unmovable else None
+        recommender = model.recommender if loved is None else model.recommender.favouring(loved)
+        context = Context(recommender, graph, training, streams)
+        for scope in sorted(model.provides["scope"] & subject.spec.provides.get("scope", frozenset())):
+            for level in sorted(subject.spec.provides.get("level", frozenset())):
+                targets = _targets(recommender, graph, users, level, scope, loved)
+                name = f"{model.name}, scope {scope}, {level} level"
+                found.append(Case(name, targets, context))
+    if not found:
+        raise NotApplicable(f"the kit has no recommender with {lacking(needs, {}) or 'that scope'}")
+    return [_prepared(subject, case) for case in found]
+
+
+def _least_taken(graph: sparse.csr_matrix, users: IntArray) -> int:
+    """An item that none, or the fewest, of the users have."""
+    return int(np.asarray(graph[users].sum(axis=0)).argmin())
+
+
+def _targets(
+    recommender: Any, graph: sparse.csr_matrix, users: IntArray, level: Any, scope: Any, only: int | None
+) -> Targets:
+    lists = np.empty((len(users), K), dtype=np.int64)
+    history = Targets.of(graph, users, np.zeros((len(users), 1)), K, level, scope)
+    for rows, scores in score_blocks(recommender, Edits.nothing(users), graph):
+        lists[rows] = top_k(scores, history.history[rows], history.padding[rows], K)
+    if level == "list":
+        return Targets.of(graph, users, lists, K, level, scope)
+    rows, places = np.nonzero(lists == only if only is not None else lists >= 0)
+    return Targets.of(graph, users[rows], lists[rows, places][:, None], K, level, scope)
+
+
+def _prepared(subject: Subject, case: Case) -> Case:
+    """The case with what a pre-trained explainer learned, by another instance than will answer."""
+    if "pretraining" not in subject.spec.provides:
+        return case
+    key = f"state: {case.name}"
+    if key not in subject.memory:
+        subject.memory[key] = subject.create().prepare(case.context)
+    return dataclasses.replace(case, context=dataclasses.replace(case.context, state=subject.memory[key]))
+
+
+def _ask(subject: Subject, case: Case) -> tuple[Any, Any]:
+    """Importances and edits, None for a format that is not declared or has no method of its own."""
+    explainer, formats = subject.create(), subject.spec.provides.get("format", frozenset())
+    importances = edits = None
+    if hasattr(explainer, "importances"):  # explicit answers may be derived from them
+        importances = explainer.importances(case.targets, case.context)
+    if "explicit" in formats and hasattr(explainer, "counterfactuals"):
+        edits = explainer.counterfactuals(case.targets, case.context)
+    return importances, edits
+
+
+def answers(subject: Subject, case: Case) -> list[UnitAnswer]:
+    """What a fresh instance answers, unit by unit, without the padding."""
+    importances, edits = _ask(subject, case)
+    return [_unit_answer(case.targets, unit, importances, edits) for unit in range(len(case.targets))]
+
+
+def _unit_answer(targets: Targets, unit: int, importances: Any, edits: Any) -> UnitAnswer:
+    own = None if importances is None else importances[unit][~targets.padding[unit]]
+    if edits is None:
+        return UnitAnswer(own, None)
+    rows = edits.rows == unit
+    edges = zip(edits.edge_users[rows], edits.edge_items[rows], edits.ops[rows], strict=True)
+    return UnitAnswer(own, tuple(sorted((int(user), int(item), int(op)) for user, item, op in edges)))
+
+
+# What is required
+
+
+def _check_form(case: Case, asked: tuple[Any, Any]) -> None:
+    importances, edits = asked
+    if importances is not None:
+        shape = case.targets.history.shape
+        require(isinstance(importances, np.ndarray), f"{case.name}: importances are no NumPy array")
+        require(importances.shape == shape, f"{case.name}: importances are {importances.shape}, not {shape}")
+        require(
+            importances.dtype == np.float64, f"{case.name}: importances are {importances.dtype}, not float64"
+        )
+        finite = np.isfinite(importances[~case.targets.padding]).all()
+        require(bool(finite), f"{case.name}: an importance is NaN or infinite")
+    if edits is not None:
+        _check_edits_form(case, edits)
+
+
+def _check_edits_form(case: Case, edits: Any) -> None:
+    require(
+        isinstance(edits, Edits), f"{case.name}: counterfactuals returns {type(edits).__name__}, not Edits"
+    )
+    units = len(case.targets)
+    require(len(edits) == units, f"{case.name}: {len(edits)} edits for {units} units")
+    require(np.array_equal(edits.users, case.targets.users), f"{case.name}: edits are for other users")
+    lengths = {len(array) for array in (edits.rows, edits.edge_users, edits.edge_items, edits.ops)}
+    require(len(lengths) == 1, f"{case.name}: rows, edge_users, edge_items and ops differ in length")
+    ordered = bool((np.diff(edits.rows) >= 0).all() and ((edits.rows >= 0) & (edits.rows < units)).all())
+    require(ordered, f"{case.name}: rows must ascend, from 0 to {units - 1}")
+
+
+def _check_edges(
+    case: Case,
+    unit: int,
+    edges: Sequence[tuple[int, int, int]],
+    in_scope: set[tuple[int, int, int]],
+    subject: Subject,
+) -> None:
+    graph, user = case.context.interactions, int(case.targets.users[unit])
+    may_add = "add" in subject.spec.provides.get("edit", frozenset())
+    own_only = case.targets.scope in ("user-vector", "user-only")
+    require(len({edge[:2] for edge in edges}) == len(edges), f"{case.name}: names an edge twice")
+    for edge_user, item, op in edges:
+        edge = f"user {edge_user}, item {item}"
+        in_graph = 0 <= edge_user < graph.shape[0] and 0 <= item < ITEMS
+        require(in_graph, f"{case.name}: names an edge of nobody: {edge}")
+        exists = bool(graph[edge_user, item])
+        require(op in (REMOVE, ADD), f"{case.name}: {op} is neither REMOVE nor ADD")
+        require(op == ADD or exists, f"{case.name}: removes an edge that does not exist: {edge}")
+        require(op == REMOVE or not exists, f"{case.name}: adds an edge that exists: {edge}")
+        require(op == REMOVE or may_add, f"{case.name}: adds an edge, but does not declare edit add")
+        outside = f"{case.name}: names an edge outside its scope: {edge}"
+        require(edge_user == user or not own_only, outside)
+        require(op == ADD or (unit, edge_user, item) in in_scope, outside)
+
+
+def _require_equal(
+    first: Sequence[UnitAnswer], second: Sequence[UnitAnswer], tolerance: float, message: str
+) -> None:
+    for one, other in zip(first, second, strict=True):
+        require(one.edges == other.edges, f"{message} ({one.edges} and {other.edges})")
+        if one.importances is not None and other.importances is not None:
+            require(one.importances.shape == other.importances.shape, message)
+            scale = max(1.0, float(np.abs(one.importances).max(initial=0.0)))
+            gap = float(np.abs(one.importances - other.importances).max(initial=0.0))
+            require(gap <= tolerance * scale, f"{message} (by {gap:.2g})")
+
+
+def _require_explicit(subject: Subject) -> None:
+    if not hasattr(resolve(subject.spec.target), "counterfactuals"):
+        raise NotApplicable("its explicit answers, if any, are derived by the suite")
+
+
+def _input_arrays(case: Case) -> dict[str, Any]:
+    """Everything an explainer is given, by name."""
+    targets, context = case.targets, case.context
+    arrays = {name: getattr(targets, name) for name in ("users", "items", "history", "padding")}
+    for name, matrix in (("interactions", context.interactions), ("training", context.training)):
+        arrays |= {f"{name}.{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")}
+    return arrays

@@ -1,0 +1,235 @@
+"""What every recommender must do, fitted on the planted data with the options that it is checked with."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cfbench_core.specs import resolve
+from cfbench_core.testing import NotApplicable, Subject, checks_of, require
+from cfbench_recsys.edits import ADD, REMOVE, Edits, FloatArray
+from cfbench_recsys.models import load_state, save_state
+from cfbench_recsys.ranking import ranks_of
+from cfbench_recsys.scoring import score_blocks, score_once
+from cfbench_recsys.targets import Targets
+from cfbench_recsys.testing.world import TWIN, K, other_global_seeds, split, streams
+
+METHODS = {"weights": "weights", "gradients": "score_weighted"}
+"""Methods that an access promises."""
+
+NOISE = 1e-10
+"""Far below the grid on which ranks are decided."""
+
+
+def declares_what_it_can(subject: Subject) -> None:
+    """Has it the methods that its capabilities promise?"""
+    implementation, access = resolve(subject.spec.target), subject.spec.provides.get("access", frozenset())
+    profile, graph = hasattr(implementation, "score_profiles"), hasattr(implementation, "score_edits")
+    require(profile or graph, "has neither score_profiles nor score_edits")
+    scopes = subject.spec.provides.get("scope", frozenset())
+    wanted = "user-only" if graph else "user-vector"
+    require(wanted in scopes, f"declares no scope {wanted}: it would never be explained")
+    for name, method in METHODS.items():
+        require(name not in access or hasattr(implementation, method), f"declares {name}, has no {method}")
+
+
+def gives_logits_of_all_items(subject: Subject) -> None:
+    """Are scores finite float64, for all items, for empty profiles too?"""
+    model, graph = _fitted(subject), split().profiles
+    edits = Edits.concatenate([Edits.nothing(np.arange(graph.shape[0])), _emptied(graph, TWIN)])
+    scores = score_once(model, edits, graph)
+    shape = (len(edits), graph.shape[1])
+    require(isinstance(scores, np.ndarray), f"scores are {type(scores).__name__}, not a NumPy array")
+    require(scores.shape == shape, f"scores are {scores.shape}, not {shape}")
+    require(scores.dtype == np.float64, f"scores are {scores.dtype}, not float64")
+    require(
+        bool(np.isfinite(scores).all()),
+        "a score is NaN or infinite (leave seen items in: the suite masks them)",
+    )
+
+
+def is_independent_of_the_batch(subject: Subject) -> None:
+    """Are a user's scores the same alone, in another order, and beside others?"""
+    model, graph = _fitted(subject), split().profiles
+    users = np.arange(graph.shape[0])
+    together = _scores(model, Edits.nothing(users), graph)
+    backwards = _scores(model, Edits.nothing(users[::-1]), graph)[::-1]
+    _require_close(together, backwards, "scores depend on the order of the users")
+    for user in users[::15]:
+        alone = score_once(model, Edits.nothing(users[user : user + 1]), graph)
+        _require_close(together[user : user + 1], alone, "alone a user gets other scores than beside others")
+
+
+def fits_the_same_under_a_seed(subject: Subject) -> None:
+    """Does fitting again give the same numbers, using no random stream but those it is given?"""
+    first, second = _fitted(subject).state(), _fit(subject, "another").state()
+    require(first.keys() == second.keys(), "fitting again learns other arrays")
+    for name in first:
+        require(np.array_equal(first[name], second[name]), f"fitting again gives another {name}")
+
+
+def keeps_what_it_learned(subject: Subject) -> None:
+    """Does it score the same after its state was stored and read back by another instance?"""
+    model, graph = _fitted(subject), split().profiles
+    users = Edits.nothing(np.arange(graph.shape[0]))
+    before = _scores(model, users, graph)
+    _require_close(before, _scores(_reloaded(subject, graph), users, graph), "scores change with storing")
+
+
+def learns_the_planted_tastes(subject: Subject) -> None:
+    """Does it find interactions that were kept back, clearly more often than by chance?"""
+    model, kept_back = _fitted(subject), split()
+    test, profiles = kept_back.test, kept_back.profiles
+    items = np.asarray(test.targets.argmax(axis=1)).reshape(-1, 1)
+    seen = Targets.of(profiles, test.users, items, K, "item", "user-vector")
+    ranks = ranks_of(_scores(model, Edits.nothing(test.users), profiles), items, seen.history, seen.padding)
+    hits = float((ranks <= K).mean())
+    chance = K / (profiles.shape[1] - np.diff(profiles.indptr)[test.users])
+    bar = float(chance.mean() + 3 * np.sqrt((chance * (1 - chance)).sum()) / len(chance))
+    require(
+        hits > bar, f"finds {hits:.2f} of what was kept back among the first {K}; chance reaches {bar:.2f}"
+    )
+
+
+def follows_edits(subject: Subject) -> None:
+    """Are scores under an edit those of the data with the edit made?"""
+    model, graph = _fitted(subject), split().profiles
+    for edits in _sample_edits(graph, on_graph=hasattr(model, "score_edits")):
+        edited = graph.tolil()
+        for user, item, op in zip(edits.edge_users, edits.edge_items, edits.ops, strict=True):
+            edited[user, item] = 1.0 if op == ADD else 0.0
+        rebuilt = edited.tocsr()
+        after = score_once(_reloaded(subject, rebuilt), Edits.nothing(edits.users), rebuilt)
+        _require_close(
+            score_once(model, edits, graph), after, "scores under an edit differ from the edited data's"
+        )
+
+
+def is_as_linear_as_it_says(subject: Subject) -> None:
+    """Is its logit a sum of its weights over the profile, if it declares access weights?"""
+    if "weights" not in subject.spec.provides.get("access", frozenset()):
+        raise NotApplicable("it does not declare access weights")
+    model, graph = _fitted(subject), split().profiles
+    items = np.arange(graph.shape[1])
+    nothing = model.score_profiles(sparse.csr_matrix((1, graph.shape[1])))
+    weights = model.weights(rows=items[:, None], columns=items[None, :])
+    _require_close(
+        model.score_profiles(graph), graph @ weights + nothing, "the logit is not the sum of weights", 1e-8
+    )
+
+
+def has_true_gradients(subject: Subject) -> None:
+    """Do its gradients over edges agree with small changes, if it declares access gradients?"""
+    if "gradients" not in subject.spec.provides.get("access", frozenset()):
+        raise NotApplicable("it does not declare access gradients")
+    import torch
+
+    model, graph = _fitted(subject), split().profiles
+    edits = Edits.concatenate(_sample_edits(graph, on_graph=True))
+    arrays = [torch.as_tensor(a) for a in (edits.users, edits.rows, edits.edge_users, edits.edge_items)]
+    ops = torch.as_tensor(edits.ops.astype(np.float64))
+    whole = model.score_weighted(*arrays, ops).detach().numpy()
+    _require_close(whole, model.score_edits(edits), "score_weighted and score_edits disagree", 1e-8)
+    half = (0.5 * ops).requires_grad_()
+    mix = torch.linspace(-1.0, 1.0, graph.shape[1], dtype=torch.float64)
+    (gradient,) = torch.autograd.grad((model.score_weighted(*arrays, half) @ mix).sum(), half)
+    step = 1e-5
+    for edge in range(len(ops)):
+        change = torch.zeros_like(ops)
+        change[edge] = step
+        with torch.no_grad():
+            up = (model.score_weighted(*arrays, half + change) @ mix).sum()
+            down = (model.score_weighted(*arrays, half - change) @ mix).sum()
+        slope = float(up - down) / (2 * step)
+        gap = abs(slope - float(gradient[edge]))
+        require(
+            gap <= 1e-4 * max(1.0, abs(slope)),
+            f"the gradient of an edge is {float(gradient[edge]):.6g}, but a small change gives {slope:.6g}",
+        )
+
+
+def leaves_its_input_alone(subject: Subject) -> None:
+    """Are the interactions the same after it scored them?"""
+    model, graph = _fitted(subject), split().profiles
+    before = [graph.data.copy(), graph.indices.copy(), graph.indptr.copy()]
+    score_once(model, Edits.nothing(np.arange(graph.shape[0])), graph)
+    same = all(
+        np.array_equal(a, b) for a, b in zip(before, (graph.data, graph.indices, graph.indptr), strict=True)
+    )
+    require(same, "scoring changes the interactions it is given")
+
+
+RECOMMENDER_CHECKS = checks_of(
+    declares_what_it_can,
+    gives_logits_of_all_items,
+    is_independent_of_the_batch,
+    fits_the_same_under_a_seed,
+    keeps_what_it_learned,
+    learns_the_planted_tastes,
+    follows_edits,
+    is_as_linear_as_it_says,
+    has_true_gradients,
+    leaves_its_input_alone,
+)
+
+
+def _fitted(subject: Subject) -> Any:
+    """The model, fitted once for all checks."""
+    if "fitted" not in subject.memory:
+        subject.memory["fitted"] = _fit(subject, "one")
+    return subject.memory["fitted"]
+
+
+def _fit(subject: Subject, global_seeds: str) -> Any:
+    model = subject.create()
+    with other_global_seeds(global_seeds):
+        model.fit(split(), streams, lambda done, total: None)
+    return model
+
+
+def _reloaded(subject: Subject, graph: sparse.csr_matrix) -> Any:
+    """Another instance, with the state of the fitted one, on any graph of the same shape."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_state(dict(_fitted(subject).state()), Path(folder))
+        model = subject.create()
+        model.load_state(load_state(Path(folder)), graph)
+    return model
+
+
+def _scores(model: Any, edits: Edits, graph: sparse.csr_matrix) -> FloatArray:
+    return np.concatenate([scores for _, scores in score_blocks(model, edits, graph)])
+
+
+def _emptied(graph: sparse.csr_matrix, user: int) -> Edits:
+    """A user without any interaction."""
+    items = graph[user].indices.astype(np.int64)
+    owner = np.full(len(items), user)
+    return Edits(
+        np.array([user]), np.zeros_like(items), owner, items, np.full(len(items), REMOVE, dtype=np.int8)
+    )
+
+
+def _sample_edits(graph: sparse.csr_matrix, on_graph: bool) -> list[Edits]:
+    """Single edits: one's own edges removed and added, all removed; on a graph, edges of others too."""
+    user, other = 4, 7
+    own, missing = graph[user].indices[:2], np.setdiff1d(np.arange(graph.shape[1]), graph[user].indices)[:1]
+    changes = [
+        [(user, int(own[0]), REMOVE)],
+        [(user, int(own[0]), REMOVE), (user, int(own[1]), REMOVE), (user, int(missing[0]), ADD)],
+    ]
+    if on_graph:
+        changes.append([(user, int(own[0]), REMOVE), (other, int(graph[other].indices[0]), REMOVE)])
+    made = []
+    for change in changes:
+        users, items, ops = (np.array(part) for part in zip(*change, strict=True))
+        made.append(Edits(np.array([user]), np.zeros_like(users), users, items, ops.astype(np.int8)))
+    return [*made, _emptied(graph, user)]
+
+
+def _require_close(first: FloatArray, second: FloatArray, message: str, tolerance: float = NOISE) -> None:
+    gap = float((np.abs(first - second) / np.maximum(1.0, np.abs(first))).max(initial=0.0))
+    require(gap <= tolerance, f"{message} (by {gap:.2g})")
