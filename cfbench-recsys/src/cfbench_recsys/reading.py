@@ -1,0 +1,297 @@
+"""Reading tables of interactions. Whatever is wrong with a file becomes one line that says what, and where.
+
+Text is read as text: an identifier "007" stays what it is. Rows are counted from 1, the header and
+empty lines not among them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from cfbench_core.errors import UserError, did_you_mean
+
+from cfbench_recsys.edits import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USERS = ("user", "user_id", "userid", "uid", "u", "reviewerid", "reviewer_id", "customer_id", "member_id", "visitorid")
+ITEMS = (
+    "item", "item_id", "itemid", "iid", "i", "movie", "movie_id", "movieid", "product", "product_id", "productid",
+    "parent_asin", "asin", "book_id", "isbn", "song_id", "track_id", "artist_id", "anime_id", "business_id",
+)  # fmt: skip
+RATINGS = ("rating", "ratings", "score", "stars", "overall", "value")
+TIMES = ("timestamp", "time", "unixreviewtime", "date", "datetime")
+SEPARATORS = ("::", "\t", ",", ";", "|")
+
+
+def read_table(
+    path: Path,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    known_names: Sequence[str] = (),
+    quoted: bool = True,
+    fields: Sequence[str] = (),
+) -> pd.DataFrame:
+    """A table: Parquet, atomic file (``.inter``, ``.item``), JSON lines, or delimited text, gzipped or not.
+
+    Args:
+        separator: of delimited text; None: found in the first line.
+        header: whether the first line names the columns; None: found out. Without names, columns are "1", "2", ...
+        known_names: names that make the first line a header; the usual ones are known already.
+        quoted: whether quotation marks mean anything.
+        fields: of JSON lines, all that is wanted; none: everything.
+
+    Raises:
+        UserError: if the file is empty, damaged, or not what its name says.
+    """
+    kind = Path(path.name.lower().removesuffix(".gz")).suffix
+    if kind in (".parquet", ".pq"):
+        return _read_parquet(path)
+    if kind in (".jsonl", ".json", ".ndjson"):
+        return _read_json_lines(path, fields)
+    text = _text(path, encoding)
+    atomic = kind in (".inter", ".item", ".user")
+    separator = "\t" if atomic else separator or _separator(text, path)
+    if len(separator) > 1:  # the fast parser knows single characters only
+        text, separator = text.replace(separator, "\x1f"), "\x1f"
+    rows = [line.split(separator) for line in _first_lines(text, 2)]
+    named = atomic if header is None else header
+    if header is None and not atomic:
+        named = _is_header(rows, (*USERS, *ITEMS, *known_names), path)
+    table = _parse(text, separator, named, quoted and not atomic, path)
+    if atomic:
+        table.columns = [name.partition(":")[0] for name in table.columns]
+    return table
+
+
+def _text(path: Path, encoding: str) -> str:
+    """The text of a file, unpacked if its name ends in ``.gz``."""
+    try:
+        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: cannot be read ({_one_line(error)})") from None
+    try:
+        text = raw.decode("utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding)
+    except LookupError:
+        raise UserError(f"{path}: no encoding is called {encoding!r} (try utf-8, latin-1 or cp1252)") from None
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: is not text in {encoding} (byte {error.start:,}); give its encoding, for example latin-1"
+        ) from None
+    if not text.strip():
+        raise UserError(f"{path}: is empty")
+    return text
+
+
+def _first_lines(text: str, count: int) -> list[str]:
+    lines = (line for line in io.StringIO(text[: 1 << 20]) if line.strip())
+    return [line.rstrip("\r\n") for line, _ in zip(lines, range(count), strict=False)]
+
+
+def _separator(text: str, path: Path) -> str:
+    first = _first_lines(text, 1)[0]
+    best = max(SEPARATORS, key=lambda separator: first.count(separator) * len(separator))
+    if best not in first:
+        listed = ", ".join("tab" if separator == "\t" else separator for separator in SEPARATORS)
+        raise UserError(f"{path}: its first line {_short(first)} has none of the separators {listed}; name it")
+    return best
+
+
+def _is_header(rows: Sequence[Sequence[str]], known: Sequence[str], path: Path) -> bool:
+    """Whether the first line names columns: it holds a known name, or words where the second line has numbers."""
+    first = [_plain(cell) for cell in rows[0]]
+    if {cell.lower() for cell in first} & {name.lower() for name in known}:
+        return True
+    if len(rows) < 2 or any(_is_number(cell) for cell in first):
+        return False
+    if any(_is_number(_plain(cell)) for cell in rows[1]):
+        return True
+    raise UserError(
+        f"{path}: cannot tell whether its first line {_short(','.join(first))} names the columns; "
+        "say 'header: true' or 'header: false'"
+    )
+
+
+def _plain(cell: str) -> str:
+    return cell.strip().strip('"')
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _parse(text: str, separator: str, named: bool, quoted: bool, path: Path) -> pd.DataFrame:
+    import csv
+
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            header=0 if named else None,
+            dtype=str,
+            keep_default_na=False,
+            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+            index_col=False,
+        )
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise UserError(f"{path}: is not a table: {_parser_words(error)}") from None
+    if not len(table):
+        raise UserError(f"{path}: has a header, but no rows")
+    table.columns = [str(name).strip() for name in table.columns] if named else _numbered(table.shape[1])
+    return table
+
+
+def _parser_words(error: Exception) -> str:
+    return re.sub(r"^Error tokenizing data\. C error: ", "", _one_line(error))
+
+
+def _numbered(count: int) -> list[str]:
+    return [str(number) for number in range(1, count + 1)]
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(path).read().to_pandas()
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{path}: is no whole Parquet file ({_one_line(error)})") from None
+    if not len(table):
+        raise UserError(f"{path}: has columns, but no rows")
+    table.columns = [str(name) for name in table.columns]
+    return table.reset_index(drop=True)
+
+
+def _read_json_lines(path: Path, fields: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    table = pd.DataFrame(list(json_lines(path, fields)))
+    if not len(table):
+        raise UserError(f"{path}: is empty")
+    return table.fillna("")
+
+
+def json_lines(path: Path, fields: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """The objects of a file with one JSON object a line, gzipped or not; only ``fields`` of them if given.
+
+    Raises:
+        UserError: where a line is not a JSON object, or the file ends too early.
+    """
+    number = 0
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    found = json.loads(line)
+                    yield {name: found.get(name) for name in fields} if fields else dict(found)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: cannot be read after line {number:,} ({_one_line(error)})") from None
+    except (ValueError, TypeError, AttributeError):
+        raise UserError(f"{path}: line {number:,} is not a JSON object") from None
+
+
+def find_column(table: pd.DataFrame, path: Path, wanted: str | None, usual: Sequence[str], role: str) -> str | None:
+    """The name of a column: the one wanted, else the first of the usual ones that is there, else None.
+
+    Raises:
+        UserError: if one is wanted that is not there.
+    """
+    columns = list(table.columns)
+    if wanted is not None:
+        if wanted in columns:
+            return wanted
+        hint = did_you_mean(wanted, columns)
+        raise UserError(f"{path}: has no column {wanted!r} for {role}.{hint} Its columns: {', '.join(columns)}")
+    by_lower = {name.lower(): name for name in reversed(columns)}
+    return next((by_lower[name] for name in usual if name in by_lower), None)
+
+
+def need_column(table: pd.DataFrame, path: Path, wanted: str | None, usual: Sequence[str], role: str) -> str:
+    """As :func:`find_column`, where there must be one."""
+    found = find_column(table, path, wanted, usual, role)
+    if found is None:
+        raise UserError(
+            f"{path}: no column looks like the {role}; name it with '{role}: ...'. "
+            f"Its columns: {', '.join(table.columns)}"
+        )
+    return found
+
+
+def identifiers(table: pd.DataFrame, column: str, path: Path) -> list[str]:
+    """A column as text; whole numbers without a decimal point.
+
+    Raises:
+        UserError: at the first row where it is empty.
+    """
+    values = table[column]
+    missing = np.flatnonzero((values.isna() | (values.astype(str).str.strip() == "")).to_numpy())
+    if len(missing):
+        raise UserError(f"{path}: row {values.index[missing[0]] + 1:,}: column {column} is empty ({len(missing):,} such rows)")
+    if values.dtype.kind == "f" and (values == np.floor(values)).all():
+        values = values.astype(np.int64)
+    return [str(value).strip() for value in values.tolist()]
+
+
+def numbers(table: pd.DataFrame, column: str, path: Path) -> FloatArray:
+    """A column as float64.
+
+    Raises:
+        UserError: at the first row where it is not a number.
+    """
+    import pandas as pd
+
+    found: FloatArray = pd.to_numeric(table[column], errors="coerce").to_numpy(np.float64)
+    _refuse(table, column, path, ~np.isfinite(found), "a number")
+    return found
+
+
+def moments(table: pd.DataFrame, column: str, path: Path) -> FloatArray:
+    """A column of times as float64: numbers as they are, dates as seconds since 1970.
+
+    Raises:
+        UserError: at the first row that is neither.
+    """
+    import pandas as pd
+
+    as_numbers: FloatArray = pd.to_numeric(table[column], errors="coerce").to_numpy(np.float64)
+    if np.isfinite(as_numbers).all() and table[column].dtype.kind != "M":
+        return as_numbers
+    dates = pd.to_datetime(table[column], errors="coerce", utc=True, format="ISO8601")
+    _refuse(table, column, path, dates.isna().to_numpy(), "a number or a date (2024-11-21 13:00)")
+    seconds: FloatArray = ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+    return seconds
+
+
+def _refuse(table: pd.DataFrame, column: str, path: Path, wrong: np.ndarray, kind: str) -> None:
+    places = np.flatnonzero(wrong)
+    if len(places):
+        value = _short(str(table[column].iloc[places[0]]))
+        raise UserError(
+            f"{path}: row {table.index[places[0]] + 1:,}: column {column}: {value} is not {kind} ({len(places):,} such rows)"
+        )
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _one_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
