@@ -89,8 +89,9 @@ class Check:
 def checks_of(*functions: Callable[[Subject], None]) -> tuple[Check, ...]:
     """Checks named after their functions ("stays-in-scope" is ``stays_in_scope``), with their docstrings."""
     return tuple(
-        Check(function.__name__.replace("_", "-"), (function.__doc__ or "").strip().splitlines()[0], function)
+        Check(name, (function.__doc__ or name).strip().splitlines()[0], function)
         for function in functions
+        for name in [function.__name__.replace("_", "-")]
     )
 
 
