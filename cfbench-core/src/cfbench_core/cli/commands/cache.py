@@ -1,0 +1,118 @@
+"""``cfbench cache``: what was computed and is kept."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+
+import click
+
+from cfbench_core.cli import output
+from cfbench_core.cli.exit_codes import FAILED, OK
+from cfbench_core.cli.group import group, subcommand
+from cfbench_core.store import Entry, Store
+
+command = group(
+    "cache",
+    module=__name__,
+    commands={"ls": "ls", "gc": "gc", "verify": "verify"},
+    help="See, verify and clear what was computed and is kept for later runs.",
+    examples=(
+        "cfbench cache ls                   how much there is of what, and where",
+        "cfbench cache ls model             the models, one by one",
+        "cfbench cache gc --older-than 30   remove what was not used for 30 days",
+        "cfbench cache verify               compare every file with its checksum",
+    ),
+)
+
+
+@subcommand("ls", examples=("cfbench cache ls", "cfbench cache ls explanations"))
+@click.argument("kind", required=False)
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def ls(kind: str | None, form: str) -> None:
+    """List what is kept, by kind; or each artifact of one KIND: data, model, scores, ..."""
+    store = Store()
+    entries = [entry for entry in store.entries() if kind in (None, entry.kind)]
+    if form == "json":
+        output.as_json([_described(entry) for entry in entries])
+    elif not entries:
+        click.echo(f"{store.root}: nothing is kept{f' of kind {kind}' if kind else ''}")
+    elif kind is None:
+        _show_kinds(store, entries)
+    else:
+        columns = ["key", "size", "made", "what"]
+        output.table(columns, [[e.key[:16], output.size(e.bytes), e.created[:16], e.label] for e in entries])
+
+
+def _show_kinds(store: Store, entries: list[Entry]) -> None:
+    kinds: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        kinds[entry.kind].append(entry)
+    output.table(
+        ["kind", "artifacts", "size"],
+        [
+            [kind, f"{len(found):,}", output.size(sum(e.bytes for e in found))]
+            for kind, found in sorted(kinds.items())
+        ],
+    )
+    click.echo(f"\n{output.size(sum(entry.bytes for entry in entries))} in {store.root}")
+
+
+def _described(entry: Entry) -> dict[str, object]:
+    return {
+        "kind": entry.kind,
+        "key": entry.key,
+        "label": entry.label,
+        "bytes": entry.bytes,
+        "created": entry.created,
+        "path": str(entry.path),
+    }
+
+
+@subcommand(
+    "gc",
+    examples=(
+        "cfbench cache gc --older-than 30           not used for 30 days",
+        "cfbench cache gc --older-than 0 --dry-run  everything; only say what",
+    ),
+)
+@click.option(
+    "--older-than",
+    metavar="DAYS",
+    type=click.FloatRange(min=0),
+    required=True,
+    help="Not used for so long; 0: all.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+def gc(older_than: float, dry_run: bool) -> None:
+    """Remove what was not used for some days. It is computed again when it is needed."""
+    store = Store()
+    limit = time.time() - older_than * 86400
+    old = [entry for entry in store.entries() if entry.used <= limit]
+    freed = output.size(sum(entry.bytes for entry in old))
+    if not dry_run:
+        old = store.gc(older_than)
+    click.echo(f"{'would remove' if dry_run else 'removed'} {output.count(len(old), 'artifact')}, {freed}")
+
+
+@subcommand("verify", examples=("cfbench cache verify", "cfbench cache verify --remove"))
+@click.option(
+    "--remove", is_flag=True, help="Remove what is damaged; it is computed again when it is needed."
+)
+def verify(remove: bool) -> int:
+    """Read every kept file and compare it with its SHA-256. Exits with 1 if one is damaged."""
+    store = Store()
+    entries = store.entries()
+    damaged = 0
+    for entry in entries:
+        problems = store.verify(entry)
+        if problems:
+            damaged += 1
+            click.echo(f"{entry.kind} {entry.key[:16]} ({entry.label}): {'; '.join(problems)}")
+            if remove:
+                store.remove(entry)
+    then = " (removed)" if remove else " (--remove removes them)"
+    click.echo(
+        f"{output.count(len(entries), 'artifact')} verified, {damaged} damaged{then if damaged else ''}"
+    )
+    return FAILED if damaged and not remove else OK

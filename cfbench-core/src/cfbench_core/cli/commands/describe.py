@@ -1,0 +1,222 @@
+"""``cfbench describe``: one component in full, without importing its implementation."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import click
+import yaml
+
+from cfbench_core.cli import completions, output
+from cfbench_core.cli.capabilities import Axes, axes_of, needed, values
+from cfbench_core.cli.group import subcommand
+from cfbench_core.config import FieldInfo, OfKind, fields_of
+from cfbench_core.config.fields import unwrap
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.specs import ComponentSpec, lacking, resolve
+
+
+@subcommand(
+    "describe",
+    examples=(
+        "cfbench describe lime-rs",
+        "cfbench describe recsys/explainer/cosine   the full id, where a name stands for several",
+        "cfbench describe tabular                   a suite: the keys of its configuration",
+    ),
+)
+@click.argument("id", shell_complete=completions.component_ids)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(id: str, form: str) -> None:
+    """Describe a component: what it is, every key of its configuration, what it goes with, and YAML to paste.
+
+    ID is its name, or its full id (suite/kind/name) where the name stands for several.
+    """
+    registry = installed()
+    component = _find(id, registry)
+    if form == "json":
+        output.as_json(_described(component, registry))
+    else:
+        _show(component, registry)
+
+
+def _find(id: str, registry: Registry) -> Component:
+    found = registry.by_id(id)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(component.spec.id for component in found)
+        raise UserError(f"{id!r} stands for several: say which one of {ids}")
+    if id in registry.conflicts():
+        raise UserError(next(line for line in registry.problems() if line.startswith(id)))
+    specs = [component.spec for component in registry.components()]
+    known = [spec.id for spec in specs] if "/" in id else [spec.name for spec in specs]
+    raise UserError(f"no component {id!r}.{did_you_mean(id, known)}  (cfbench list)")
+
+
+def _keys(spec: ComponentSpec) -> list[FieldInfo]:
+    """The keys of its configuration; of a suite those of the whole document."""
+    if spec.kind == "suite":
+        return fields_of(resolve(spec.target).config)
+    return fields_of(resolve(spec.config)) if spec.config else []
+
+
+def _described(component: Component, registry: Registry) -> dict[str, Any]:
+    return {
+        **vars(component.spec),
+        "distribution": component.distribution,
+        "distribution_version": component.distribution_version,
+        "configuration": [dataclasses.asdict(key) for key in _keys(component.spec)],
+        "goes_with": {
+            kind: [p.spec.name for p in fitting] for kind, fitting, _ in partners(component, registry)
+        },
+        "text": _docstring(component.spec.target),
+    }
+
+
+def _show(component: Component, registry: Registry) -> None:
+    spec = component.spec
+    axes = axes_of(spec.suite, registry)
+    control = {
+        "bound": "  (a bound: a control, not a competitor)",
+        "floor": "  (a floor: a control, not a competitor)",
+    }
+    output.heading(spec.id)
+    click.echo(f"{spec.summary}{control.get(spec.role, '')}\n")
+    facts = {
+        "paper": spec.paper or "",
+        **{
+            axis: values(spec.provides, axis, axes)
+            for axis in [*axes, *spec.provides]
+            if axis in spec.provides
+        },
+        "needs": needed(spec, axes) if spec.needs else "",
+        "from": f"{component.distribution} {component.distribution_version}",
+        "code": spec.target,
+    }
+    output.pairs({name: fact for name, fact in facts.items() if fact})
+    _show_partners(component, registry, axes)
+    _show_keys(spec)
+    snippet = _snippet(spec, registry)
+    if snippet:
+        output.heading("\nTo paste")
+        click.echo(_indented(snippet))
+    text = _docstring(spec.target)
+    if text:
+        output.heading("\nIn its own words")
+        click.echo(_indented(text))
+
+
+def _show_keys(spec: ComponentSpec) -> None:
+    keys = _keys(spec)
+    if not keys:
+        if spec.kind not in ("metric", "executor"):
+            click.echo("\nThere is nothing to set.")
+        return
+    output.heading("\nConfiguration")
+    rows = [[key.name, f"{key.type} {key.range}".rstrip(), key.default, key.help] for key in keys]
+    output.table(["key", "type", "default", "meaning"], rows, indent="  ")
+
+
+def partners(
+    component: Component, registry: Registry
+) -> Iterator[tuple[str, list[Component], dict[str, str]]]:
+    """By kind: the components it goes with, and why it does not go with the others.
+
+    Whoever states a need decides; kinds between which nobody needs anything are left out.
+    """
+    spec = component.spec
+    kinds: dict[str, tuple[list[Component], dict[str, str]]] = {}
+    for other in registry.components(suite=spec.suite):
+        needs, needed_by = spec.needs.get(other.spec.kind), other.spec.needs.get(spec.kind)
+        if needs is None and needed_by is None:
+            continue
+        fitting, reasons = kinds.setdefault(other.spec.kind, ([], {}))
+        gap = lacking(needs or {}, other.spec.provides) or lacking(needed_by or {}, spec.provides)
+        if gap:
+            reasons[other.spec.name] = gap
+        else:
+            fitting.append(other)
+    for kind, (fitting, reasons) in kinds.items():
+        yield kind, fitting, reasons
+
+
+def _show_partners(component: Component, registry: Registry, axes: Axes) -> None:
+    found = [*partners(component, registry)]
+    if not found:
+        return
+    output.heading("\nGoes with")
+    for kind, fitting, reasons in found:
+        names = ", ".join(partner.spec.name for partner in fitting) or "none that is installed"
+        click.echo(click.wrap_text(names, 100, f"  {kind}s: ", "    "))
+        for reason in sorted(set(reasons.values())):
+            left_out = ", ".join(name for name, why in reasons.items() if why == reason)
+            click.echo(click.wrap_text(f"{left_out} ({reason})", 100, "    not: ", "      "))
+
+
+def _snippet(spec: ComponentSpec, registry: Registry) -> str:
+    """The component in a configuration, every default written out."""
+    if spec.kind == "suite":
+        return f"suite: {spec.name}      # a whole example: cfbench init --suite {spec.name}"
+    if spec.kind == "executor":
+        return f"executor: {spec.name}"
+    place = _configuration_key(spec, registry)
+    if not place:
+        return ""
+    if not spec.config:
+        return f"{place}: [{spec.name}]"
+    lines = [f"{place}:", f"  - name: {spec.name}"]
+    for field in dataclasses.fields(resolve(spec.config)):
+        lines.append(f"    {_key_line(field)}")
+    return "\n".join(lines)
+
+
+def _key_line(field: dataclasses.Field[Any]) -> str:
+    """``samples: 500``, or a comment where there is no default."""
+    if field.default is not dataclasses.MISSING:
+        value = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    else:
+        return f"{field.name}:      # required"
+    plain = (
+        dataclasses.asdict(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type)
+        else value
+    )
+    plain = [*plain] if isinstance(plain, tuple) else plain
+    return yaml.safe_dump(
+        {field.name: plain}, default_flow_style=None, allow_unicode=True, width=1000
+    ).strip()
+
+
+def _configuration_key(spec: ComponentSpec, registry: Registry) -> str:
+    """The key of the suite's configuration under which components of this kind stand: "explainers"."""
+    if spec.suite not in registry.suites():
+        return ""
+    config = resolve(registry.find(spec.suite, "suite", spec.suite).spec.target).config
+    for name, hint in get_type_hints(config, include_extras=True).items():
+        _, notes = unwrap(hint)
+        if OfKind in notes and notes[OfKind].kind == spec.kind:
+            return str(name)
+    return ""
+
+
+def _docstring(target: str) -> str:
+    """The text on top of the implementation's file, read and not imported."""
+    try:
+        found = importlib.util.find_spec(target.partition(":")[0])
+    except ImportError:
+        return ""
+    if found is None or found.origin is None or not found.origin.endswith(".py"):
+        return ""
+    return ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8"))) or ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}".rstrip() for line in text.splitlines())

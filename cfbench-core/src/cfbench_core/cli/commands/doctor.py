@@ -1,0 +1,131 @@
+"""``cfbench doctor``: is everything in place? Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from cfbench_core.cli import output
+from cfbench_core.cli.exit_codes import FAILED, OK
+from cfbench_core.cli.group import subcommand
+from cfbench_core.registry import installed
+from cfbench_core.store import default_root
+
+LITTLE_SPACE = 2e9
+"""Bytes of free disk below which a study of some size may not fit."""
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. ``advice`` is empty when it is well."""
+
+    subject: str
+    found: str
+    advice: str = ""
+
+
+@subcommand(
+    "doctor",
+    examples=(
+        "cfbench doctor                  what to mention in a report of a problem",
+        "cfbench doctor --format json",
+    ),
+)
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(form: str) -> int:
+    """Look at the installation: versions, GPU, plugins, cache, data folders, disk.
+
+    Exits with 1 if something is amiss.
+    """
+    findings = list(_findings())
+    if form == "json":
+        output.as_json([finding._asdict() for finding in findings])
+    else:
+        _show(findings)
+    return FAILED if any(finding.advice for finding in findings) else OK
+
+
+def _show(findings: list[Finding]) -> None:
+    width = max(len(finding.subject) for finding in findings)
+    for finding in findings:
+        mark = click.style("!", fg="yellow", bold=True) if finding.advice else click.style("✓", fg="green")
+        click.echo(f"{mark} {finding.subject.ljust(width)}  {finding.found}")
+        if finding.advice:
+            click.echo(f"  {'':{width}}  {finding.advice}")
+    amiss = sum(bool(finding.advice) for finding in findings)
+    click.echo(f"\n{output.count(amiss, 'thing')} to look at." if amiss else "\nAll is well.")
+
+
+def _findings() -> Iterator[Finding]:
+    yield Finding(
+        "python", f"{platform.python_version()} on {platform.platform(terse=True)}, {sys.executable}"
+    )
+    yield _machine()
+    yield _torch()
+    yield from _distributions()
+    for problem in installed().problems():
+        yield Finding("plugin", problem, "see 'cfbench plugins --tracebacks'")
+    yield _writable("cache", default_root(), "choose another folder with $CFBENCH_CACHE_DIR")
+    yield from _data_folders()
+    yield _writable(
+        "runs", Path("runs").absolute(), "give 'cfbench run' a folder that you may write to, with --out"
+    )
+
+
+def _machine() -> Finding:
+    import psutil
+
+    memory = psutil.virtual_memory()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    free = f"{output.size(memory.total)} memory, {output.size(memory.available)} of it free"
+    return Finding("machine", f"{output.count(cores, 'core')}, {free}")
+
+
+def _torch() -> Finding:
+    """The only slow question: torch is imported if it is installed, for only torch knows of the GPU."""
+    if find_spec("torch") is None:
+        return Finding("torch", "not installed (not every suite needs it)")
+    try:
+        import torch
+    except Exception as error:  # a broken installation is just what is looked for
+        return Finding(
+            "torch", f"cannot be imported: {error}".splitlines()[0], "install it anew: pip install torch"
+        )
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no GPU, computes on the CPU"
+    return Finding("torch", f"{torch.__version__}, {gpu}")
+
+
+def _distributions() -> Iterator[Finding]:
+    """Every distribution that brings something, with its version."""
+    registry = installed()
+    names = dict.fromkeys(plugin.distribution for plugin in registry.plugins)
+    for name in names:
+        yield Finding(name, metadata.version(name))
+    if not registry.suites():
+        yield Finding("suites", "none is installed", "'cfbench list' says what to install")
+
+
+def _data_folders() -> Iterator[Finding]:
+    from cfbench_core.data_files import search_path
+
+    for place in search_path():
+        there = "" if place.folder.is_dir() else ", not there yet"
+        yield Finding("data", f"{place.folder.absolute()} ({place.name}{there})")
+
+
+def _writable(subject: str, folder: Path, advice: str) -> Finding:
+    """Whether a folder can be written to (or made), and the room on its disk."""
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Finding(subject, f"{folder}: cannot be written to", advice)
+    free = shutil.disk_usage(there).free
+    too_little = "little space left: 'cfbench cache gc' makes some" if free < LITTLE_SPACE else ""
+    return Finding(subject, f"{folder}, {output.size(free)} free", too_little)

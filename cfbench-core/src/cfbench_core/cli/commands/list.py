@@ -1,0 +1,130 @@
+"""``cfbench list``: what is installed, by suite and kind. Reads specs only: no implementation is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from cfbench_core.cli import completions, output
+from cfbench_core.cli.capabilities import axes_of, needed, used, values
+from cfbench_core.cli.group import subcommand
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.registry import KNOWN_SUITES, Component, Registry, installed
+from cfbench_core.specs import KINDS
+
+CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
+"""Kinds whose rows show what they can do and where they come from; of the others the summary tells more."""
+
+
+@subcommand(
+    "list",
+    examples=(
+        "cfbench list                             everything",
+        "cfbench list explainers --suite recsys   what to compare, and what each needs",
+        "cfbench list metrics --format json       for programs",
+    ),
+)
+@click.argument("kind", required=False, shell_complete=completions.kinds)
+@click.option(
+    "--suite", metavar="S", shell_complete=completions.suites, help="Only what belongs to this suite."
+)
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(kind: str | None, suite: str | None, form: str) -> None:
+    """List what is installed: explainers, recommenders, datasets, metrics, ...
+
+    KIND may stand in the singular or the plural; without it everything is listed.
+    """
+    registry = installed()
+    chosen = _kind(kind, registry) if kind else None
+    if suite is not None and suite not in ("core", *registry.suites()):
+        registry.find(suite, "suite", suite)  # raises, and says what to install
+    found = registry.components(chosen, suite)
+    if form == "json":
+        output.as_json([_described(component) for component in found])
+        return
+    _tables(found, registry)
+    if chosen in (None, "explainer") and not any(c.spec.kind == "explainer" for c in found):
+        _advise(suite)
+    _problems(registry)
+
+
+def _kind(given: str, registry: Registry) -> str:
+    known = list(dict.fromkeys([*KINDS, *(component.spec.kind for component in registry.components())]))
+    kind = given.lower().removesuffix("s")
+    if kind not in known:
+        plurals = [name + "s" for name in known]
+        raise UserError(f"no kind {given!r}.{did_you_mean(given, plurals)}  (kinds: {', '.join(plurals)})")
+    return kind
+
+
+def _described(component: Component) -> dict[str, Any]:
+    origin = {"distribution": component.distribution, "distribution_version": component.distribution_version}
+    return {**vars(component.spec), **origin}
+
+
+def _tables(found: Sequence[Component], registry: Registry) -> None:
+    """One table for each suite and kind, under a heading where there are several."""
+    groups: dict[tuple[str, str], list[Component]] = {}
+    for component in sorted(found, key=_place):
+        groups.setdefault((component.spec.suite, component.spec.kind), []).append(component)
+    for place, ((suite, kind), components) in enumerate(groups.items()):
+        if place:
+            click.echo()
+        if len(groups) > 1:
+            output.heading(f"{suite} · {kind}s")
+        _table(suite, kind, components, registry)
+
+
+def _place(component: Component) -> tuple[bool, str, int]:
+    """Suites by name, the core's own last; the kinds in the order in which one thinks of them."""
+    suite, kind = component.spec.suite, component.spec.kind
+    return suite == "core", suite, KINDS.index(kind) if kind in KINDS else len(KINDS)
+
+
+def _table(suite: str, kind: str, components: Sequence[Component], registry: Registry) -> None:
+    axes = axes_of(suite, registry)
+    if kind in CHOSEN_BY_CAPABILITY:
+        shown = used(components, axes)
+        needs = ["needs"] if any(component.spec.needs for component in components) else []
+        columns = [kind, *shown, *needs, "from", "paper"]
+        rows = [
+            [
+                component.spec.name,
+                *(values(component.spec.provides, axis, axes) for axis in shown),
+                *(needed(component.spec, axes) for _ in needs),
+                component.distribution,
+                component.spec.paper or "-",
+            ]
+            for component in components
+        ]
+        output.table(columns, rows, spare=["needs", "from", "paper"])
+        return
+    rows = [[component.spec.name, component.distribution, component.spec.summary] for component in components]
+    output.table([kind, "from", "summary"], rows, spare=["from"])
+
+
+def _advise(suite: str | None) -> None:
+    """What to install when there is nothing to explain with."""
+    wanted = {suite: KNOWN_SUITES[suite]} if suite in KNOWN_SUITES else KNOWN_SUITES
+    click.echo()
+    click.echo("No explainer is installed yet. Choose what you want to explain:")
+    for name, distributions in wanted.items():
+        for distribution in distributions.split(" or "):
+            click.echo(f"  pip install {distribution.ljust(27)}  ({name})")
+    click.echo("and call 'cfbench list' again.")
+
+
+def _problems(registry: Registry) -> None:
+    """One line for what could not be loaded; ``cfbench plugins`` tells more."""
+    problems = registry.problems()
+    if not problems:
+        return
+    subject = (
+        "1 plugin could not be loaded"
+        if len(problems) == 1
+        else f"{len(problems)} plugins could not be loaded"
+    )
+    click.echo()
+    click.secho(f"{subject}: {'; '.join(problems)} (cfbench plugins)", fg="yellow")

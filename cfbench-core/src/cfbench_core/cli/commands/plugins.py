@@ -1,0 +1,62 @@
+"""``cfbench plugins``: every distribution that brings components, and why one could not be loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import click
+
+from cfbench_core.cli import output
+from cfbench_core.cli.group import subcommand
+from cfbench_core.registry import Plugin, Registry, installed
+
+
+@subcommand(
+    "plugins",
+    examples=(
+        "cfbench plugins               who brings what, and what is broken",
+        "cfbench plugins --tracebacks  the whole story of what is broken",
+    ),
+)
+@click.option("--tracebacks", is_flag=True, help="Show where a broken plugin failed.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(tracebacks: bool, form: str) -> None:
+    """List the installed plugins, with the reason where one could not be loaded."""
+    registry = installed()
+    if form == "json":
+        output.as_json([_described(plugin) for plugin in registry.plugins])
+        return
+    rows = [
+        [plugin.distribution, plugin.version, plugin.module, _brings(plugin)] for plugin in registry.plugins
+    ]
+    output.table(["plugin", "version", "module", "brings"], rows, spare=["module"])
+    _conflicts(registry)
+    if tracebacks:
+        for plugin in registry.plugins:
+            if plugin.traceback:
+                output.heading(f"\n{plugin.distribution} {plugin.version}")
+                click.echo(plugin.traceback.rstrip())
+
+
+def _brings(plugin: Plugin) -> str:
+    """ "12 explainers, 1 suite", or the problem."""
+    if plugin.problem:
+        return f"could not be loaded: {plugin.problem}"
+    kinds = Counter(component.spec.kind for component in plugin.components)
+    return ", ".join(output.count(number, kind) for kind, number in sorted(kinds.items())) or "nothing"
+
+
+def _conflicts(registry: Registry) -> None:
+    for id, owners in registry.conflicts().items():
+        names = " and ".join(f"{owner.distribution} {owner.distribution_version}" for owner in owners)
+        click.secho(f"\n{id} is defined by {names}: nobody's is used. Uninstall one of them.", fg="yellow")
+
+
+def _described(plugin: Plugin) -> dict[str, object]:
+    return {
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "module": plugin.module,
+        "components": [component.spec.id for component in plugin.components],
+        "problem": plugin.problem,
+    }

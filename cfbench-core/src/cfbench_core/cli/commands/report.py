@@ -1,0 +1,53 @@
+"""``cfbench report``: a run again, in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cfbench_core.cli import options
+from cfbench_core.cli.group import subcommand
+
+FORMATS = ("html", "md", "latex", "csv")
+
+
+@subcommand(
+    "report",
+    examples=(
+        "cfbench report runs/study                                    the tables, here",
+        "cfbench report runs/study --format latex --output table.tex  for a paper",
+        "cfbench report runs/study --format html                      writes runs/study/report.html",
+    ),
+)
+@options.run_directory()
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Without it the tables are shown here.")
+@click.option(
+    "--output", "-o", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write to FILE."
+)
+def command(directory: Path, form: str | None, output: Path | None) -> None:
+    """Report a run: on the terminal, or as HTML, Markdown, LaTeX or CSV."""
+    from cfbench_core.cli.run_end import in_words_of
+    from cfbench_core.reports import print_tables, render
+    from cfbench_core.run_directory import Run
+
+    run = Run(directory)
+    if form is None and output is None:
+        from rich.console import Console
+
+        print_tables(run, Console())
+        return
+    form = form or _format_of(output)
+    if form == "html":
+        output = output or directory / "report.html"
+    text = render(run, form, output, in_words_of(run) if form == "html" else "")
+    click.echo(f"wrote {output}" if output else text, nl=bool(output))
+
+
+def _format_of(output: Path | None) -> str:
+    """The format that a file's name asks for."""
+    suffixes = {".html": "html", ".htm": "html", ".md": "md", ".tex": "latex", ".csv": "csv"}
+    form = suffixes.get(output.suffix.lower()) if output else None
+    if form is None:
+        raise click.UsageError(f"say --format, one of {', '.join(FORMATS)}; {output} does not tell")
+    return form

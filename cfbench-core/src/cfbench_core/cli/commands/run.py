@@ -1,0 +1,63 @@
+"""``cfbench run``: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cfbench_core.cli import options
+from cfbench_core.cli.group import subcommand
+from cfbench_core.cli.prepare import prepared
+
+
+@subcommand(
+    "run",
+    examples=(
+        "cfbench run                                   a small, real default over all that is installed",
+        "cfbench run study.yaml --out runs/study       stopped and called again, it goes on where it was",
+        "cfbench run study.yaml --set protocol.users=50 --set seed=1",
+        "cfbench run study.yaml --workers 2 --offline",
+        "cfbench run study.yaml --dry-run              only show what would be computed",
+    ),
+)
+@options.configuration(required=False)
+@options.reading
+@options.executing
+@click.option("--dry-run", is_flag=True, help="Show the plan and compute nothing.")
+def command(
+    config: Path | None,
+    changes: tuple[str, ...],
+    suite: str | None,
+    data_dir: Path | None,
+    offline: bool,
+    out: Path | None,
+    executor: str | None,
+    workers: int | None,
+    fresh: bool,
+    quiet: bool,
+    dry_run: bool,
+) -> int:
+    """Run a configuration: fit, explain, score, and report.
+
+    CONFIG is a YAML file; without it, a small default over all that is installed. Nothing is computed twice:
+    results are kept in a cache, so a run that was stopped goes on, and runs share what they have in common.
+
+    Exit codes: 0 all went well, 1 some cells failed, 2 the configuration or the call is wrong,
+    3 nothing to run, 130 stopped with Ctrl-C.
+    """
+    from cfbench_core.cli.running import execute_and_show, show_dry_run
+
+    planned = prepared(
+        config,
+        changes=changes,
+        suite=suite,
+        data_dir=data_dir,
+        offline=offline,
+        quiet=quiet,
+        executor=executor,
+        workers=workers,
+    )
+    if dry_run:
+        return show_dry_run(planned)
+    return execute_and_show(planned, out=out, fresh=fresh, quiet=quiet)

@@ -1,0 +1,105 @@
+"""``cfbench status``: how far a run directory is, also while another process works in it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cfbench_core.cli import options, output
+from cfbench_core.cli.group import subcommand
+from cfbench_core.cli.problems import ended_badly, show_problems
+from cfbench_core.run_directory import Run
+
+
+@subcommand(
+    "status",
+    examples=(
+        "cfbench status runs/study                a run that is going on, or is over",
+        "watch -n 5 cfbench status runs/study     keep looking",
+    ),
+)
+@options.run_directory()
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(directory: Path, form: str) -> int:
+    """Show how far a run is. Exits as the run did: 0 all went well, 1 some cells failed, 3 nothing to run."""
+    run = Run(directory)
+    ended = _outcomes(directory)
+    if form == "json":
+        output.as_json(_described(run, ended))
+    else:
+        _show(run, ended)
+    return run.exit_code
+
+
+def _outcomes(directory: Path) -> list[Mapping[str, Any]]:
+    """The lines of ``outcomes.jsonl``: the last of each piece of work. A line half written is left out."""
+    path = directory / "outcomes.jsonl"
+    last: dict[str, Mapping[str, Any]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            outcome = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        last[outcome["key"]] = outcome
+    return [*last.values()]
+
+
+def is_running(directory: Path) -> bool:
+    """Whether a process holds the directory's lock at this moment."""
+    try:
+        with (directory / ".lock").open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _state(run: Run) -> str:
+    if is_running(run.directory):
+        return "running"
+    unfinished = any(cell.status == "planned" for cell in run.cells())
+    return "stopped; the command that began it goes on from here" if unfinished else "finished"
+
+
+def _described(run: Run, ended: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "directory": str(run.directory),
+        "suite": run.suite,
+        "state": _state(run).partition(";")[0],
+        "cells": dict(Counter(cell.status for cell in run.cells())),
+        "work": dict(Counter(outcome["status"] for outcome in ended)),
+        "problems": [
+            {"cell": c.id, "status": c.status, "reason": c.reason} for c in run.cells() if ended_badly(c)
+        ],
+    }
+
+
+def _show(run: Run, ended: Sequence[Mapping[str, Any]]) -> None:
+    cells = Counter(cell.status for cell in run.cells())
+    work = Counter(outcome["status"] for outcome in ended)
+    seconds = sum(outcome["elapsed_seconds"] for outcome in ended if outcome["status"] != "cached")
+    output.pairs(
+        {
+            "run": f"{run.directory} ({run.suite})",
+            "state": _state(run),
+            "cells": _counts(cells),
+            "work": f"{_counts(work)}; computing took {output.duration(seconds)} in all"
+            if ended
+            else "none yet",
+        }
+    )
+    show_problems(run)
+    if (run.directory / "report.html").exists():
+        click.echo(f"\nReport: {run.directory / 'report.html'}")
+
+
+def _counts(numbers: Counter[str]) -> str:
+    return ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in numbers.most_common())

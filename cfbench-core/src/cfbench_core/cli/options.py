@@ -1,0 +1,75 @@
+"""Arguments and options that several commands have, said once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cfbench_core.cli import completions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+data_dir = click.option(
+    "--data-dir", metavar="DIR", type=_FOLDER, help="Look for data files (or put them) here first."
+)
+
+
+def configuration(required: bool) -> Callable[[F], F]:
+    """The argument CONFIG, a YAML file."""
+    return click.argument("config", required=required, type=click.Path(path_type=Path, dir_okay=False))
+
+
+def run_directory(name: str = "directory") -> Callable[[F], F]:
+    """The argument DIR, a run directory."""
+    return click.argument(name, metavar="DIR", type=_FOLDER)
+
+
+def reading(function: F) -> F:
+    """The options of every command that reads a configuration."""
+    return _with(
+        function,
+        click.option(
+            "--set",
+            "changes",
+            metavar="KEY=VALUE",
+            multiple=True,
+            help="Change the configuration: protocol.k=[3,5].",
+        ),
+        click.option(
+            "--suite", metavar="S", shell_complete=completions.suites, help="Without CONFIG: whose default."
+        ),
+        data_dir,
+        click.option("--offline", is_flag=True, help="Never download; say what is missing."),
+    )
+
+
+def executing(function: F) -> F:
+    """The options of every command that computes."""
+    return _with(
+        function,
+        click.option(
+            "--out", metavar="DIR", type=_FOLDER, help="The run directory; a new one in runs/ unless given."
+        ),
+        click.option(
+            "--executor",
+            metavar="E",
+            shell_complete=completions.executors,
+            help="Where work is done: inline, process.",
+        ),
+        click.option(
+            "--workers", metavar="N", type=click.IntRange(min=1), help="How many pieces of work at a time."
+        ),
+        click.option("--fresh", is_flag=True, help="Compute everything again, whatever the cache holds."),
+        click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
+    )
+
+
+def _with(function: F, *options: Callable[[F], F]) -> F:
+    for option in reversed(options):
+        function = option(function)
+    return function

@@ -1,0 +1,108 @@
+"""Text on a terminal: tables of plain columns, headings, sizes and times as people write them."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+GAP = "  "
+
+
+def heading(text: str) -> None:
+    click.secho(text, bold=True)
+
+
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, indent: str = "", spare: Sequence[str] = ()
+) -> None:
+    """Aligned columns under their names.
+
+    On a terminal that is too narrow the columns in ``spare`` are left out, the last first; a line says so.
+    """
+    kept = _fitting(columns, rows, indent, spare)
+    widths = _widths(kept, columns, rows)
+    click.secho(
+        indent + GAP.join(columns[i].ljust(w) for i, w in zip(kept, widths, strict=True)).rstrip(), bold=True
+    )
+    for row in rows:
+        click.echo(indent + GAP.join(row[i].ljust(w) for i, w in zip(kept, widths, strict=True)).rstrip())
+    left_out = [name for i, name in enumerate(columns) if i not in kept]
+    if left_out:
+        click.secho(
+            f"{indent}(too narrow here for: {', '.join(left_out)}; --format json has everything)", dim=True
+        )
+
+
+def pairs(items: Mapping[str, str]) -> None:
+    """Names and values, aligned; lines after a value's first stand below it."""
+    width = max(len(name) for name in items)
+    for name, value in items.items():
+        first, *others = value.splitlines() or [""]
+        click.echo(f"{name.ljust(width)}{GAP}{first}".rstrip())
+        for line in others:
+            click.echo(f"{'':{width}}{GAP}{line}")
+
+
+def as_json(value: Any) -> None:
+    """JSON on stdout; NaN, which JSON has no word for, becomes null."""
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def count(number: int, noun: str) -> str:
+    """ "1 cell", "2 cells", "1,685 packages"."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def size(amount: float) -> str:
+    """Bytes as "6.1 MB"."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 100 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """ "0:21", "1:02:03"."""
+    whole = int(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, last = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{last:02}" if hours else f"{minutes}:{last:02}"
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: sets of capabilities as sorted lists, NaN as null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _fitting(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], indent: str, spare: Sequence[str]
+) -> list[int]:
+    kept = [*range(len(columns))]
+    if not sys.stdout.isatty():
+        return kept
+    room = shutil.get_terminal_size().columns
+    for name in reversed(spare):
+        if len(indent) + sum(_widths(kept, columns, rows)) + len(GAP) * (len(kept) - 1) <= room:
+            break
+        kept = [i for i in kept if columns[i] != name]
+    return kept
+
+
+def _widths(kept: Sequence[int], columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(columns[i]), *(len(row[i]) for row in rows), 0) for i in kept]

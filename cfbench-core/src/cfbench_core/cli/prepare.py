@@ -1,0 +1,34 @@
+"""From the options of a command to a configuration that was read, checked and planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.cli.downloads import data_access
+from cfbench_core.errors import UserError
+
+if TYPE_CHECKING:
+    from cfbench_core.api import Prepared
+
+
+def prepared(
+    config: Path | None,
+    *,
+    changes: Sequence[str],
+    suite: str | None,
+    data_dir: Path | None,
+    offline: bool,
+    quiet: bool = False,
+    **options: Any,
+) -> Prepared:
+    """:func:`cfbench_core.api.prepare`, with downloads shown on stderr."""
+    from cfbench_core.api import prepare
+
+    if config is not None and suite is not None:
+        raise UserError(
+            f"--suite chooses a default configuration, but {config} is given and names its own suite"
+        )
+    with data_access(data_dir, offline, quiet) as access:
+        return prepare(config, set=changes, suite=suite, access=access, **options)

@@ -1,0 +1,35 @@
+"""What ended badly in a run, one line for each reason."""
+
+from __future__ import annotations
+
+import click
+
+from cfbench_core.run_directory import Run, RunCell
+
+ENOUGH = 10
+"""So many reasons are shown."""
+
+
+def ended_badly(cell: RunCell) -> bool:
+    """Whether a cell was tried and has not all of its results."""
+    return cell.problem and cell.status != "planned"
+
+
+def show_problems(run: Run) -> None:
+    """One line for each reason, with the cells that it cost, and where the whole story lies."""
+    reasons: dict[str, list[RunCell]] = {}
+    for cell in run.cells():
+        if ended_badly(cell):
+            reasons.setdefault(f"{cell.status.replace('_', ' ')}: {cell.reason}", []).append(cell)
+    if not reasons:
+        return
+    click.echo()
+    for reason, cells in [*reasons.items()][:ENOUGH]:
+        more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
+        click.secho(f"{cells[0].id}{more}: {reason}", fg="red")
+    if len(reasons) > ENOUGH:
+        click.echo(
+            f"... and {len(reasons) - ENOUGH} more reasons: cfbench status {run.directory} --format json"
+        )
+    if (run.directory / "logs").is_dir():
+        click.echo(f"The whole story of each: {run.directory / 'logs'}")

@@ -1,0 +1,168 @@
+"""Shows how a run goes on: bars on a terminal, short lines elsewhere, always on stderr.
+
+Both are observers of :mod:`cfbench_core.runner`. What is learned (a model, an explainer that is trained before
+it explains) has a bar of its own; all that is done chunk by chunk shares one, "explain".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cfbench_core.cli.output import count, duration
+from cfbench_core.config import Reference
+from cfbench_core.outcomes import Outcome
+from cfbench_core.stages import Work
+
+if TYPE_CHECKING:
+    from cfbench_core.api import Prepared
+    from cfbench_core.plan import Plan
+    from cfbench_core.runner import Observer
+
+LEARNED = {"model": "fit", "explainer": "prepare"}
+"""Kinds of work with a bar of their own, and the word before it."""
+
+ENOUGH_BARS = 8
+"""With more models than this, they share one bar."""
+
+ENOUGH_PROBLEMS = 5
+"""So many problems are told while the run goes on; the end tells all of them."""
+
+
+@contextlib.contextmanager
+def shown(prepared: Prepared, quiet: bool) -> Iterator[Observer | None]:
+    """An observer that draws on stderr until the block is left; None when nobody wants to look."""
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield Lines(prepared, lambda line: click.echo(line, err=True))
+        return
+    from cfbench_core.cli.bars import Bars
+
+    with Bars(prepared) as bars:
+        yield bars
+
+
+def head_line(prepared: Prepared, summaries: dict[str, Any]) -> str:
+    """ "cfbench 0.1.0 · debian-python (1,685 packages, ...) · 3 recommenders · 10 explainers · seed 0"."""
+    config = prepared.config
+    listed = {
+        value[0].kind: value
+        for value in vars(config).values()
+        if isinstance(value, tuple) and value and isinstance(value[0], Reference)
+    }
+    shown = [count(len(value), kind) for kind, value in listed.items() if kind not in ("dataset", "metric")]
+    data = prepared.suite.describe_data(config, summaries)
+    parts = [f"cfbench {version('cfbench-core')}", data, *shown, f"seed {config.seed}"]
+    return " · ".join(part for part in parts if part)
+
+
+def plan_line(plan: Plan) -> str:
+    """ "54 cells: 48 to run, 6 skipped"."""
+    return f"{count(len(plan.cells), 'cell')}: {len(plan.to_run)} to run, {len(plan.skipped)} skipped"
+
+
+def quality(outcome: Outcome) -> str:
+    """ "HR@10 0.49": the first of what a model says of its quality."""
+    found = outcome.summary.get("quality", {})
+    return next((f"{metric} {value:.2f}" for metric, value in found.items()), "")
+
+
+class Tally:
+    """What both observers keep: how far the chunks are, what the data are, which problems were told already."""
+
+    def __init__(self, prepared: Prepared, say: Callable[[str], None]) -> None:
+        stages = prepared.plan.stages()
+        self.prepared = prepared
+        self.say = say
+        self.whole = sum(not stage.chunked for stage in stages)
+        self.kinds = Counter(stage.kind for stage in stages if not stage.chunked)
+        self.summaries: dict[str, Any] = {}
+        self.chunks_done = 0
+        self.chunks_known = 0
+        self.fractions: dict[str, float] = {}
+        self.problems: set[tuple[str, str]] = set()
+        self.began = False
+
+    def begin(self) -> None:
+        """The two lines on top, once."""
+        if not self.began:
+            self.began = True
+            self.say(head_line(self.prepared, self.summaries))
+            why = "  (why: cfbench plan)" if self.prepared.plan.skipped else ""
+            self.say(f"plan     {plan_line(self.prepared.plan)}{why}")
+
+    def started(self, work: Work) -> None:
+        if work.kind != "data" and not self.began:
+            self.begin()
+        if work.chunk is not None:
+            self.fractions[work.key] = 0.0
+
+    def progress(self, work: Work, done: int, total: int) -> None:
+        if work.chunk is not None and total:
+            self.fractions[work.key] = min(done / total, 1.0)
+
+    def finished(self, work: Work, outcome: Outcome, known: int) -> None:
+        if work.kind == "data":
+            if outcome.done:
+                self.summaries[work.label] = outcome.summary
+            self.kinds["data"] -= 1
+            if not self.kinds["data"]:
+                self.begin()
+        self.chunks_known = known - self.whole
+        if work.chunk is not None:
+            self.fractions.pop(work.key, None)
+            self.chunks_done += 1
+        if not outcome.done:
+            self.problem(work, outcome)
+
+    def problem(self, work: Work, outcome: Outcome) -> None:
+        """Tells a reason once: what depends on work that failed fails for the same reason."""
+        known = {reason for _, reason in self.problems}
+        if outcome.reason in known or len(self.problems) >= ENOUGH_PROBLEMS:
+            return
+        self.problems.add((work.label, outcome.reason))
+        self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {work.label}: {outcome.reason}")
+
+
+class Lines:
+    """For logs: a line for each model, and for each tenth of the explaining."""
+
+    def __init__(self, prepared: Prepared, say: Callable[[str], None]) -> None:
+        self.tally = Tally(prepared, say)
+        self.say = say
+        self.start = time.monotonic()
+        self.tenths = 0
+
+    def started(self, work: Work) -> None:
+        self.tally.started(work)
+
+    def progress(self, work: Work, done: int, total: int) -> None:
+        self.tally.progress(work, done, total)
+
+    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
+        tally = self.tally
+        tally.finished(work, outcome, known)
+        if work.kind in LEARNED and outcome.done:
+            notes = [
+                quality(outcome),
+                "cached" if outcome.status == "cached" else f"{outcome.elapsed_seconds:.1f} s",
+            ]
+            self.say(
+                f"{LEARNED[work.kind].ljust(8)} {work.label}: {', '.join(note for note in notes if note)}"
+            )
+        if work.chunk is None:
+            return
+        tenths = 10 * tally.chunks_done // max(tally.chunks_known, 1)
+        if tenths > self.tenths or tally.chunks_done == tally.chunks_known:
+            self.tenths = tenths
+            elapsed = duration(time.monotonic() - self.start)
+            self.say(f"explain  {tally.chunks_done}/{tally.chunks_known} pieces of work, {elapsed}")

@@ -1,0 +1,106 @@
+"""The root of the command line: the commands, and what becomes of errors.
+
+Exit codes: 0 all went well, 1 some cells failed (or a check did), 2 the configuration or the call is wrong,
+3 nothing to run, 130 stopped with Ctrl-C. A fault of cfbench itself, which is none of these, is 70.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from cfbench_core.cli.exit_codes import INTERNAL, OK, STOPPED, WRONG
+from cfbench_core.cli.group import Group
+from cfbench_core.errors import UserError
+
+RESUMABLE = {"run", "evaluate", "data"}
+"""Commands that go on where they were stopped when they are called again."""
+
+ENVIRONMENT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
+"""What the user's disk or rights are to blame for, not cfbench."""
+
+
+def _section(*names: str) -> dict[str, str]:
+    return {name: f"cfbench_core.cli.commands.{name.replace('-', '_')}:command" for name in names}
+
+
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"cfbench {version('cfbench-core')}")
+        context.exit()
+
+
+cli = Group(
+    name="cfbench",
+    help="Which counterfactual explainer should I trust, for this model, on this data?",
+    sections={
+        "Look around": _section("list", "describe", "plugins", "doctor"),
+        "Run": _section("init", "plan", "run", "evaluate", "status"),
+        "Read results": _section("report", "compare"),
+        "Data and cache": _section("data", "cache"),
+        "Extend": _section("new-plugin", "check", "completion"),
+    },
+    examples=(
+        "cfbench run                              a small, real default over all that is installed",
+        "cfbench list explainers                  what there is to compare",
+        "cfbench init study.yaml                  a configuration to start from",
+        "cfbench run study.yaml --out runs/study  run it; called again, it goes on where it stopped",
+    ),
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Show the version and leave.",
+        )
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line (``sys.argv`` if None) and returns its exit code."""
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
+    debug = "--debug" in given
+    try:
+        return int(cli.main(given or ["--help"], prog_name="cfbench", standalone_mode=False) or OK)
+    except click.ClickException as error:
+        error.show()
+        return WRONG
+    except click.Abort:  # Ctrl-C
+        name = next((argument for argument in given if not argument.startswith("-")), "")
+        return _say(
+            "stopped; the same command goes on from here" if name in RESUMABLE else "stopped", STOPPED
+        )
+    except UserError as error:
+        return _say("\n".join(error.lines), WRONG, error if debug else None)
+    except OSError as error:
+        if error.errno not in ENVIRONMENT_ERRORS:
+            return _internal(error, debug)
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(f"{where}{error.strerror}", WRONG, error if debug else None)
+    except Exception as error:
+        return _internal(error, debug)
+
+
+def _internal(error: Exception, debug: bool) -> int:
+    advice = "" if debug else "  (the same with --debug shows where)"
+    return _say(
+        f"cfbench failed: {type(error).__name__}: {error}{advice}", INTERNAL, error if debug else None
+    )
+
+
+def _say(line: str, code: int, error: Exception | None = None) -> int:
+    """Writes to stderr: the traceback, if one is wanted, then the line. Returns the exit code."""
+    if error is not None:
+        click.echo("".join(traceback.format_exception(error)), err=True)
+    click.echo(line, err=True)
+    return code

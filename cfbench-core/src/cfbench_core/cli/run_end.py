@@ -1,0 +1,82 @@
+"""The end of a run is an answer: tables, what failed, one explanation in words, where the report is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from cfbench_core.cli.problems import show_problems
+from cfbench_core.registry import installed
+from cfbench_core.specs import resolve
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cfbench_core.reports.tables import Table
+    from cfbench_core.run_directory import Run
+
+BELOW = 10
+"""Lines of the screen that are kept for what stands below the tables."""
+
+
+def show_end(run: Run) -> None:
+    """Writes to stdout."""
+    from rich.console import Console
+
+    console = Console()
+    click.echo()
+    _show_tables(run, console)
+    show_problems(run)
+    words = in_words_of(run)
+    if words:
+        click.echo()
+        console.print(
+            _hanging("In words: ", words, console.width), markup=False, highlight=False, soft_wrap=True
+        )
+    click.echo(
+        f"Report: {run.directory / 'report.html'}      "
+        f"Again, for less: cfbench report {run.directory} --format latex"
+    )
+
+
+def in_words_of(run: Run) -> str:
+    """One explanation of a run as its suite says it; nothing when the suite is not installed any more."""
+    registry = installed()
+    if run.suite not in registry.suites():
+        return ""
+    words: str = resolve(registry.find(run.suite, "suite", run.suite).spec.target)().in_words(run)
+    return words
+
+
+def _show_tables(run: Run, console: Console) -> None:
+    """As many tables as fit on the screen; all of them where there is no screen."""
+    from cfbench_core.reports.tables import tables
+    from cfbench_core.reports.terminal import show
+
+    found = tables(run)
+    fitting = _fitting(found, console) if console.is_terminal else found
+    show(fitting, console)
+    left = len(found) - len(fitting)
+    if left:
+        click.echo(f"{left} more {'table' if left == 1 else 'tables'}: cfbench report {run.directory}")
+
+
+def _fitting(found: Sequence[Table], console: Console) -> Sequence[Table]:
+    """The first tables that fit, one at least."""
+    from cfbench_core.reports.terminal import show
+
+    room = console.height - BELOW
+    for number, table in enumerate(found):
+        with console.capture() as captured:
+            show([table], console)
+        room -= captured.get().count("\n")
+        if room < 0 and number:
+            return found[:number]
+    return found
+
+
+def _hanging(word: str, text: str, width: int) -> str:
+    """Text folded behind a word."""
+    return click.wrap_text(text, min(width, 110), word, " " * len(word), preserve_paragraphs=True)

@@ -1,0 +1,24 @@
+"""The suite that a command means: the one that was named, or the first that is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfbench_core.errors import UserError
+from cfbench_core.registry import KNOWN_SUITES, Registry
+from cfbench_core.specs import resolve
+
+
+def the_suite(name: str | None, registry: Registry) -> Any:
+    """The implementation of a suite.
+
+    Raises:
+        UserError: when none is installed, or none of that name; it says what to install.
+    """
+    if name is None:
+        suites = registry.suites()
+        if not suites:
+            advice = "  or  ".join(f"pip install {what} ({suite})" for suite, what in KNOWN_SUITES.items())
+            raise UserError(f"no suite is installed. Try: {advice}")
+        name = next((suite for suite in suites if registry.names(suite, "explainer")), suites[0])
+    return resolve(registry.find(name, "suite", name).spec.target)()
