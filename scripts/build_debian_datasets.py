@@ -4,9 +4,9 @@
     python scripts/build_debian_datasets.py debian-python          # into the package cfbench_recsys
     python scripts/build_debian_datasets.py debian-all --out data/debian-all
 
-Reads the index that ``apt-get update`` left on this machine (or one named with ``--index``, with its ``Release`` file),
-applies the rule of ``cfbench_recsys/debian_index.py``, and writes ``<id>.csv.gz`` (package, dependency) and
-``<id>.json`` (release, rule, counts). The same index gives the same content.
+Reads the index that ``apt-get update`` left on this machine (or one named with ``--index``, with its
+``Release`` file), applies the rule of ``cfbench_recsys/debian_index.py``, and writes ``<id>.csv.gz``
+(package, dependency) and ``<id>.json`` (release, rule, counts). The same index gives the same content.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
-
 from cfbench_recsys.debian_index import CORE, RULES, dependency_pairs, read_index
 from cfbench_recsys.interactions import index_ids, k_core
 
@@ -34,8 +32,12 @@ PACKAGE_DATA = Path(__file__).resolve().parents[1] / "cfbench-recsys" / "src" / 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("id", choices=sorted(RULES))
-    parser.add_argument("--out", type=Path, default=PACKAGE_DATA, help="folder; default: where the package keeps data")
-    parser.add_argument("--index", type=Path, help="a Packages file (plain, .gz, .xz); default: apt's, on this machine")
+    parser.add_argument(
+        "--out", type=Path, default=PACKAGE_DATA, help="folder; default: where the package keeps data"
+    )
+    parser.add_argument(
+        "--index", type=Path, help="a Packages file (plain, .gz, .xz); default: apt's, on this machine"
+    )
     parser.add_argument("--release", type=Path, help="the Release or InRelease file that belongs to --index")
     parser.add_argument("--codename", default="bookworm", help="the release to take of those that apt knows")
     chosen = parser.parse_args(arguments)
@@ -66,7 +68,8 @@ def core(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The pairs in the recursive 3-core, in their order."""
     _, users = index_ids([package for package, _ in pairs])
     _, items = index_ids([dependency for _, dependency in pairs])
-    return [pairs[place] for place in np.flatnonzero(k_core(users, items, CORE))]
+    kept = k_core(users, items, CORE)
+    return [pair for pair, stays in zip(pairs, kept, strict=True) if stays]
 
 
 def describe(id: str, pairs: Sequence[tuple[str, str]], release: dict[str, str]) -> dict[str, object]:
@@ -85,7 +88,7 @@ def describe(id: str, pairs: Sequence[tuple[str, str]], release: dict[str, str])
             "items": len({dependency for _, dependency in pairs}),
             "interactions": len(pairs),
         },
-        "licence": "Names of packages and who depends on whom: facts from Debian's package index, free to ship.",
+        "licence": "Names of packages and who depends on whom: facts, free to ship.",
     }
 
 
@@ -108,7 +111,9 @@ def _of_apt(codename: str) -> tuple[list[str], Path]:
     wanted = ["Created-By: Packages", f"Codename: {codename}", "Component: main", "Architecture: amd64"]
     listed = _run("apt-get", "indextargets", "--format", "$(FILENAME)", *wanted).split()
     if not listed:
-        raise UserError(f"apt knows no index of {codename} main amd64 here; run 'apt-get update', or name one with --index")
+        raise UserError(
+            f"apt knows no index of {codename} main amd64 here; run 'apt-get update', or give --index"
+        )
     path = Path(listed[0])
     release = path.with_name(path.name.partition("_main_")[0] + "_InRelease")
     return _run("/usr/lib/apt/apt-helper", "cat-file", str(path)).splitlines(keepends=True), release
@@ -118,7 +123,9 @@ def _run(*command: str) -> str:
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
     except FileNotFoundError:
-        raise UserError(f"{command[0]} is not here; on a system other than Debian name an index with --index") from None
+        raise UserError(
+            f"{command[0]} is not here; on a system other than Debian name an index with --index"
+        ) from None
     except subprocess.CalledProcessError as error:
         raise UserError(f"{' '.join(command[:2])}: {error.stderr.strip()}") from None
 

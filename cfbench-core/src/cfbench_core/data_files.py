@@ -1,16 +1,17 @@
 """Where the files of a data set are: in a package, in a data directory, in the cache, or with their owner.
 
-A data set says what it needs as a :class:`DataFiles`; a component spec points at it, as text, so that listing data
-sets imports nothing: ``details={"files": "package.module:FILES", "licence": "...", "embedded": False}``. A data set
-without files of its own (one that a library carries) leaves ``files`` out and says ``"embedded": True``.
+A data set says what it needs as a :class:`DataFiles`; a component spec points at it, as text, so that listing
+data sets imports nothing: ``details={"files": "package.module:FILES", "licence": "...", "embedded": False}``.
+A data set without files of its own (one that a library carries) leaves ``files`` out and says
+``"embedded": True``.
 
 Searched in this order:
 
 1. a path in the configuration;
 2. the package itself, when the data set is embedded;
 3. the data directories: ``--data-dir``, ``$CFBENCH_DATA_DIR``, ``./data``, the user's cache. In each of them
-   ``<id>/``, ``<suite>/<id>/``, ``<suite>/`` and the directory itself; in the last two only names that begin with the
-   id count (``ml-1m.parquet``), because a ``ratings.dat`` there may be anybody's;
+   ``<id>/``, ``<suite>/<id>/``, ``<suite>/`` and the directory itself; in the last two only names that begin
+   with the id count (``ml-1m.parquet``), because a ``ratings.dat`` there may be anybody's;
 4. a download from the owner, unless that is forbidden.
 """
 
@@ -48,10 +49,10 @@ class DataFile:
     Attributes:
         name: what it is called on disk.
         url: where it is downloaded from.
-        bytes, sha256: what it must be. None: not known, so not checked, and the record of the download says so.
+        bytes, sha256: what it must be. None: not known, so not checked, as the record of the download says.
         licence, page: the owner's terms in a few words, and where they can be read.
-        members: for a zip archive, what is taken out of it (``"ml-1m/ratings.dat"``, saved as ``ratings.dat``);
-            the archive itself is not kept.
+        members: for a zip archive, what is taken out of it (``"ml-1m/ratings.dat"``, saved as
+            ``ratings.dat``); the archive itself is not kept.
     """
 
     name: str
@@ -218,8 +219,8 @@ def _folders(root: Path, files: DataFiles) -> list[tuple[Path, bool]]:
 
 def _form_in(folder: Path, files: DataFiles, own: bool) -> dict[str, Path] | None:
     for form in files.forms:
-        paths = {name: folder / name for name in (*form.files, *form.extras)}
-        usable = {name: path for name, path in paths.items() if (own or _names_it(name, files.id)) and path.is_file()}
+        names = [name for name in (*form.files, *form.extras) if own or _names_it(name, files.id)]
+        usable = {name: folder / name for name in names if (folder / name).is_file()}
         if all(name in usable for name in form.files):
             return usable
     return None
@@ -288,7 +289,7 @@ def _missing(files: DataFiles, access: DataAccess) -> list[str]:
 
 
 def how_to_get(files: DataFiles) -> str:
-    """A sentence without its full stop: "Get it with 'cfbench data fetch ml-1m' (6 MB, GroupLens licence)"."""
+    """A sentence without its full stop: "Get it with 'cfbench data fetch ml-1m' (6 MB, GroupLens)"."""
     if not files.downloads:
         return files.how or f"Get it from {files.page} ({files.licence})"
     size = f"{megabytes(files.bytes)}, " if files.bytes else ""
@@ -296,15 +297,16 @@ def how_to_get(files: DataFiles) -> str:
 
 
 def megabytes(size: int) -> str:
-    """"6 MB"; "0.4 MB"."""
+    """A size for people: "6 MB", "0.4 MB"."""
     return f"{size / 1e6:.0f} MB" if size >= 1_000_000 else f"{max(size / 1e6, 0.1):.1f} MB"
 
 
 def fetch(files: DataFiles, access: DataAccess) -> Path:
     """Downloads a data set into ``<data directory>/<id>/`` and returns that folder.
 
-    The data directory is ``--data-dir``, else ``$CFBENCH_DATA_DIR`` if it may be written to, else the cache. Beside
-    the data stand ``licence.txt`` and ``source.json``: from where, when, what was checked, and a SHA-256 of each file.
+    The data directory is ``--data-dir``, else ``$CFBENCH_DATA_DIR`` if it may be written to, else the cache.
+    Beside the data stand ``licence.txt`` and ``source.json``: from where, when, what was checked, and a
+    SHA-256 of each file.
 
     Raises:
         UserError: if it cannot be downloaded, or is not what it should be; nothing wrong is kept.
@@ -342,7 +344,8 @@ def _target(access: DataAccess) -> Path:
 
 
 def _by_hand(files: DataFiles, file: DataFile) -> str:
-    return f"Or get {file.name} yourself from {file.page or file.url}, and put {_any_form(files)} into ./data/{files.id}/."
+    page = file.page or file.url
+    return f"Or get {file.name} yourself from {page}, and put {_any_form(files)} into ./data/{files.id}/."
 
 
 def _show_licence(files: DataFiles, folder: Path, access: DataAccess) -> None:
@@ -394,8 +397,6 @@ def _read_record(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: is damaged. Delete it, and fetch the data set again.") from None
 
 
-# -- what 'cfbench data' tells ----------------------------------------------------------------------------------------
-
 State = Literal["embedded", "found", "downloadable", "by hand"]
 
 
@@ -436,7 +437,7 @@ def files_of(spec: ComponentSpec) -> DataFiles | None:
 
 
 def statuses(registry: Registry, data_dir: Path | None = None) -> list[DataStatus]:
-    """Every data set that is installed: embedded, found, to be downloaded, or to be got by hand. Downloads nothing."""
+    """Every data set that is installed: embedded, found, to be downloaded or got by hand."""
     return [status(component.spec, data_dir) for component in registry.components("dataset")]
 
 
@@ -444,10 +445,11 @@ def status(spec: ComponentSpec, data_dir: Path | None = None) -> DataStatus:
     """Where one data set stands."""
     licence, page = str(spec.details.get("licence", "")), str(spec.details.get("page", ""))
     files = files_of(spec)
+    if files is None and spec.details.get("embedded"):
+        return DataStatus(spec.name, spec.suite, "embedded", "needs no file", None, licence, page)
     if files is None:
-        state: State = "embedded" if spec.details.get("embedded") else "by hand"
-        where = "needs no file" if state == "embedded" else str(spec.details.get("how", "named in the configuration"))
-        return DataStatus(spec.name, spec.suite, state, where, None, licence, page)
+        where = str(spec.details.get("how", "named in the configuration"))
+        return DataStatus(spec.name, spec.suite, "by hand", where, None, licence, page)
 
     def line(state: State, where: str, size: int | None) -> DataStatus:
         return DataStatus(spec.name, spec.suite, state, where, size, files.licence, files.page)
@@ -477,7 +479,7 @@ def verify(spec: ComponentSpec, data_dir: Path | None = None) -> list[FileCheck]
 
 def _check(name: str, path: Path, files: DataFiles) -> FileCheck:
     actual = file_digest(path)
-    published = next((file.sha256 for file in files.downloads if file.name == name and not file.members), None)
+    published = {file.name: file.sha256 for file in files.downloads if not file.members}.get(name)
     recorded = _read_record(path.parent / RECORD)["files"].get(name, {}).get("sha256")
     expected, source = (published, "published") if published else (recorded, "recorded when it was fetched")
     if expected is None:

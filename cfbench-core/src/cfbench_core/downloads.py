@@ -1,11 +1,11 @@
 """Downloads that survive a broken line, and are what they should be or are not there at all.
 
-A file grows as ``name.part``; a connection that breaks off, stalls or is killed is taken up where it stopped (HTTP
-Range), provided the server says that the file is still the same (If-Range, with the ETag or date it gave at first).
-The file gets its name when its size and SHA-256 are right.
+A file grows as ``name.part``; a connection that breaks off, stalls or is killed is taken up where it stopped
+(HTTP Range), provided the server says that the file is still the same (If-Range, with the ETag or date it
+gave at first). The file gets its name when its size and SHA-256 are right.
 
-Why not pooch, which is made for this: it begins again from the first byte after every break, and these files may have
-hundreds of megabytes. What is needed beyond the standard library is little.
+Why not pooch, which is made for this: it begins again from the first byte after every break, and these files
+may have hundreds of megabytes. What is needed beyond the standard library is little.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Patience:
 DEFAULT_PATIENCE = Patience()
 
 
-class _Broken(Exception):
+class _BrokenError(Exception):
     """The line broke; another attempt may help."""
 
 
@@ -81,7 +81,9 @@ def download(
             fault = _fault(file, part.path)
         if fault:
             part.discard()
-            raise UserError(f"{file.url}: {fault}. The file was changed by its owner or on the way; nothing was kept.")
+            raise UserError(
+                f"{file.url}: {fault}. The file was changed by its owner or on the way; nothing was kept."
+            )
         part.path.replace(target)
         part.validator_path.unlink(missing_ok=True)
     return target
@@ -136,12 +138,12 @@ def _complete(part: _Part, progress: Progress, patience: Patience) -> None:
         try:
             _attempt(part, progress, patience.timeout)
             return
-        except _Broken as broken:
+        except _BrokenError as broken:
             failures = 1 if part.size > longest else failures + 1
             longest = max(longest, part.size)
             if failures >= patience.attempts:
                 raise UserError(
-                    f"{part.file.url}: {broken} ({failures} attempts). The same command goes on where it stopped."
+                    f"{part.file.url}: {broken} ({failures} attempts). The same command goes on from there."
                 ) from broken
             time.sleep(patience.pause * 2 ** (failures - 1))
 
@@ -160,7 +162,7 @@ def _attempt(part: _Part, progress: Progress, timeout: float) -> None:
         continued = response.status == 206 and _range_start(response.headers) == part.size
         if response.status == 206 and not continued:
             part.discard()
-            raise _Broken("the server sent another range than it was asked for")
+            raise _BrokenError("the server sent another range than it was asked for")
         if continued:
             part.resumed = True
         else:
@@ -174,18 +176,21 @@ def _receive(response: Any, part: _Part, progress: Progress) -> None:
     expected = part.file.bytes
     if expected is not None and total is not None and total != expected:
         part.discard()
-        raise UserError(f"{part.file.url}: has {total:,} bytes, must have {expected:,}: its owner changed it.")
+        raise UserError(
+            f"{part.file.url}: has {total:,} bytes, must have {expected:,}: its owner changed it."
+        )
     done = part.size
     with part.path.open("ab") as out:
         progress(part.file.name, done, total or expected)
-        while block := response.read1(BLOCK):  # what has come, however little: it is not lost when the line breaks
+        # read1 gives what has come, however little, so that nothing is lost when the line breaks
+        while block := response.read1(BLOCK):
             out.write(block)
             done += len(block)
             if expected is not None and done > expected:
                 break  # the size is wrong, which the check of the whole will say
             progress(part.file.name, done, total or expected)
     if total is not None and done < total:
-        raise _Broken(f"the connection broke off after {done:,} of {total:,} bytes")
+        raise _BrokenError(f"the connection broke off after {done:,} of {total:,} bytes")
 
 
 def _range_start(headers: Any) -> int | None:
@@ -195,7 +200,7 @@ def _range_start(headers: Any) -> int | None:
 
 @contextlib.contextmanager
 def _connection_trouble(part: _Part) -> Iterator[None]:
-    """Tells trouble that may pass (``_Broken``) from trouble that will not (``UserError``)."""
+    """Tells trouble that may pass (``_BrokenError``) from trouble that will not (``UserError``)."""
     url = part.file.url
     try:
         yield
@@ -203,18 +208,22 @@ def _connection_trouble(part: _Part) -> Iterator[None]:
         with error:
             if error.code == 416:  # nothing lies behind what we have: it is not the beginning of this file
                 part.discard()
-                raise _Broken("the server does not know the rest of the file") from error
+                raise _BrokenError("the server does not know the rest of the file") from error
             if error.code in TRANSIENT_STATUS:
-                raise _Broken(f"the server answers {error.code} {error.reason}") from error
+                raise _BrokenError(f"the server answers {error.code} {error.reason}") from error
             raise UserError(f"{url}: the server answers {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
         if isinstance(error.reason, socket.gaierror):
-            raise UserError(f"{url}: {urlsplit(url).hostname} is not known here: is there a network?") from error
+            raise UserError(
+                f"{url}: {urlsplit(url).hostname} is not known here: is there a network?"
+            ) from error
         if isinstance(error.reason, ssl.SSLCertVerificationError):
-            raise UserError(f"{url}: its certificate is not trusted ({error.reason.verify_message})") from error
-        raise _Broken(_in_words(error.reason)) from error
+            raise UserError(
+                f"{url}: its certificate is not trusted ({error.reason.verify_message})"
+            ) from error
+        raise _BrokenError(_in_words(error.reason)) from error
     except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
-        raise _Broken(_in_words(error)) from error
+        raise _BrokenError(_in_words(error)) from error
 
 
 def _in_words(error: object) -> str:
@@ -241,15 +250,15 @@ def _fault(file: DataFile, path: Path) -> str:
 def extract(archive: Path, members: Sequence[str], folder: Path) -> list[Path]:
     """Takes named members out of a zip archive, each under the last part of its name, directly into ``folder``.
 
-    Only what is named is taken, and nothing but its last name counts, so an archive cannot write anywhere else.
+    Only what is named is taken, and only its last name counts: an archive cannot write anywhere else.
 
     Raises:
         UserError: if the archive is damaged, or lacks a member.
     """
     names = {member: member.rpartition("/")[2] for member in members}
-    wrong = [member for member, name in names.items() if name in ("", ".", "..") or "\\" in name or ":" in name]
-    if wrong:
-        raise UserError(f"{archive}: {wrong[0]!r} is no name for a file")
+    for member, name in names.items():
+        if name in ("", ".", "..") or "\\" in name or ":" in name:
+            raise UserError(f"{archive}: {member!r} is no name for a file")
     try:
         with zipfile.ZipFile(archive) as zipped:
             for member, name in names.items():
@@ -277,7 +286,7 @@ def _alone(lock: Path) -> Iterator[None]:
     """One process at a time, where the system has file locks: the second finds the file done."""
     try:
         import fcntl
-    except ImportError:  # Windows: two at a time may both download; the last rename wins, and both were checked
+    except ImportError:  # Windows: two at once may spoil the download; the check finds it
         yield
         return
     lock.parent.mkdir(parents=True, exist_ok=True)

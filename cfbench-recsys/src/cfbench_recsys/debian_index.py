@@ -1,14 +1,14 @@
-"""Who depends on whom, from a ``Packages`` index of Debian: third-party library recommendation with readable names.
+"""Who depends on whom, from a ``Packages`` index of Debian: library recommendation with readable names.
 
 A package is a "user", what it depends on its "items". The rule, for both data sets:
 
-- the binary packages of one index (Debian 12, component main, amd64); of two versions of one the later in the file;
-- the field Depends; of alternatives (``a | b``) the first, which is the one that is normally installed; versions,
-  architectures and ``:any`` are dropped, so that one dependency counts once;
+- the binary packages of one index (Debian 12, component main, amd64); of two versions the later in the file;
+- the field Depends; of alternatives (``a | b``) the first, which is the one that is normally installed;
+  versions, architectures and ``:any`` are dropped, so that one dependency counts once;
 - names as they are written there. A virtual package (``python3-numpy-abi9``) is a name like another;
 - a package that depends on itself does not count;
 - ``debian-python``: dependencies that begin with ``python3-``;
-  ``debian-all``: all but the run-times ``libc6``, ``perl`` and ``python3``, on which nearly everything depends;
+  ``debian-all``: all but the run-times ``libc6``, ``perl`` and ``python3``;
 - the recursive 3-core.
 
 Package names and who depends on whom are facts, free to ship.
@@ -17,12 +17,12 @@ Package names and who depends on whom are facts, free to ship.
 from __future__ import annotations
 
 import gzip
-import io
 import lzma
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from cfbench_core.errors import UserError
 
@@ -95,9 +95,16 @@ def read_index(path: Path) -> Iterator[str]:
     Raises:
         UserError: if it is damaged.
     """
-    openers = {".gz": gzip.open, ".xz": lzma.open}
     try:
-        with openers.get(path.suffix, open)(path, "rb") as raw:
-            yield from io.TextIOWrapper(raw, encoding="utf-8")
+        with _opened(path) as lines:
+            yield from lines
     except (OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: is no whole Packages index ({error})") from None
+
+
+def _opened(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8")
+    if path.suffix == ".xz":
+        return lzma.open(path, "rt", encoding="utf-8")
+    return path.open(encoding="utf-8")

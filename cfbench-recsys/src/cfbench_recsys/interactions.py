@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cfbench_core.errors import UserError
 from scipy import sparse
 
+from cfbench_core.errors import UserError
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 
 StrArray = np.ndarray[tuple[int, ...], np.dtype[np.str_]]
@@ -28,14 +28,14 @@ class Interactions:
     Attributes:
         name: "ml-1m".
         matrix: (users, items) float64, 1 where there is an interaction; indices sorted in each row.
-        user_ids, item_ids: (users,), (items,) identifiers of the data file. Their order is the order of the indices:
-            ascending by value if all are whole numbers, else lexicographic.
+        user_ids, item_ids: (users,), (items,) identifiers of the data file. Their order is the order of the
+            indices: ascending by value if all are whole numbers, else lexicographic.
         item_names: (items,) what people call the items; the identifiers where nothing better is known.
-        times: (interactions,) in the order of ``matrix.data``, seconds since 1970 or whatever the file counts in;
-            None if it has none.
-        about: JSON. ``title``, ``nouns`` (user, users, item, items: what to call them), ``licence``, ``page``,
-            ``release``, ``rule``, ``expected`` (users, items, interactions as published, or None), ``found``,
-            ``differences`` (lines, empty when all is as expected), ``duplicates`` (dropped).
+        times: (interactions,) in the order of ``matrix.data``, seconds since 1970 or whatever the file counts
+            in; None if it has none.
+        about: JSON. ``title``, ``nouns`` (user, users, item, items: what to call them), ``licence``,
+            ``page``, ``release``, ``rule``, ``expected`` (users, items, interactions as published, or None),
+            ``found``, ``differences`` (lines, empty when all is as expected), ``duplicates`` (dropped).
     """
 
     name: str
@@ -67,7 +67,7 @@ class Interactions:
         }
 
     def save(self, folder: Path) -> None:
-        """Into ``folder`` (made if need be): interactions.parquet, users.parquet, items.parquet, about.json."""
+        """Into ``folder``, made if need be: interactions, users and items as Parquet, about.json."""
         import pyarrow as pa
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def load_interactions(folder: Path) -> Interactions:
 
 
 def save_matrix(matrix: sparse.csr_matrix, path: Path, extra: Mapping[str, FloatArray] | None = None) -> None:
-    """A binary (users, items) matrix as rows ``user, item`` (indices), with columns of its own beside them."""
+    """A binary (users, items) matrix as rows ``user, item`` (indices), with further columns beside them."""
     import pyarrow as pa
 
     columns = {
@@ -147,19 +147,20 @@ def from_pairs(
     items: Sequence[str] | StrArray,
     *,
     times: FloatArray | None = None,
-    at_least: int = 1,
+    core: int = 1,
     names: Mapping[str, str] | None = None,
     about: Mapping[str, Any] | None = None,
     expected: tuple[int, int, int] | None = None,
 ) -> Interactions:
-    """Interactions of identifiers: duplicates dropped (the latest stays), then the recursive ``at_least``-core.
+    """Interactions of identifiers: duplicates dropped (the latest stays), then the recursive ``core``-core.
 
     Args:
         users, items: (E,) identifiers, a pair for each interaction.
         times: (E,) or None.
-        at_least: interactions that each user and each item must have.
+        core: interactions that each user and each item must have.
         names: of items, by identifier.
-        expected: users, items, interactions as published; a difference is told in ``about``, and nothing else.
+        expected: users, items, interactions as published; a difference is told in ``about``, and nothing
+            else.
 
     Raises:
         UserError: if nothing is left.
@@ -168,9 +169,9 @@ def from_pairs(
     item_ids, item = index_ids(items)
     kept = _last_of_each(user, item, len(item_ids), times)
     duplicates = len(user) - len(kept)
-    kept = kept[k_core(user[kept], item[kept], at_least)]
+    kept = kept[k_core(user[kept], item[kept], core)]
     if not len(kept):
-        rule = f" where every user and item has at least {at_least}" if at_least > 1 and len(user) else ""
+        rule = f" where every user and item has at least {core}" if core > 1 and len(user) else ""
         raise UserError(f"{name}: no interactions are left{rule} ({len(user):,} were read)")
     user_left, user = np.unique(user[kept], return_inverse=True)
     item_left, item = np.unique(item[kept], return_inverse=True)
@@ -207,22 +208,24 @@ def _compared(found: tuple[int, int, int], expected: tuple[int, int, int] | None
 def index_ids(ids: Sequence[str] | StrArray) -> tuple[StrArray, IntArray]:
     """The distinct identifiers in the order of their indices, and (E,) the index of each that was given.
 
-    Ascending by value if all are whole numbers ("9" before "10"; of "7" and "07", which are two identifiers, the
-    lexicographically smaller first), else lexicographic.
+    Ascending by value if all are whole numbers ("9" before "10"; of "7" and "07", which are two identifiers,
+    the lexicographically smaller first), else lexicographic.
     """
     import pandas as pd
 
     codes, found = pd.factorize(np.asarray(ids, dtype=object))
     distinct = [str(id) for id in found]
     numbers = all(_INTEGER.fullmatch(id) for id in distinct)
-    order = sorted(range(len(distinct)), key=lambda place: (int(distinct[place]) if numbers else 0, distinct[place]))
+    order = sorted(
+        range(len(distinct)), key=lambda place: (int(distinct[place]) if numbers else 0, distinct[place])
+    )
     index = np.empty(len(distinct), dtype=np.int64)
     index[order] = np.arange(len(distinct))
     return _strings([distinct[place] for place in order]), index[codes]
 
 
 def _last_of_each(users: IntArray, items: IntArray, item_count: int, times: FloatArray | None) -> IntArray:
-    """Positions of the latest interaction of each pair (the last in the file where times are equal), ascending."""
+    """Positions of the latest interaction of each pair (the last in the file of equal times), ascending."""
     keys = users * item_count + items
     order = np.lexsort((np.arange(len(keys)), np.zeros(len(keys)) if times is None else times, keys))
     last = np.append(keys[order][1:] != keys[order][:-1], True) if len(keys) else np.empty(0, dtype=bool)
@@ -230,9 +233,10 @@ def _last_of_each(users: IntArray, items: IntArray, item_count: int, times: Floa
 
 
 def k_core(users: IntArray, items: IntArray, k: int) -> BoolArray:
-    """(E,) which interactions lie in the k-core: the largest part in which every user and item has at least k.
+    """(E,) which interactions lie in the k-core: the largest part where all users and items have k or more.
 
-    Users and items with fewer go, with their interactions, until none is left to go. Each pair must be there once.
+    Users and items with fewer go, with their interactions, until none is left to go. Each pair must be there
+    once.
     """
     kept = np.ones(len(users), dtype=bool)
     while True:
@@ -243,7 +247,7 @@ def k_core(users: IntArray, items: IntArray, k: int) -> BoolArray:
 
 
 def at_least(users: IntArray, items: IntArray, n: int) -> BoolArray:
-    """(E,) which interactions are of a user with at least n and an item with at least n; both counted once, at first."""
+    """(E,) which interactions are of a user with at least n and an item with at least n, counted once."""
     if not len(users):
         return np.zeros(0, dtype=bool)
     enough: BoolArray = (np.bincount(users)[users] >= n) & (np.bincount(items)[items] >= n)

@@ -16,17 +16,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cfbench_core.errors import UserError, did_you_mean
 
+from cfbench_core.errors import UserError, did_you_mean
 from cfbench_recsys.edits import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-USERS = ("user", "user_id", "userid", "uid", "u", "reviewerid", "reviewer_id", "customer_id", "member_id", "visitorid")
+USERS = (
+    "user",
+    "user_id",
+    "userid",
+    "uid",
+    "u",
+    "reviewerid",
+    "reviewer_id",
+    "customer_id",
+    "member_id",
+    "visitorid",
+)
 ITEMS = (
-    "item", "item_id", "itemid", "iid", "i", "movie", "movie_id", "movieid", "product", "product_id", "productid",
-    "parent_asin", "asin", "book_id", "isbn", "song_id", "track_id", "artist_id", "anime_id", "business_id",
+    "item", "item_id", "itemid", "iid", "i", "movie", "movie_id", "movieid", "product", "product_id",
+    "productid", "parent_asin", "asin", "book_id", "isbn",
+    "song_id", "track_id", "artist_id", "anime_id", "business_id",
 )  # fmt: skip
 RATINGS = ("rating", "ratings", "score", "stars", "overall", "value")
 TIMES = ("timestamp", "time", "unixreviewtime", "date", "datetime")
@@ -47,7 +59,8 @@ def read_table(
 
     Args:
         separator: of delimited text; None: found in the first line.
-        header: whether the first line names the columns; None: found out. Without names, columns are "1", "2", ...
+        header: whether the first line names the columns; None: found out. Without names, columns are "1",
+            "2", ...
         known_names: names that make the first line a header; the usual ones are known already.
         quoted: whether quotation marks mean anything.
         fields: of JSON lines, all that is wanted; none: everything.
@@ -84,10 +97,12 @@ def _text(path: Path, encoding: str) -> str:
     try:
         text = raw.decode("utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding)
     except LookupError:
-        raise UserError(f"{path}: no encoding is called {encoding!r} (try utf-8, latin-1 or cp1252)") from None
+        raise UserError(
+            f"{path}: no encoding is called {encoding!r} (try utf-8, latin-1 or cp1252)"
+        ) from None
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{path}: is not text in {encoding} (byte {error.start:,}); give its encoding, for example latin-1"
+            f"{path}: is not text in {encoding} (byte {error.start:,}); give its encoding (latin-1?)"
         ) from None
     if not text.strip():
         raise UserError(f"{path}: is empty")
@@ -104,12 +119,14 @@ def _separator(text: str, path: Path) -> str:
     best = max(SEPARATORS, key=lambda separator: first.count(separator) * len(separator))
     if best not in first:
         listed = ", ".join("tab" if separator == "\t" else separator for separator in SEPARATORS)
-        raise UserError(f"{path}: its first line {_short(first)} has none of the separators {listed}; name it")
+        raise UserError(
+            f"{path}: its first line {_short(first)} has none of the separators {listed}; name it"
+        )
     return best
 
 
 def _is_header(rows: Sequence[Sequence[str]], known: Sequence[str], path: Path) -> bool:
-    """Whether the first line names columns: it holds a known name, or words where the second line has numbers."""
+    """Whether the first line names columns: by a known name, or words where the second line has numbers."""
     first = [_plain(cell) for cell in rows[0]]
     if {cell.lower() for cell in first} & {name.lower() for name in known}:
         return True
@@ -171,7 +188,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read().to_pandas()
+        table: pd.DataFrame = pq.ParquetFile(path).read().to_pandas()
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path}: is no whole Parquet file ({_one_line(error)})") from None
     if not len(table):
@@ -198,7 +215,8 @@ def json_lines(path: Path, fields: Sequence[str] = ()) -> Iterator[dict[str, Any
     number = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
+            for line in lines:
+                number += 1
                 if line.strip():
                     found = json.loads(line)
                     yield {name: found.get(name) for name in fields} if fields else dict(found)
@@ -208,7 +226,9 @@ def json_lines(path: Path, fields: Sequence[str] = ()) -> Iterator[dict[str, Any
         raise UserError(f"{path}: line {number:,} is not a JSON object") from None
 
 
-def find_column(table: pd.DataFrame, path: Path, wanted: str | None, usual: Sequence[str], role: str) -> str | None:
+def find_column(
+    table: pd.DataFrame, path: Path, wanted: str | None, usual: Sequence[str], role: str
+) -> str | None:
     """The name of a column: the one wanted, else the first of the usual ones that is there, else None.
 
     Raises:
@@ -219,7 +239,9 @@ def find_column(table: pd.DataFrame, path: Path, wanted: str | None, usual: Sequ
         if wanted in columns:
             return wanted
         hint = did_you_mean(wanted, columns)
-        raise UserError(f"{path}: has no column {wanted!r} for {role}.{hint} Its columns: {', '.join(columns)}")
+        raise UserError(
+            f"{path}: has no column {wanted!r} for {role}.{hint} Its columns: {', '.join(columns)}"
+        )
     by_lower = {name.lower(): name for name in reversed(columns)}
     return next((by_lower[name] for name in usual if name in by_lower), None)
 
@@ -244,7 +266,8 @@ def identifiers(table: pd.DataFrame, column: str, path: Path) -> list[str]:
     values = table[column]
     missing = np.flatnonzero((values.isna() | (values.astype(str).str.strip() == "")).to_numpy())
     if len(missing):
-        raise UserError(f"{path}: row {values.index[missing[0]] + 1:,}: column {column} is empty ({len(missing):,} such rows)")
+        row = values.index[missing[0]] + 1
+        raise UserError(f"{path}: row {row:,}: column {column} is empty ({len(missing):,} such rows)")
     if values.dtype.kind == "f" and (values == np.floor(values)).all():
         values = values.astype(np.int64)
     return [str(value).strip() for value in values.tolist()]
@@ -258,7 +281,7 @@ def numbers(table: pd.DataFrame, column: str, path: Path) -> FloatArray:
     """
     import pandas as pd
 
-    found: FloatArray = pd.to_numeric(table[column], errors="coerce").to_numpy(np.float64)
+    found = pd.to_numeric(table[column], errors="coerce").to_numpy(np.float64)
     _refuse(table, column, path, ~np.isfinite(found), "a number")
     return found
 
@@ -271,7 +294,7 @@ def moments(table: pd.DataFrame, column: str, path: Path) -> FloatArray:
     """
     import pandas as pd
 
-    as_numbers: FloatArray = pd.to_numeric(table[column], errors="coerce").to_numpy(np.float64)
+    as_numbers = pd.to_numeric(table[column], errors="coerce").to_numpy(np.float64)
     if np.isfinite(as_numbers).all() and table[column].dtype.kind != "M":
         return as_numbers
     dates = pd.to_datetime(table[column], errors="coerce", utc=True, format="ISO8601")
@@ -280,13 +303,30 @@ def moments(table: pd.DataFrame, column: str, path: Path) -> FloatArray:
     return seconds
 
 
+def rated_above(table: pd.DataFrame, path: Path, above: float) -> dict[str, Any]:
+    """Users, items and times of the ratings above ``above``; of all rows of a table without ratings.
+
+    Columns by their usual names, or in the order user, item, rating, time where they have none.
+    """
+    user = need_column(table, path, None, (*USERS, "1"), "user")
+    item = need_column(table, path, None, (*ITEMS, "2"), "item")
+    rating = find_column(table, path, None, (*RATINGS, "3"), "rating")
+    time = find_column(table, path, None, (*TIMES, "4"), "time")
+    if rating is not None:
+        table = table[numbers(table, rating, path) > above]
+    return {
+        "users": identifiers(table, user, path),
+        "items": identifiers(table, item, path),
+        "times": None if time is None else numbers(table, time, path),
+    }
+
+
 def _refuse(table: pd.DataFrame, column: str, path: Path, wrong: np.ndarray, kind: str) -> None:
     places = np.flatnonzero(wrong)
     if len(places):
-        value = _short(str(table[column].iloc[places[0]]))
-        raise UserError(
-            f"{path}: row {table.index[places[0]] + 1:,}: column {column}: {value} is not {kind} ({len(places):,} such rows)"
-        )
+        row, value = table.index[places[0]] + 1, _short(str(table[column].iloc[places[0]]))
+        such = f"{len(places):,} such rows"
+        raise UserError(f"{path}: row {row:,}: column {column}: {value} is not {kind} ({such})")
 
 
 def _short(text: str) -> str:

@@ -1,13 +1,14 @@
 """What is known of each user when a model is fitted, chosen, tested and explained.
 
-- ``per-interaction`` (paper 000): the interactions are divided at random, 8:1:1. A user always keeps one for training.
+- ``per-interaction`` (paper 000): the interactions are divided at random, 8:1:1. A user always keeps one for
+  training.
 - ``per-user`` (LXR): the users are divided; those of the test part are the first 20% of
-  ``numpy.random.RandomState(42).permutation(users)``, as in the published code. Models learn from the full histories
-  of the training users; of each other user 20% of the interactions are kept back.
-- ``leave-one-out``: each user's last interaction is for the test, the one before for validation (by time where there
-  are times, else at random). Who has two keeps one and is tested; who has one is in neither.
-- ``temporal``: one moment for all: what happened after it is for the test. Nobody who was not there before it is in
-  a holdout: nothing is known of them.
+  ``numpy.random.RandomState(42).permutation(users)``, as in the published code. Models learn from the full
+  histories of the training users; of each other user 20% of the interactions are kept back.
+- ``leave-one-out``: each user's last interaction is for the test, the one before for validation (by time
+  where there are times, else at random). Who has two keeps one and is tested; who has one is in neither.
+- ``temporal``: one moment for all: what happened after it is for the test. Nobody who was not there before it
+  is in a holdout: nothing is known of them.
 
 A model is asked about a held-out user with ``inputs`` alone. A user of whom nothing is left to ask with
 is left out of the holdout (``per-user``: who has a single interaction), and may be explained all the same.
@@ -21,10 +22,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from cfbench_core.config import Help, Range
-from cfbench_core.errors import UserError
 from scipy import sparse
 
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import UserError
 from cfbench_recsys.edits import BoolArray, IntArray
 from cfbench_recsys.interactions import Interactions, load_matrix, save_matrix
 
@@ -42,12 +43,18 @@ class SplitConfig:
         float | None, Range(above=0, below=1), Help("share of interactions or users; none: 0.1, per-user 0.2")
     ] = None
     validation: Annotated[
-        float, Range(above=0, below=1), Help("share of interactions; per-user: of the users not in the test part")
+        float,
+        Range(above=0, below=1),
+        Help("share of interactions; per-user: of the users not in the test part"),
     ] = 0.1
     holdout: Annotated[
-        float, Range(above=0, below=1), Help("per-user: share of a held-out user's interactions that is kept back")
+        float,
+        Range(above=0, below=1),
+        Help("per-user: share of a held-out user's interactions that is kept back"),
     ] = 0.2
-    user_seed: Annotated[int, Range(minimum=0, maximum=2**32 - 1), Help("per-user: of the order of the users")] = 42
+    user_seed: Annotated[
+        int, Range(minimum=0, maximum=2**32 - 1), Help("per-user: of the order of the users")
+    ] = 42
 
     @property
     def test_share(self) -> float:
@@ -101,8 +108,8 @@ def make_split(interactions: Interactions, config: SplitConfig, generator: np.ra
     }
     if config.kind in ("per-interaction", "temporal") and config.test_share + config.validation >= 1:
         raise UserError(
-            f"split {config.kind}: test {config.test_share:g} and validation {config.validation:g} leave nothing to"
-            " train on; their sum must be below 1"
+            f"split {config.kind}: test {config.test_share:g} and validation {config.validation:g} leave"
+            " nothing to train on; their sum must be below 1"
         )
     split = divide[config.kind](interactions, config, generator)
     for part, size in (
@@ -122,7 +129,9 @@ def make_split(interactions: Interactions, config: SplitConfig, generator: np.ra
 TRAIN, VALIDATION, TEST = 0, 1, 2
 
 
-def _per_interaction(interactions: Interactions, config: SplitConfig, generator: np.random.Generator) -> Split:
+def _per_interaction(
+    interactions: Interactions, config: SplitConfig, generator: np.random.Generator
+) -> Split:
     matrix = interactions.matrix
     order = generator.permutation(matrix.nnz)
     part = np.full(matrix.nnz, TRAIN, dtype=np.int8)
@@ -157,9 +166,7 @@ def _leave_one_out(interactions: Interactions, config: SplitConfig, generator: n
 
 def _temporal(interactions: Interactions, config: SplitConfig, generator: np.random.Generator) -> Split:
     if interactions.times is None:
-        raise UserError(
-            f"split temporal: {interactions.name} has no times; use per-interaction, per-user or leave-one-out"
-        )
+        raise UserError(f"split temporal: {interactions.name} has no times; another kind of split needs none")
     times = interactions.times
     latest_first = np.append(np.inf, -np.sort(-times))  # at place n: the moment since which there are n
     test = round(config.test_share * len(times))
@@ -172,7 +179,9 @@ def _temporal(interactions: Interactions, config: SplitConfig, generator: np.ran
 
 def _from_parts(interactions: Interactions, part: np.ndarray) -> Split:
     """The split in which each interaction (in the order of ``matrix.data``) belongs to a part."""
-    train, validation, test = (_select(interactions.matrix, part == which) for which in (TRAIN, VALIDATION, TEST))
+    train, validation, test = (
+        _select(interactions.matrix, part == which) for which in (TRAIN, VALIDATION, TEST)
+    )
     known = np.diff(train.indptr) > 0
 
     def holdout(targets: sparse.csr_matrix) -> Holdout:

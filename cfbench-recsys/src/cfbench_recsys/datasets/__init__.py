@@ -1,4 +1,4 @@
-"""The data sets of the recommender suite, as specs. What each needs on disk is in its own file, as ``FILES``."""
+"""The data sets of the recommender suite, as specs. What each needs on disk its own file says: ``FILES``."""
 
 from __future__ import annotations
 
@@ -72,10 +72,14 @@ DATASETS: tuple[ComponentSpec, ...] = (
     ),
     ComponentSpec(
         id="recsys/dataset/file",
-        summary="A file of yours: CSV, TSV, Parquet, JSON lines or .inter, with a user and an item in each row",
+        summary="A file of yours: CSV, TSV, Parquet, JSON lines or .inter; a user and an item in each row",
         target=f"{_HERE}.file:File",
         config=f"{_HERE}.file:Config",
-        details={"licence": "yours", "embedded": False, "how": "named in the configuration: path: ratings.csv"},
+        details={
+            "licence": "yours",
+            "embedded": False,
+            "how": "named in the configuration: path: ratings.csv",
+        },
     ),
 )
 """What ``plugin.py`` registers. ``counts``: users, items, interactions as published (or as first counted)."""

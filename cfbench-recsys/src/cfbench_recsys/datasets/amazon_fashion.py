@@ -4,8 +4,8 @@ A rating above 3 is an interaction; then users and items with at least three: 1,
 interactions (in the table of these counts every user and item has three, so the rule is recursive). Read from
 
 - the owner's ratings ``Amazon_Fashion.csv.gz`` (user_id, parent_asin, rating, timestamp) or reviews
-  ``Amazon_Fashion.jsonl.gz``, to which the rule is applied; titles from ``meta_Amazon_Fashion.jsonl.gz`` if it lies
-  beside it;
+  ``Amazon_Fashion.jsonl.gz``, to which the rule is applied; titles from ``meta_Amazon_Fashion.jsonl.gz`` if
+  it lies beside it;
 - ``amazon-fashion.csv`` (user_id, item_id), to which it was applied before, its identifiers numbered.
 """
 
@@ -54,9 +54,9 @@ RULE = "ratings above 3; recursively, users and items with at least 3"
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    path: Annotated[str | None, InputFile(), Help("the owner's .csv or .jsonl, gzipped or not; or a prepared .csv")] = (
-        None
-    )
+    path: Annotated[
+        str | None, InputFile(), Help("the owner's .csv or .jsonl, gzipped or not; or a prepared .csv")
+    ] = None
 
 
 class AmazonFashion:
@@ -68,6 +68,7 @@ class AmazonFashion:
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
         from cfbench_recsys.interactions import from_pairs
+        from cfbench_recsys.reading import rated_above, read_table
 
         paths = Source.of(source).paths
         path = next(path for name, path in paths.items() if name not in META)
@@ -79,39 +80,11 @@ class AmazonFashion:
             "release": "",
             "rule": RULE,
         }
-        pairs = _pairs(path)
+        fields = ("user_id", "parent_asin", "rating", "timestamp")  # of a review; not its text
+        pairs = rated_above(read_table(path, fields=fields), path, ABOVE)
         meta = next((paths[name] for name in META if name in paths), None)
         names = {} if meta is None else _titles(meta, set(pairs["items"]))
-        return from_pairs("amazon-fashion", **pairs, at_least=3, names=names, about=about, expected=EXPECTED)
-
-
-def _pairs(path: Path) -> dict[str, Any]:
-    """Users, items and times of the ratings above 3 (of all rows, where a prepared table has no ratings)."""
-    from cfbench_recsys.reading import (
-        ITEMS,
-        RATINGS,
-        TIMES,
-        USERS,
-        find_column,
-        identifiers,
-        need_column,
-        numbers,
-        read_table,
-    )
-
-    fields = ("user_id", "parent_asin", "rating", "timestamp")  # of reviews: not their texts
-    table = read_table(path, fields=fields)
-    user = need_column(table, path, None, ("user_id", *USERS), "user")
-    item = need_column(table, path, None, ("parent_asin", *ITEMS), "item")
-    rating = find_column(table, path, None, RATINGS, "rating")
-    time = find_column(table, path, None, TIMES, "time")
-    if rating is not None:
-        table = table[numbers(table, rating, path) > ABOVE]
-    return {
-        "users": identifiers(table, user, path),
-        "items": identifiers(table, item, path),
-        "times": None if time is None else numbers(table, time, path),
-    }
+        return from_pairs("amazon-fashion", **pairs, core=3, names=names, about=about, expected=EXPECTED)
 
 
 def _titles(path: Path, wanted: set[str]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """What ``debian-python`` and ``debian-all`` have in common: a built table of pairs, and where it came from.
 
-``<id>.csv.gz`` has the columns ``package,dependency``; ``<id>.json`` beside it says of which release. Written by
-``scripts/build_debian_datasets.py``, with the rule of ``debian_index.py``. A plain ``Packages`` index is read too.
+``<id>.csv.gz`` has the columns ``package,dependency``; ``<id>.json`` beside it says of which release. Written
+by ``scripts/build_debian_datasets.py``, with the rule of ``debian_index.py``. A plain ``Packages`` index is
+read too.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def load_debian(source: Source, files: DataFiles, title: str, expected: tuple[in
     from cfbench_recsys.interactions import from_pairs
 
     index = next((source.paths[name] for name in INDICES if name in source.paths), None)
-    users, items = _built(source.paths[f"{files.id}.csv.gz"]) if index is None else _from_index(index, files.id)
+    users, items = (
+        _built(source.paths[f"{files.id}.csv.gz"]) if index is None else _from_index(index, files.id)
+    )
     known = _metadata(source.paths.get(f"{files.id}.json"))
     about = {
         "title": title,
@@ -37,7 +40,7 @@ def load_debian(source: Source, files: DataFiles, title: str, expected: tuple[in
         "released": known.get("released", ""),
         "rule": RULES[files.id],
     }
-    return from_pairs(files.id, users, items, at_least=CORE, about=about, expected=expected)
+    return from_pairs(files.id, users, items, core=CORE, about=about, expected=expected)
 
 
 def _built(path: Path) -> tuple[list[str], list[str]]:

@@ -1,8 +1,8 @@
 """``debian-all``: Debian packages as users, the packages that they depend on as items.
 
-Too large for the wheel, but quickly built from Debian's package index by ``scripts/build_debian_datasets.py``, or read
-from a ``Packages`` index itself; the rule is in ``debian_index.py``. Debian 12 main: 24,047 packages, 9,404
-dependencies, 172,112 interactions.
+Too large for the wheel, but quickly built from Debian's package index by
+``scripts/build_debian_datasets.py``, or read from a ``Packages`` index itself; the rule is in
+``debian_index.py``. Debian 12 main: 24,047 packages, 9,404 dependencies, 172,112 interactions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ EXPECTED = (24_047, 9_404, 172_112)
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    path: Annotated[str | None, InputFile(), Help("a built debian-all.csv.gz, or a Packages index of Debian")] = None
+    path: Annotated[
+        str | None, InputFile(), Help("a built debian-all.csv.gz, or a Packages index of Debian")
+    ] = None
 
 
 class DebianAll:

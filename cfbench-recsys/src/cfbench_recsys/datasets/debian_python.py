@@ -1,8 +1,8 @@
 """``debian-python``: Debian packages as users, the Python libraries (python3-*) that they depend on as items.
 
-Embedded in the wheel: small, real, free to ship, and its names are readable. Built from Debian's package index by
-``scripts/build_debian_datasets.py``; the rule is in ``debian_index.py``. Debian 12 main: 1,685 packages, 643
-dependencies, 10,604 interactions.
+Embedded in the wheel: small, real, free to ship, and its names are readable. Built from Debian's package
+index by ``scripts/build_debian_datasets.py``; the rule is in ``debian_index.py``. Debian 12 main: 1,685
+packages, 643 dependencies, 10,604 interactions.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     data: {name: file, path: ratings.csv, min_rating: 4, k_core: 2}
 
-CSV or other delimited text (the separator is found), Parquet, JSON lines, or an atomic file (``.inter``); gzipped or
-not. Columns are known by their usual names (user, user_id, userId, ...), or named here. A file without a header has
-the columns "1", "2", ...: user, item, rating, time, as far as they go. Identifiers stay as they are, 0- or 1-based.
+CSV or other delimited text (the separator is found), Parquet, JSON lines, or an atomic file (``.inter``);
+gzipped or not. Columns are known by their usual names (user, user_id, userId, ...), or named here. A file
+without a header has the columns "1", "2", ...: user, item, rating, time, as far as they go. Identifiers stay
+as they are, 0- or 1-based.
 """
 
 from __future__ import annotations
@@ -32,10 +33,16 @@ class Config:
     path: Annotated[str, InputFile(), Help("CSV, TSV, Parquet, JSON lines or .inter; gzipped or not")]
     user: Annotated[str | None, Help("column of the user; none: by its usual names")] = None
     item: Annotated[str | None, Help("column of the item; none: by its usual names")] = None
-    rating: Annotated[str | None, Help("column of the rating, for min_rating; none: by its usual names")] = None
-    time: Annotated[str | None, Help("column of the time, a number or a date; none: by its usual names")] = None
+    rating: Annotated[str | None, Help("column of the rating, for min_rating; none: by its usual names")] = (
+        None
+    )
+    time: Annotated[str | None, Help("column of the time, a number or a date; none: by its usual names")] = (
+        None
+    )
     item_name: Annotated[str | None, Help("column of what people call the item; none: its identifier")] = None
-    min_rating: Annotated[float | None, Help("lower ratings are no interactions; none: every row is one")] = None
+    min_rating: Annotated[float | None, Help("lower ratings are no interactions; none: every row is one")] = (
+        None
+    )
     k_core: Annotated[int, Range(minimum=1), Help("users and items with fewer leave, recursively")] = 1
     separator: Annotated[str | None, Help("of delimited text; none: found in the first line")] = None
     header: Annotated[bool | None, Help("whether the first line names the columns; none: found out")] = None
@@ -74,7 +81,7 @@ class File:
             identifiers(table, str(columns["user"]), path),
             items,
             times=_times(table, path, columns["time"]),
-            at_least=config.k_core,
+            core=config.k_core,
             names=_names(table, path, items, config.item_name),
             about={"title": path.name, "licence": "", "page": "", "release": "", "rule": _rule(config)},
         )
@@ -84,7 +91,9 @@ def _columns(table: pd.DataFrame, path: Path, config: Config) -> dict[str, str |
     from cfbench_recsys.reading import ITEMS, RATINGS, TIMES, USERS, find_column, need_column
 
     unnamed = list(table.columns) == [str(place + 1) for place in range(table.shape[1])]
-    first, second, third, fourth = (("1",), ("2",), ("3",), ("4",)) if unnamed else (USERS, ITEMS, RATINGS, TIMES)
+    first, second, third, fourth = (
+        (("1",), ("2",), ("3",), ("4",)) if unnamed else (USERS, ITEMS, RATINGS, TIMES)
+    )
     return {
         "user": need_column(table, path, config.user, first, "user"),
         "item": need_column(table, path, config.item, second, "item"),
@@ -122,4 +131,8 @@ def _names(table: pd.DataFrame, path: Path, items: list[str], column: str | None
 
 def _rule(config: Config) -> str:
     rating = "every row" if config.min_rating is None else f"ratings of at least {config.min_rating:g}"
-    return rating if config.k_core == 1 else f"{rating}; recursively, users and items with at least {config.k_core}"
+    return (
+        rating
+        if config.k_core == 1
+        else f"{rating}; recursively, users and items with at least {config.k_core}"
+    )

@@ -1,8 +1,9 @@
 """``ml-100k``: MovieLens 100K (Harper & Konstan 2015).
 
-A rating of 4 or 5 is an interaction; then, recursively, users and items with fewer than two leave. Read from the
-owner's ``u.data`` with titles from ``u.item``, or from the atomic files ``ml-100k.inter`` and ``ml-100k.item``. No
-paper of ours gives its counts under this rule: the expected ones were counted with it on the owner's 100,000 ratings.
+A rating of 4 or 5 is an interaction; then, recursively, users and items with fewer than two leave. Read from
+the owner's ``u.data`` with titles from ``u.item``, or from the atomic files ``ml-100k.inter`` and
+``ml-100k.item``. No paper of ours gives its counts under this rule: the expected ones were counted with it on
+the owner's 100,000 ratings.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ class MovieLens100K:
         return access.find(FILES, self.config.path)
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
-        from cfbench_recsys.datasets.movielens import about, positive, titles
+        from cfbench_recsys.datasets.movielens import ABOVE, about, titles
         from cfbench_recsys.interactions import from_pairs
-        from cfbench_recsys.reading import read_table
+        from cfbench_recsys.reading import rated_above, read_table
 
         paths = Source.of(source).paths
         if "u.data" in paths:
@@ -70,7 +71,12 @@ class MovieLens100K:
             path = paths["ml-100k.inter"]
             table = read_table(path)
             names = titles(paths.get("ml-100k.item"), separator=None)
-        kept = positive(table, path)
+        kept = rated_above(table, path, ABOVE)
         return from_pairs(
-            "ml-100k", **kept, at_least=2, names=names, about=about("MovieLens 100K", FILES), expected=EXPECTED
+            "ml-100k",
+            **kept,
+            core=2,
+            names=names,
+            about=about("MovieLens 100K", FILES),
+            expected=EXPECTED,
         )

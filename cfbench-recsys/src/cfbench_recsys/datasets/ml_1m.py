@@ -1,8 +1,9 @@
 """``ml-1m``: MovieLens 1M (Harper & Konstan 2015), as papers 000, 001 and 002 use it.
 
-A rating of 4 or 5 is an interaction; then, recursively, users and items with fewer than two leave: 6,037 users, 3,381
-items, 575,128 interactions. Read from the owner's ``ratings.dat``, or from ``ml-1m.parquet`` (columns user, item), to
-which the rule was applied before; the second has no times. Titles from ``movies.dat``.
+A rating of 4 or 5 is an interaction; then, recursively, users and items with fewer than two leave: 6,037
+users, 3,381 items, 575,128 interactions. Read from the owner's ``ratings.dat``, or from ``ml-1m.parquet``
+(columns user, item), to which the rule was applied before; the second has no times. Titles from
+``movies.dat``.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ EXPECTED = (6_037, 3_381, 575_128)
 @dataclass(frozen=True, kw_only=True)
 class Config:
     path: Annotated[
-        str | None, InputFile(), Help("ratings.dat, or a prepared .parquet (user, item); titles lie beside it")
+        str | None,
+        InputFile(),
+        Help("ratings.dat, or a prepared .parquet (user, item); titles lie beside it"),
     ] = None
 
 
@@ -59,16 +62,19 @@ class MovieLens1M:
         return access.find(FILES, self.config.path)
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
-        from cfbench_recsys.datasets.movielens import about, positive, titles
+        from cfbench_recsys.datasets.movielens import ABOVE, about, titles
         from cfbench_recsys.interactions import from_pairs
-        from cfbench_recsys.reading import read_table
+        from cfbench_recsys.reading import rated_above, read_table
 
         paths = Source.of(source).paths
         names = titles(paths.get("movies.dat") or paths.get("ml-1m.movies.dat"), separator="::")
         if "ratings.dat" in paths:
             path = paths["ratings.dat"]
             table = read_table(path, separator="::", header=False, encoding="latin-1", quoted=False)
-            kept = positive(table, path)
+            kept = rated_above(table, path, ABOVE)
         else:
-            kept = positive(read_table(paths["ml-1m.parquet"]), paths["ml-1m.parquet"])
-        return from_pairs("ml-1m", **kept, at_least=2, names=names, about=about("MovieLens 1M", FILES), expected=EXPECTED)
+            path = paths["ml-1m.parquet"]
+            kept = rated_above(read_table(path), path, ABOVE)
+        return from_pairs(
+            "ml-1m", **kept, core=2, names=names, about=about("MovieLens 1M", FILES), expected=EXPECTED
+        )
