@@ -8,28 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sample_work import work
 from small_disk import small_disk
 
 from cfbench_core.compute import compute
-from cfbench_core.hashing import digest
 from cfbench_core.stages import Work
 from cfbench_core.store import Store
-
-
-def work(function: str, parameters: dict[str, object] | None = None, inputs: dict[str, Work] | None = None) -> Work:
-    inputs = inputs or {}
-    key = digest([function, parameters, {role: work.key for role, work in inputs.items()}])
-    return Work(
-        key=key,
-        stage_key=key,
-        kind="scores",
-        label=function,
-        target=f"executor_stages:{function}",
-        parameters=parameters or {},
-        inputs={role: work.key for role, work in inputs.items()},
-        input_kinds={role: work.kind for role, work in inputs.items()},
-        seed=0,
-    )
 
 
 def is_empty(store: Store) -> bool:
@@ -86,9 +70,17 @@ def test_an_input_that_is_gone_is_told_in_one_line(tmp_path: Path) -> None:
         ("raises", "failed", "TypeError: the first line"),
         ("raises_user_error", "failed", "ratings.csv:7: rating: must be a number"),
         ("raises_memory_error", "out_of_memory", "MemoryError"),
-        ("asks_torch_like_for_memory", "out_of_memory", "OutOfMemoryError: CUDA out of memory. Tried to allocate"),
+        (
+            "asks_torch_like_for_memory",
+            "out_of_memory",
+            "OutOfMemoryError: CUDA out of memory. Tried to allocate",
+        ),
         ("leaves", "failed", "SystemExit: 3"),
-        ("returns_a_list", "failed", "TypeError: executor_stages:returns_a_list must return a summary (a mapping)"),
+        (
+            "returns_a_list",
+            "failed",
+            "TypeError: executor_stages:returns_a_list must return a summary (a mapping)",
+        ),
         ("returns_no_json", "failed", "TypeError: {1, 2} (set) is not JSON"),
     ],
 )
@@ -106,7 +98,9 @@ def test_what_a_stage_raises_is_an_outcome_with_one_line(
 
 def test_a_module_or_function_that_is_not_there_is_an_outcome(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    assert compute(work("misspelt"), store).reason.startswith("AttributeError: module 'executor_stages' has no")
+    assert compute(work("misspelt"), store).reason.startswith(
+        "AttributeError: module 'executor_stages' has no"
+    )
     nowhere = Work(**{**vars(work("answer")), "target": "nowhere.at_all:f"})
     assert compute(nowhere, store).reason == "ModuleNotFoundError: No module named 'nowhere'"
 
@@ -155,7 +149,12 @@ def test_time_and_peak_memory_are_those_of_the_work(tmp_path: Path) -> None:
 
 def test_progress_and_begin_are_told(tmp_path: Path) -> None:
     told: list[object] = []
-    compute(work("progresses"), Store(tmp_path), lambda *steps: told.append(steps), begin=lambda: told.append("begin"))
+    compute(
+        work("progresses"),
+        Store(tmp_path),
+        lambda *steps: told.append(steps),
+        begin=lambda: told.append("begin"),
+    )
     assert told == ["begin", (1, 3), (2, 3), (3, 3)]
 
 

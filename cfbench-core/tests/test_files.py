@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -18,19 +17,21 @@ def test_a_file_is_written_and_replaced_with_the_folders_above_it(tmp_path: Path
     write_atomically(path, "one")
     write_atomically(path, b"two")
     assert path.read_bytes() == b"two"
-    assert os.listdir(path.parent) == ["file.txt"]
+    assert [each.name for each in path.parent.iterdir()] == ["file.txt"]
 
 
 def test_a_full_disk_is_one_clear_line_and_leaves_the_old_file(tmp_path: Path) -> None:
     with small_disk(tmp_path) as disk:
         path = disk / "file.bin"
         write_atomically(path, b"old")
-        with pytest.raises(UserError, match=r"the disk is full \(\d+\.\d MB left\)\. Free some space") as caught:
+        with pytest.raises(
+            UserError, match=r"the disk is full \(\d+\.\d MB left\)\. Free some space"
+        ) as caught:
             write_atomically(path, b"x" * 5_000_000)
         assert len(caught.value.lines) == 1
         assert str(disk) in caught.value.lines[0]
         assert path.read_bytes() == b"old"
-        assert os.listdir(disk) == ["file.bin"]
+        assert list(disk.iterdir()) == [path]
 
 
 def test_a_folder_that_is_a_file_stays_an_ordinary_error(tmp_path: Path) -> None:
@@ -61,4 +62,4 @@ def test_removing_a_folder_leaves_nothing_and_may_be_repeated(tmp_path: Path) ->
     (tmp_path / "folder" / "file").write_text("")
     for _ in range(2):
         remove_folder(tmp_path / "folder", tmp_path / "grave")
-        assert os.listdir(tmp_path) == []
+        assert list(tmp_path.iterdir()) == []

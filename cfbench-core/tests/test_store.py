@@ -110,7 +110,8 @@ for number in range(40):
 def test_processes_that_write_the_same_artifacts_at_once_leave_whole_ones(tmp_path: Path) -> None:
     start = str(time.time() + 1.0)
     writers = [
-        subprocess.Popen([sys.executable, "-c", RACE.format(here=HERE), str(tmp_path), start, me]) for me in "abc"
+        subprocess.Popen([sys.executable, "-c", RACE.format(here=HERE), str(tmp_path), start, me])
+        for me in "abc"
     ]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     store = Store(tmp_path)
@@ -168,7 +169,9 @@ def test_verify_finds_a_flipped_byte(tmp_path: Path) -> None:
     assert store.verify(entry) == ["inner/weights.bin has changed since it was written (SHA-256)"]
 
 
-def test_a_missing_or_truncated_file_makes_the_artifact_absent_and_is_mended_by_computing_again(tmp_path: Path) -> None:
+def test_a_missing_or_truncated_file_makes_the_artifact_absent_and_is_mended_by_computing_again(
+    tmp_path: Path,
+) -> None:
     store = Store(tmp_path)
     path = committed(store)
     (path / "inner" / "weights.bin").write_text("num")

@@ -39,8 +39,8 @@ def compute(
         fresh: compute and replace the artifact though it is there.
         begin: called when the imports are over and the stage's function is about to be called.
 
-    Only KeyboardInterrupt leaves this function. Times and memory are those of the function alone, without its imports
-    and without storing; those of a cached artifact tell how it was made.
+    Only KeyboardInterrupt leaves this function. Times and memory are those of the function alone, without its
+    imports and without storing; those of a cached artifact tell how it was made.
     """
     found = None if fresh else store.manifest(work.kind, work.key)
     if found is not None:
@@ -111,7 +111,9 @@ def _checked_summary(summary: object, work: Work) -> Mapping[str, Any]:
     if summary is None:
         return {}
     if not isinstance(summary, Mapping):
-        raise TypeError(f"{work.target} must return a summary (a mapping) or None, not {type(summary).__name__}")
+        raise TypeError(
+            f"{work.target} must return a summary (a mapping) or None, not {type(summary).__name__}"
+        )
     return summary
 
 
@@ -127,8 +129,9 @@ def _outcome(status: Any, manifest: Mapping[str, Any]) -> Outcome:
 class _Meter:
     """Time and peak memory of this process between start and stop.
 
-    On Linux the kernel's high-water mark is set back at the start, so the peak is that of this work (with all that the
-    process holds by then). Elsewhere it is the highest since the process began. Child processes are not in it.
+    On Linux the kernel's high-water mark is set back at the start, so the peak is that of this work (with all
+    that the process holds by then). Elsewhere it is the highest since the process began. Child processes are
+    not in it.
     """
 
     seconds = 0.0

@@ -1,4 +1,4 @@
-"""What a run ran on: versions, hardware, code. Written to ``environment.json``; never an environment variable."""
+"""What a run ran on: versions, hardware, code; for ``environment.json``. Never an environment variable."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def versions() -> dict[str, str]:
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """The commit that ``folder`` is at, and whether files differ from it; None outside of a git repository."""
+    """The commit that ``folder`` is at, and whether files differ from it; None outside of a repository."""
     commit = _answer("git", "-C", str(folder), "rev-parse", "HEAD")
     if not commit:
         return None
@@ -80,7 +80,9 @@ def _cfbench_distributions() -> Iterator[metadata.Distribution]:
     """Ours by name, and those of others by their entry point."""
     for distribution in metadata.distributions():
         name = distribution.metadata["Name"] or ""
-        if name.startswith("cfbench-") or any(entry.group == "cfbench" for entry in distribution.entry_points):
+        if name.startswith("cfbench-") or any(
+            entry.group == "cfbench" for entry in distribution.entry_points
+        ):
             yield distribution
 
 
@@ -108,7 +110,9 @@ def _gpus() -> list[dict[str, Any]]:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         properties = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
-        return [{"name": p.name, "memory_bytes": p.total_memory, "cuda": torch.version.cuda} for p in properties]
+        return [
+            {"name": p.name, "memory_bytes": p.total_memory, "cuda": torch.version.cuda} for p in properties
+        ]
     query = ("--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits")
     gpus = []
     for line in (_answer("nvidia-smi", *query) or "").splitlines():

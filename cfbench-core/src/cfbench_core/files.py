@@ -1,7 +1,7 @@
 """Files and folders that appear whole or not at all, whatever happens while they are written.
 
-The pattern is always the same: write under a temporary name in the same file system, push it to the disk (fsync), and
-rename. A full or read-only disk becomes one line that says what to do.
+The pattern is always the same: write under a temporary name in the same file system, push it to the disk
+(fsync), and rename. A full or read-only disk becomes one line that says what to do.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def place_folder(temporary: Path, final: Path) -> bool:
     try:
         temporary.rename(final)
     except OSError as error:
-        if error.errno in _NOT_EMPTY or final.exists():  # Windows says "access denied" for a name that is taken
+        if (
+            error.errno in _NOT_EMPTY or final.exists()
+        ):  # Windows says "access denied" for a name that is taken
             return False
         raise
     _sync(final.parent)
@@ -63,7 +65,7 @@ def place_folder(temporary: Path, final: Path) -> bool:
 
 
 def remove_folder(folder: Path, grave: Path) -> None:
-    """Removes a folder by way of another name, so that it is never seen half removed. It may be gone already."""
+    """Removes a folder by way of another name, so it is never seen half removed. It may be gone already."""
     grave.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.rename(grave)
@@ -82,8 +84,8 @@ def disk_trouble(folder: Path) -> Iterator[None]:
             raise UserError(disk_full_message(folder)) from error
         if error.errno in _FORBIDDEN:
             raise UserError(
-                f"{folder}: cannot be written to ({error.strerror}). Change its permissions, or choose another folder"
-                " (for the cache: $CFBENCH_CACHE_DIR)."
+                f"{folder}: cannot be written to ({error.strerror}). Change its permissions, or choose"
+                " another folder (for the cache: $CFBENCH_CACHE_DIR)."
             ) from error
         raise
 
@@ -100,8 +102,9 @@ def disk_full_message(folder: Path) -> str:
     there = next((parent for parent in (folder, *folder.parents) if parent.exists()), Path.cwd())
     free = shutil.disk_usage(there).free / 1e6
     return (
-        f"{folder}: the disk is full ({free:,.1f} MB left). Free some space (cfbench cache gc), or choose another"
-        " folder (--out; for the cache: $CFBENCH_CACHE_DIR). What was finished is kept: the same command goes on."
+        f"{folder}: the disk is full ({free:,.1f} MB left). Free some space (cfbench cache gc), or choose"
+        " another folder (--out; for the cache: $CFBENCH_CACHE_DIR). What was finished is kept: the same"
+        " command goes on."
     )
 
 

@@ -4,12 +4,13 @@
     root/kind/ab/abcdef.../...              the files that the stage wrote
     root/tmp/...                            artifacts in the making, and those being removed
 
-A folder gets its final name by one rename when it is complete, so an artifact is there as a whole or not at all, also
-when the writer is killed, the power fails, or two processes write the same one.
+A folder gets its final name by one rename when it is complete, so an artifact is there as a whole or not at
+all, also when the writer is killed, the power fails, or two processes write the same one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -30,7 +31,7 @@ from cfbench_core.stages import Work
 MANIFEST = "artifact.json"
 _TEMPORARY = "tmp"
 _ABANDONED_SECONDS = 7 * 86400.0
-"""After so long without a change, any unfinished folder is taken for abandoned, also that of another machine."""
+"""After so long without a change any unfinished folder is taken for abandoned, whatever machine it is of."""
 
 
 def default_root() -> Path:
@@ -45,7 +46,7 @@ def default_root() -> Path:
 
 @dataclass(frozen=True)
 class Entry:
-    """One artifact, for ``cfbench cache``. ``manifest`` is empty when its ``artifact.json`` cannot be read."""
+    """One artifact, for ``cfbench cache``. ``manifest`` is empty when ``artifact.json`` cannot be read."""
 
     kind: str
     key: str
@@ -87,7 +88,8 @@ class Store:
         return self.manifest(kind, key) is not None
 
     def manifest(self, kind: str, key: str) -> dict[str, Any] | None:
-        """What ``artifact.json`` says; None when there is no such artifact, or a file of it is missing or cut short.
+        """What ``artifact.json`` says; None when there is no such artifact, or a file of it is missing or cut
+        short.
 
         So damage of that sort is mended by computing again. Changed bytes are found by :meth:`verify` only.
         """
@@ -96,11 +98,9 @@ class Store:
         return manifest if manifest is not None and not _wrong_sizes(path, manifest) else None
 
     def mark_used(self, kind: str, key: str) -> None:
-        """Tells :meth:`gc` that the artifact is still of use. A store that may only be read is left as it is."""
-        try:
+        """Tells :meth:`gc` that the artifact is still of use."""
+        with contextlib.suppress(OSError):  # a store that may only be read is left as it is
             os.utime(self.path(kind, key) / MANIFEST)
-        except OSError:
-            return
 
     def begin(self) -> Path:
         """A new, empty folder of this process, to become an artifact.
@@ -179,9 +179,9 @@ class Store:
         problems = _wrong_sizes(entry.path, entry.manifest)
         for name, described in entry.manifest["files"].items():
             path = entry.path / name
-            if path.is_file() and path.stat().st_size == described["bytes"]:
-                if file_digest(path) != described["sha256"]:
-                    problems.append(f"{name} has changed since it was written (SHA-256)")
+            whole = path.is_file() and path.stat().st_size == described["bytes"]
+            if whole and file_digest(path) != described["sha256"]:
+                problems.append(f"{name} has changed since it was written (SHA-256)")
         return problems
 
     def remove(self, entry: Entry) -> None:
@@ -242,15 +242,24 @@ def _wrong_sizes(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
 
 def _is_abandoned(folder: Path) -> bool:
     """Whether the process that owns a temporary folder is dead, as far as this machine can tell."""
-    import psutil
-
     node, process, _ = folder.name.rsplit("--", 2)
-    if node == platform.node() and not psutil.pid_exists(int(process)):
+    if node == platform.node() and not _is_alive(int(process)):
         return True
     try:
         return time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS
     except FileNotFoundError:
         return False
+
+
+def _is_alive(process: int) -> bool:
+    import psutil
+
+    try:
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
 
 
 def _plain(value: object) -> Any:

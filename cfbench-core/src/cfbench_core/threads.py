@@ -1,9 +1,10 @@
 """One number of threads for whoever computes: what makes ``inline`` and ``process`` agree in the last bit.
 
-A sum of floating-point numbers depends on how it is split, so a matrix product on two threads may differ from the one
-on four in its last bits. Environment variables set the number for libraries that are loaded later, which is enough in
-a new worker; here, in a process where NumPy has been at work for long (a notebook, the ``inline`` executor), only the
-libraries themselves can be told. threadpoolctl does that for every BLAS and OpenMP; torch has a call of its own.
+A sum of floating-point numbers depends on how it is split, so a matrix product on two threads may differ from
+the one on four in its last bits. Environment variables set the number for libraries that are loaded later,
+which is enough in a new worker; here, in a process where NumPy has been at work for long (a notebook, the
+``inline`` executor), only the libraries themselves can be told. threadpoolctl does that for every BLAS and
+OpenMP; torch has a call of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def thread_variables(threads: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Numerical libraries use ``threads`` threads inside; those that were loaded before get their own number back."""
+    """Numerical libraries use ``threads`` threads inside; those loaded before get their own number back."""
     from threadpoolctl import threadpool_limits
 
     environment = {name: os.environ.get(name) for name in _VARIABLES}

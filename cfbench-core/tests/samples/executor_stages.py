@@ -1,7 +1,9 @@
-"""Stage functions that the tests of the store and the executors compute; found by them through the search path."""
+"""Stage functions, well and badly behaved, that the tests of the store and the executors compute."""
 
 from __future__ import annotations
 
+import collections
+import itertools
 import os
 import signal
 import subprocess
@@ -34,7 +36,11 @@ def draws(task: Task) -> dict[str, object]:
 def adds_inputs(task: Task) -> dict[str, object]:
     """Tells which process computed it, and how often this process has read its input."""
     loads: list[int] = task.load("data", _count_loads)
-    return {"pid": os.getpid(), "loads": loads[0], "text": (task.input_paths["data"] / "answer.txt").read_text()}
+    return {
+        "pid": os.getpid(),
+        "loads": loads[0],
+        "text": (task.input_paths["data"] / "answer.txt").read_text(),
+    }
 
 
 _loads = 0
@@ -129,6 +135,12 @@ def spins_with_a_child(task: Task) -> None:
     Path(task.parameters["flag"]).write_text(f"{os.getpid()} {child.pid}")
     while True:
         pass
+
+
+def never_lets_go(task: Task) -> None:
+    """Never ends, in C, so that no other thread of Python gets a turn."""
+    Path(task.parameters["flag"]).write_text(str(os.getpid()))
+    collections.deque(itertools.repeat(0), maxlen=0)
 
 
 def eats_memory(task: Task) -> None:

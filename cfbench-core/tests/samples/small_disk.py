@@ -12,7 +12,7 @@ import pytest
 
 @contextlib.contextmanager
 def small_disk(folder: Path, megabytes: int = 2) -> Iterator[Path]:
-    """A file system of a few megabytes, mounted below ``folder``; skips the test where that is not permitted."""
+    """A file system of a few megabytes, mounted below ``folder``; skips the test where it may not be."""
     mount = folder / "small-disk"
     mount.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(mount)]

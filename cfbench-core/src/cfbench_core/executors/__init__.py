@@ -47,7 +47,7 @@ Event = Started | Progress | Finished
 
 
 class Executor(Protocol):
-    """What the runner needs of an executor. Every submitted work is Started once and, later, Finished once."""
+    """What the runner needs of an executor. Every submitted work is Started once, then Finished once."""
 
     def submit(self, work: Work) -> None:
         """Takes a piece of work whose inputs are in the store. Returns at once."""

@@ -1,4 +1,4 @@
-"""Computes everything here, one piece after the other: for debuggers, profilers and very small experiments."""
+"""Computes everything here, one piece after the other: for debuggers, profilers, very small experiments."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from cfbench_core.threads import limited_threads
 class InlineExecutor:
     """No other process, so nothing can end the work: limits are not enforced, and a crash ends the run.
 
-    Work is computed inside :meth:`wait`, in the thread that calls it, so breakpoints and Ctrl-C work as usual, what the
-    work prints is seen at once, and its progress is told when it is over.
+    Work is computed inside :meth:`wait`, in the thread that calls it, so breakpoints and Ctrl-C work as
+    usual, what the work prints is seen at once, and its progress is told when it is over.
     """
 
     def __init__(
@@ -69,7 +69,9 @@ class InlineExecutor:
         def report(done: int, total: int) -> None:
             self._events.append(Progress(work, int(done), int(total)))
 
-        same = work_from_json(to_json(work))  # as it would arrive in another process: lists for tuples, and so on
+        same = work_from_json(
+            to_json(work)
+        )  # as it would arrive in another process: lists for tuples, and so on
         with limited_threads(self._threads):
             outcome = compute(same, self._store, report, self._fresh)
         self._events.append(Finished(work, outcome))

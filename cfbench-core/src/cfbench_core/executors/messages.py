@@ -1,4 +1,4 @@
-"""Work and outcomes as JSON, the only thing that crosses a pipe: floats come back to the last bit, code never does."""
+"""Work and outcomes as JSON, all that crosses a pipe: numbers arrive to the last bit, code never does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Computes in worker processes, and ends what takes too long or too much memory.
 
-Workers live long: what they imported and loaded serves the next work. A thread watches them, so limits hold whatever
-the caller does meanwhile. What ends badly costs its own work only: a fresh worker takes the next.
+Workers live long: what they imported and loaded serves the next work. A thread watches them, so limits hold
+whatever the caller does meanwhile. What ends badly costs its own work only: a fresh worker takes the next.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ POLL_SECONDS = 0.05
 """How often the limits are looked at."""
 
 CHILDREN_EVERY = 10
-"""Processes that a worker started are looked for at every tenth poll: that takes longer than weighing them."""
+"""Processes that workers started are looked for at every tenth poll: it takes longer than weighing them."""
 
 IMPORT_SECONDS = 300.0
-"""What a worker may take to start and to import a component, unless the limit of the work itself is higher."""
+"""What a worker may take to start and to import a component, unless the limit of its work is higher."""
 
 GOODBYE_SECONDS = 1.0
 """What idle workers may take to end by themselves when the executor is closed."""
@@ -41,7 +41,7 @@ LOOKAHEAD = 500
 
 
 class ProcessExecutor:
-    """Up to ``workers`` processes, started as they are needed; see :mod:`cfbench_core.executors` for the arguments."""
+    """Up to ``workers`` processes, started as needed; for the arguments see :mod:`cfbench_core.executors`."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class ProcessExecutor:
                 self._retire(worker)
 
     def _best_pair(self, idle: Sequence[WorkerProcess]) -> tuple[WorkerProcess, Work]:
-        """A worker and work whose inputs it has loaded; else work whose inputs nobody has; else the oldest."""
+        """A worker and work whose inputs it has loaded; else work that suits nobody else; else the oldest."""
 
         def fitness(worker: WorkerProcess, work: Work) -> tuple[int, int]:
             elsewhere = max((w.shares_inputs(work) for w in self._workers if w is not worker), default=0)
@@ -203,20 +203,22 @@ class ProcessExecutor:
         return self._limits.memory_gb * 1e9
 
     def _watch(self) -> None:
-        """Ends work that is beyond its limits, and reports workers that have ended. Runs in a thread of its own."""
-        reported: set[int] = set()
+        """Ends work that is beyond its limits, and reports workers that have ended; a thread of its own."""
         poll = 0
         while not self._closing.wait(POLL_SECONDS):
             poll += 1
             for worker in list(self._workers):
                 try:
+                    if worker.reported:
+                        continue
                     if worker.is_over():
-                        if id(worker) not in reported:
-                            self._inbox.put((worker, None))
-                        reported.add(id(worker))
+                        worker.reported = True
+                        self._inbox.put((worker, None))
                     else:
                         self._judge(worker, look_for_children=poll % CHILDREN_EVERY == 0)
-                except Exception as error:  # limits that silently hold no more would be worse than the end of the run
+                except (
+                    Exception
+                ) as error:  # limits that silently hold no more would be worse than the end of the run
                     self._inbox.put((worker, error))
 
     def _judge(self, worker: WorkerProcess, look_for_children: bool) -> None:
@@ -226,7 +228,7 @@ class ProcessExecutor:
                 return
             worker.verdict = self._verdict(worker, memory)
         if worker.verdict is not None:
-            worker.end()
+            worker.kill()
 
     def _verdict(self, worker: WorkerProcess, memory: int) -> Outcome | None:
         now = time.monotonic()

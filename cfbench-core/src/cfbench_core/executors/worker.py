@@ -1,11 +1,13 @@
-"""A worker process: reads work, one JSON line each, computes it, and tells how it goes on, one JSON line each.
+"""A worker process: reads work, one JSON line each, computes it, and tells how it goes on, one JSON line
+each.
 
-Started by :mod:`cfbench_core.executors.process` as ``python -m cfbench_core.executors.worker``, so users need no
-``if __name__ == "__main__"``. The first line is the settings, every other one a piece of work. Answers are
-``{"event": "begun"}``, ``{"event": "progress", "done": 3, "total": 10}`` and ``{"event": "finished", "outcome": "..."}``.
+Started by :mod:`cfbench_core.executors.process` as ``python -m cfbench_core.executors.worker``, so users need
+no ``if __name__ == "__main__"``. The first line is the settings, every other one a piece of work. Answers are
+``{"event": "begun"}``, ``{"event": "progress", "done": 3, "total": 10}`` and ``{"event": "finished",
+"outcome": "..."}``.
 
-The end of standard input means that nobody wants the results any more: the worker and all that it started end, even in
-the midst of work.
+The end of standard input means that nobody wants the results any more: the worker and all that it started
+end, even in the midst of work.
 """
 
 from __future__ import annotations
@@ -94,7 +96,8 @@ class _Worker:
 
 
 def _private_channel() -> tuple[IO[str], IO[str]]:
-    """Standard input and output as files of our own; what anybody prints goes to standard error (the log) from now on.
+    """Standard input and output as files of our own; what anybody prints goes to standard error (the log)
+    from now on.
 
     Both are kept from programs that a stage starts: they could neither read work nor pretend to be us.
     """
@@ -108,7 +111,10 @@ def _private_channel() -> tuple[IO[str], IO[str]]:
 
 
 def _die_with(parent: int) -> None:
-    """Asks Linux to kill this process when its parent ends, even while a library in C keeps Python from running."""
+    """Asks Linux to kill this process when its parent ends, even while code in C keeps Python from running.
+
+    What the worker itself has started is not reached by that; everywhere else it is ended with the worker.
+    """
     if sys.platform != "linux":
         return
     import ctypes

@@ -34,8 +34,8 @@ OUTPUT_BYTES = 1_000_000
 class WorkerProcess:
     """A process that computes one piece of work at a time.
 
-    Its messages arrive as pairs (worker, message) in ``inbox``. It is the leader of a session of its own, so Ctrl-C in
-    the terminal does not reach it, and it is ended together with everything that it started.
+    Its messages arrive as pairs (worker, message) in ``inbox``. It is the leader of a session of its own, so
+    Ctrl-C in the terminal does not reach it, and it is ended together with everything that it started.
     """
 
     def __init__(
@@ -45,13 +45,16 @@ class WorkerProcess:
         self.given = 0.0
         self.begun: float | None = None
         self.verdict: Outcome | None = None
+        self.reported = False  # that it is over
         self.highest_memory = 0
         self.loaded: deque[str] = deque(maxlen=REMEMBERED_INPUTS)
-        self.lock = threading.Lock()  # of work and verdict: the watching thread must not condemn the next work
+        self.lock = (
+            threading.Lock()
+        )  # of work and verdict: the watching thread must not condemn the next work
         self._children: list[psutil.Process] = []
         self._inbox = inbox
         self._output = _deleted_file()
-        # -P: a file of the user's named like a module of Python's (queue.py) must not replace it in the worker.
+        # -P: a file in the current folder named like a module of Python (queue.py) must not replace that.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-u", "-m", "cfbench_core.executors.worker"],
             stdin=subprocess.PIPE,
@@ -72,6 +75,8 @@ class WorkerProcess:
 
     def give(self, work: Work) -> bool:
         """Hands the worker its next work; False when it is dead, and the work is still nobody's."""
+        if not _is_running(self._system):
+            return False
         with self.lock:
             self.work, self.begun, self.given = work, None, time.monotonic()
             self.highest_memory = 0
@@ -102,7 +107,7 @@ class WorkerProcess:
         """What was printed since the last call."""
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - OUTPUT_BYTES))
-        text = self._output.read().decode(errors="replace")
+        text: str = self._output.read().decode(errors="replace")
         self._output.truncate(0)
         return text
 
@@ -117,7 +122,7 @@ class WorkerProcess:
         return True
 
     def memory(self, look_for_children: bool) -> int:
-        """Resident memory in bytes of the worker and the processes it started (shared pages count for each)."""
+        """Resident memory in bytes of the worker and what it started (shared pages count for each)."""
         if look_for_children:
             with contextlib.suppress(psutil.Error):
                 self._children = self._system.children(recursive=True)
@@ -144,8 +149,8 @@ class WorkerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=seconds)
 
-    def end(self) -> None:
-        """Kills the worker and all that it started, at once. May be called twice."""
+    def kill(self) -> None:
+        """Kills the worker and all that it started. Does not wait for the system to do so."""
         if self._process.returncode is None:
             with contextlib.suppress(psutil.Error):  # those that left its session
                 self._children = self._system.children(recursive=True)
@@ -155,6 +160,10 @@ class WorkerProcess:
                 process.kill()
         with contextlib.suppress(OSError):
             self._process.kill()
+
+    def end(self) -> None:
+        """Kills the worker and all that it started, and waits until they are gone. May be called twice."""
+        self.kill()
         self.wait(5.0)
 
     def release(self) -> None:
@@ -164,6 +173,8 @@ class WorkerProcess:
         if self._process.stdout is not None and not self._reader.is_alive():
             self._process.stdout.close()
         self._output.close()
+        with contextlib.suppress(OSError):  # on Windows it is still there
+            Path(self._output.name).unlink(missing_ok=True)
 
     def _kill_group(self) -> None:
         # Only before the process is reaped: afterwards its number may be somebody else's.
@@ -200,7 +211,8 @@ def _deleted_file() -> Any:
     """A file for appending and reading that is gone with the process, also when that is killed."""
     descriptor, name = tempfile.mkstemp(prefix="cfbench-")
     os.close(descriptor)
-    file = Path(name).open("a+b", buffering=0)  # appending: it may be truncated while the worker writes
+    # For appending: what the worker writes next goes to the end, also after the parent has truncated it.
+    file = Path(name).open("a+b", buffering=0)  # noqa: SIM115 (open as long as the worker lives)
     with contextlib.suppress(PermissionError):  # Windows keeps files that are open
         Path(name).unlink()
     return file

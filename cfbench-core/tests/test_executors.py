@@ -1,0 +1,420 @@
+"""Both executors, with real processes: equal results, limits that end the work, nothing left running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from sample_work import work
+
+from cfbench_core.executors import Event, Executor, Finished, Progress, Started
+from cfbench_core.executors.inline import InlineExecutor
+from cfbench_core.executors.process import ProcessExecutor
+from cfbench_core.outcomes import Outcome
+from cfbench_core.stages import Work
+from cfbench_core.store import Store
+from cfbench_core.suites import Limits
+
+KINDS = [InlineExecutor, ProcessExecutor]
+MAKE = Callable[..., Any]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[MAKE]:
+    """Makes executors over one store, and closes them; no process that they started may survive that."""
+    with contextlib.ExitStack() as stack:
+
+        def make(kind: type, seconds: float = 30, memory_gb: float = 4, **options: Any) -> Executor:
+            arguments = {"workers": 1, "threads": 1, "search_path": [], "fresh": False, **options}
+            executor = kind(
+                tmp_path / "store", limits=Limits(seconds=seconds, memory_gb=memory_gb), **arguments
+            )
+            stack.callback(executor.close)
+            return executor
+
+        yield make
+    assert descendants() == []
+
+
+def descendants() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def finish(executor: Executor, works: list[Work]) -> tuple[dict[str, Outcome], list[Event]]:
+    """Submits works and waits for all: outcomes by label, and all events."""
+    for each in works:
+        executor.submit(each)
+    outcomes: dict[str, Outcome] = {}
+    events = []
+    while len(outcomes) < len(works):
+        event = executor.wait()
+        events.append(event)
+        if isinstance(event, Finished):
+            outcomes[event.work.label] = event.outcome
+    return outcomes, events
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+# What both do
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_work_is_started_and_finished_once_and_in_order(make: MAKE, kind: type) -> None:
+    executor = make(kind)
+    outcomes, events = finish(executor, [work("answer"), work("silent")])
+    assert [type(event) for event in events] == [Started, Finished, Started, Finished]
+    assert [event.work.label for event in events] == ["answer", "answer", "silent", "silent"]
+    assert outcomes["answer"].status == "ok"
+    assert outcomes["answer"].summary == {"answer": 42}
+    again, _ = finish(executor, [work("answer")])
+    assert again["answer"].status == "cached"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_progress_is_told_between_start_and_finish(make: MAKE, kind: type) -> None:
+    _, events = finish(make(kind), [work("progresses")])
+    told = [(event.done, event.total) for event in events if isinstance(event, Progress)]
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert isinstance(events[0], Started)
+    assert isinstance(events[-1], Finished)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_work_raises_costs_that_work_only(make: MAKE, kind: type) -> None:
+    outcomes, _ = finish(
+        make(kind), [work("raises"), work("leaves"), work("raises_memory_error"), work("answer")]
+    )
+    assert outcomes["raises"].reason == "TypeError: the first line"
+    assert "executor_stages.py" in outcomes["raises"].traceback
+    assert outcomes["leaves"].reason == "SystemExit: 3"
+    assert outcomes["raises_memory_error"].status == "out_of_memory"
+    assert outcomes["answer"].status == "ok"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_waiting_for_nothing_is_an_error_not_a_hang(make: MAKE, kind: type) -> None:
+    with pytest.raises(RuntimeError, match="nothing was submitted"):
+        make(kind).wait()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fresh_computes_what_is_there_already(make: MAKE, kind: type) -> None:
+    finish(make(InlineExecutor), [work("answer")])
+    outcomes, _ = finish(make(kind, fresh=True), [work("answer")])
+    assert outcomes["answer"].status == "ok"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_modules_of_the_user_are_found_on_the_search_path(make: MAKE, kind: type, tmp_path: Path) -> None:
+    folder = tmp_path / kind.__name__
+    folder.mkdir()
+    module = f"users_own_{kind.__name__.lower()}"
+    (folder / f"{module}.py").write_text("def stage(task):\n    return {'mine': True}\n")
+    mine = Work(**{**vars(work("answer")), "target": f"{module}:stage", "key": "c" * 64})
+    executor = make(kind, search_path=[str(folder)])
+    outcomes, _ = finish(executor, [mine])
+    assert outcomes["answer"].summary == {"mine": True}
+    executor.close()
+    assert str(folder) not in sys.path
+
+
+def test_numbers_are_identical_to_the_last_bit_whoever_computes(tmp_path: Path) -> None:
+    works = [work("draws", {"n": n, "pair": (1, 0.1)}, label=str(n)) for n in range(4)]
+    summaries, files = [], []
+    for name, kind, workers in (
+        ("a", InlineExecutor, 1),
+        ("b", ProcessExecutor, 1),
+        ("c", ProcessExecutor, 2),
+    ):
+        store = Store(tmp_path / name)
+        executor = kind(store.root, workers, 1, Limits(), [], False)
+        try:
+            outcomes, _ = finish(executor, works if name != "c" else works[::-1])
+        finally:
+            executor.close()
+        summaries.append({label: outcome.summary for label, outcome in outcomes.items()})
+        files.append([(store.path("scores", each.key) / "numbers.npy").read_bytes() for each in works])
+    assert summaries[0] == summaries[1] == summaries[2]
+    assert "'pair': [1, 0.1]" in str(summaries[0]["0"]["parameters"])
+    assert files[0] == files[1] == files[2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_libraries_use_as_many_threads_as_asked(make: MAKE, kind: type, threads: int) -> None:
+    np.ones((2, 2)) @ np.ones((2, 2))  # BLAS is loaded here already, with a number of its own
+    before = os.environ.get("OMP_NUM_THREADS")
+    outcomes, _ = finish(make(kind, threads=threads), [work("tells_threads")])
+    assert outcomes["tells_threads"].summary == {"blas": [threads], "variable": str(threads)}
+    assert os.environ.get("OMP_NUM_THREADS") == before
+
+
+def test_inline_is_left_by_the_keyboard(make: MAKE) -> None:
+    executor = make(InlineExecutor)
+    executor.submit(work("interrupts"))
+    assert isinstance(executor.wait(), Started)
+    with pytest.raises(KeyboardInterrupt):
+        executor.wait()
+
+
+# What workers are for
+
+
+def test_a_work_that_never_ends_times_out_and_the_others_complete(make: MAKE) -> None:
+    works = [work("sleeps", {"seconds": 60}), work("answer"), work("silent")]
+    begin = time.monotonic()
+    outcomes, _ = finish(make(ProcessExecutor, seconds=0.5), works)
+    assert time.monotonic() - begin < 10
+    assert outcomes["sleeps"].status == "timeout"
+    assert re.fullmatch(r"ended after 0\.[56] s \(limits\.seconds: 0\.5\)", outcomes["sleeps"].reason)
+    assert outcomes["sleeps"].elapsed_seconds == pytest.approx(0.5, abs=0.3)
+    assert outcomes["sleeps"].peak_memory_bytes > 1e6
+    assert (outcomes["answer"].status, outcomes["silent"].status) == ("ok", "ok")
+
+
+def test_the_deadline_holds_though_nobody_waits_and_ends_what_the_work_started(
+    make: MAKE, tmp_path: Path
+) -> None:
+    flag = tmp_path / "flag"
+    executor = make(ProcessExecutor, seconds=0.3)
+    executor.submit(work("spins_with_a_child", {"flag": str(flag)}))
+    assert isinstance(executor.wait(), Started)
+    wait_until(flag.exists)
+    time.sleep(0.05)
+    pids = [int(pid) for pid in flag.read_text().split()]
+    wait_until(lambda: not any(map(is_running, pids)))
+    event = executor.wait()
+    assert isinstance(event, Finished)
+    assert event.outcome.status == "timeout"
+
+
+def test_starting_a_worker_and_importing_do_not_count_against_the_deadline(
+    make: MAKE, tmp_path: Path
+) -> None:
+    (tmp_path / "slow_to_import.py").write_text(
+        "import time\ntime.sleep(0.8)\ndef stage(task):\n    return {'imported': True}\n"
+    )
+    slow = Work(**{**vars(work("answer")), "target": "slow_to_import:stage"})
+    outcomes, _ = finish(make(ProcessExecutor, seconds=0.3, search_path=[str(tmp_path)]), [slow])
+    assert outcomes["answer"].summary == {"imported": True}
+
+
+@pytest.mark.parametrize("function", ["eats_memory", "feeds_a_child"])
+def test_a_work_that_eats_memory_is_ended_near_the_limit(make: MAKE, function: str) -> None:
+    outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.5), [work(function), work("answer")])
+    hungry = outcomes[function]
+    assert hungry.status == "out_of_memory"
+    assert hungry.reason.endswith("GB of memory (limits.memory_gb: 0.5)")
+    assert 0.5e9 < hungry.peak_memory_bytes < 1.0e9
+    if function == "eats_memory":
+        assert hungry.peak_memory_bytes < 0.7e9
+    assert outcomes["answer"].status == "ok"
+
+
+def test_memory_that_one_work_left_behind_is_not_held_against_the_next(make: MAKE) -> None:
+    works = [work("holds_memory", {"n": n}, label=str(n)) for n in range(3)]
+    outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.35), works)
+    assert [outcome.status for outcome in outcomes.values()] == ["ok"] * 3
+    assert len({outcome.summary["pid"] for outcome in outcomes.values()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("leaves_at_once", "its worker ended with exit code 1"),
+        ("crashes", "its worker ended by signal 11 (SIGSEGV)"),
+        ("is_killed", "its worker ended by signal 9 (SIGKILL); perhaps the system was short of memory"),
+    ],
+)
+def test_a_worker_that_dies_costs_its_work_only(
+    make: MAKE, tmp_path: Path, function: str, reason: str
+) -> None:
+    outcomes, events = finish(make(ProcessExecutor), [work(function), work("answer")])
+    assert outcomes[function].status == "failed"
+    assert outcomes[function].reason == reason
+    assert outcomes["answer"].status == "ok"
+    assert len(events) == 4
+    if function == "crashes":
+        assert "in crashes" in outcomes[function].traceback  # faulthandler told where
+    assert [entry.label for entry in Store(tmp_path / "store").entries()] == ["answer"]
+    assert list((tmp_path / "store" / "tmp").iterdir()) == []
+
+
+def test_the_death_of_an_idle_worker_costs_nothing(make: MAKE) -> None:
+    executor = make(ProcessExecutor)
+    outcomes, _ = finish(executor, [work("tells_pid")])
+    os.kill(int(outcomes["tells_pid"].summary["pid"]), signal.SIGKILL)
+    wait_until(lambda: not is_running(int(outcomes["tells_pid"].summary["pid"])))
+    outcomes, events = finish(executor, [work("answer")])
+    assert outcomes["answer"].status == "ok"
+    assert len(events) == 2
+
+
+def test_what_work_prints_goes_to_the_log_and_not_into_the_answers(make: MAKE, tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "output.txt"
+    executor = make(ProcessExecutor, log=log)
+    again = work("prints", {"again": 1}, label="prints again")
+    outcomes, _ = finish(executor, [work("prints"), work("answer"), again])
+    assert (outcomes["prints"].status, outcomes["prints again"].status) == ("ok", "ok")
+    head, *said = log.read_text().splitlines()
+    assert head.startswith("=== prints (scores ")
+    assert sorted(said[:4]) == ["a warning", "from C", "from a child", '{"event": "finished"}']
+    assert len(said) == 9
+
+
+def test_standard_input_is_empty_for_work(make: MAKE) -> None:
+    outcomes, _ = finish(make(ProcessExecutor), [work("reads_standard_input"), work("answer")])
+    assert outcomes["reads_standard_input"].summary == {"read": ""}
+    assert outcomes["answer"].status == "ok"
+
+
+def test_a_file_named_like_a_standard_module_in_the_current_folder_does_no_harm(
+    make: MAKE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "queue.py").write_text("raise RuntimeError('not the real one')\n")
+    monkeypatch.chdir(tmp_path)
+    outcomes, _ = finish(make(ProcessExecutor), [work("answer")])
+    assert outcomes["answer"].status == "ok"
+
+
+def test_workers_keep_what_they_loaded_and_get_work_that_needs_it(make: MAKE, tmp_path: Path) -> None:
+    inputs = [work("answer", {"data": name}, label=name) for name in "ab"]
+    executor = make(ProcessExecutor, workers=2)
+    finish(executor, inputs)
+    works = [
+        work("adds_inputs", {"n": n}, {"data": data}, label=f"{data.label}{n}")
+        for data in inputs
+        for n in range(5)
+    ]
+    outcomes, events = finish(executor, works)
+    starts = [event.work.label for event in events if isinstance(event, Started)]
+    assert starts[:2] == ["a0", "b0"]  # the second worker takes what the first has not loaded
+    assert [label for label in starts if label[0] == "a"] == [f"a{n}" for n in range(5)]
+    pids = {name: {outcomes[f"{name}{n}"].summary["pid"] for n in range(3)} for name in "ab"}
+    assert (len(pids["a"]), len(pids["b"])) == (1, 1)  # but the last ones go to whoever is free
+    assert pids["a"] != pids["b"]
+    assert [outcomes[f"a{n}"].summary["loads"] for n in range(3)] == [1, 1, 1]  # read once, kept
+
+
+def test_no_more_workers_are_started_than_needed(make: MAKE) -> None:
+    executor = make(ProcessExecutor, workers=8)
+    finish(executor, [work("answer"), work("silent")])
+    assert 1 <= len(descendants()) <= 2
+
+
+def test_work_beyond_the_size_of_a_pipe_arrives(make: MAKE) -> None:
+    outcomes, _ = finish(make(ProcessExecutor), [work("draws", {"long": "x" * 1_000_000})])
+    assert len(outcomes["draws"].summary["parameters"]) > 1_000_000
+
+
+# The end
+
+
+def test_closing_ends_busy_workers_and_their_children_at_once(make: MAKE, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    executor = make(ProcessExecutor, workers=2)
+    executor.submit(work("spins_with_a_child", {"flag": str(flag)}))
+    executor.submit(work("answer"))
+    executor.wait()
+    wait_until(flag.exists)
+    begin = time.monotonic()
+    executor.close()
+    assert time.monotonic() - begin < 2.0
+    assert descendants() == []
+    time.sleep(0.05)
+    assert not any(is_running(int(pid)) for pid in flag.read_text().split())
+    assert list((tmp_path / "store" / "tmp").iterdir()) == []
+    executor.close()
+
+
+PARENT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {path!r})
+from sample_work import work
+from cfbench_core.executors.process import ProcessExecutor
+from cfbench_core.suites import Limits
+executor = ProcessExecutor(Path({store!r}), 2, 1, Limits(), [], False)
+executor.submit(work({function!r}, {{"flag": {flag!r}}}))
+executor.submit(work("tells_pid"))
+try:
+    while True:
+        event = executor.wait()
+        if event.work.label == "tells_pid" and hasattr(event, "outcome"):
+            print(event.outcome.summary["pid"], flush=True)
+finally:
+    executor.close()
+"""
+
+
+@contextlib.contextmanager
+def parent(tmp_path: Path, function: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A process that runs an executor with a busy and an idle worker, and the numbers of these workers."""
+    samples = str(Path(__file__).parent / "samples")
+    flag = tmp_path / "flag"
+    code = PARENT.format(path=samples, store=str(tmp_path / "store"), function=function, flag=str(flag))
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None
+            idle = int(process.stdout.readline())
+            wait_until(lambda: flag.exists() and flag.read_text() != "")
+            workers = [idle, int(flag.read_text().split()[0])]
+            assert all(map(is_running, workers))
+            yield process, workers
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize(
+    "function",
+    [
+        "sleeps_after_writing",
+        pytest.param(
+            "never_lets_go", marks=pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
+        ),
+    ],
+)
+def test_no_worker_survives_a_parent_that_is_killed(tmp_path: Path, function: str) -> None:
+    with parent(tmp_path, function) as (process, workers):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: not any(map(is_running, workers)), seconds=3)
+    assert [entry.label for entry in Store(tmp_path / "store").entries()] == ["tells_pid"]
+    if function == "sleeps_after_writing":
+        assert len(Store(tmp_path / "store").clean_abandoned()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT")
+def test_ctrl_c_ends_parent_and_workers_at_once(tmp_path: Path) -> None:
+    with parent(tmp_path, "sleeps_after_writing") as (process, workers):
+        begin = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to the whole foreground group
+        process.wait(timeout=5)
+        assert time.monotonic() - begin < 3
+        assert not any(map(is_running, workers))
