@@ -123,23 +123,18 @@ class Edits:
         present[rows, interactions.indices[starts[rows] + within]] = True
         own = self.edge_users == self.users[self.rows]
         present[self.rows[own], self.edge_items[own]] = self.ops[own] == ADD
-        return binary_rows(present)
+        return binary_rows(present, np.nonzero(present)[1], present.shape[1])
 
 
 _PROFILES_AT_ONCE = 512  # bounds the memory of ``present``
 
 
-def binary_rows(present: BoolArray, columns: IntArray | None = None, width: int | None = None) -> sparse.csr_matrix:
-    """A binary CSR matrix with a one where ``present`` (B, N) is True.
+def binary_rows(present: BoolArray, columns: IntArray, width: int) -> sparse.csr_matrix:
+    """(B, ``width``) CSR matrix with as many ones in each row as ``present`` (B, N) has True in it.
 
-    ``columns`` (B, N), ascending in each row, says which column of the result (B, ``width``) each entry stands
-    for; without it, entry n stands for column n.
+    ``columns`` says in which columns, row after row, ascending within each row.
     """
-    rows, places = np.nonzero(present)
-    indices = places if columns is None else columns[rows, places]
     indptr = np.zeros(len(present) + 1, dtype=np.int32)
-    np.cumsum(np.count_nonzero(present, axis=1), out=indptr[1:])
-    shape = (len(present), present.shape[1] if width is None else width)
-    matrix = sparse.csr_matrix((np.ones(len(indices)), indices.astype(np.int32), indptr), shape=shape)
-    matrix.has_sorted_indices = matrix.has_canonical_format = True
-    return matrix
+    np.cumsum(np.add.reduce(present, axis=1, dtype=np.int32), out=indptr[1:])
+    shape = (len(present), width)
+    return sparse.csr_matrix((np.ones(len(columns)), columns.astype(np.int32), indptr), shape=shape)

@@ -7,6 +7,9 @@ every batch, and far finer than a difference that means anything.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
@@ -30,25 +33,44 @@ def ranks_of(scores: FloatArray, items: IntArray, history: IntArray, padding: Bo
     removed does not come back into the ranking. A place of a list that holds no item (-1: fewer candidates than
     places) keeps its own rank, so that it is never displaced.
     """
+    flat, row_starts = scores.reshape(-1), np.arange(len(scores))[:, None] * scores.shape[1]
+    seen_scores = np.where(padding, -np.inf, flat[row_starts + history])  # faster than take_along_axis
+    above, below = _around(flat[row_starts + np.maximum(items, 0)])
     ranks = np.empty(items.shape, dtype=np.int64)
-    seen_scores = np.where(padding, -np.inf, np.take_along_axis(scores, history, axis=1))
-    for t in range(items.shape[1]):
-        item = items[:, t : t + 1]
-        ahead_from, behind_from = _around(np.take_along_axis(scores, item, axis=1))
-        ahead = scores > ahead_from
-        ranks[:, t] = 1 + _count(ahead) - _count(seen_scores > ahead_from)
-        not_behind = scores >= behind_from
-        if np.count_nonzero(not_behind) > np.count_nonzero(ahead) + len(scores):  # somebody ties with somebody
-            ranks[:, t] += _ties_with_a_lower_index(not_behind & ~ahead, item, history, padding)
-        ranks[:, t] = np.where(item[:, 0] < 0, t + 1, ranks[:, t])
-    return ranks
+    with _small_buffers():
+        for start in range(0, len(scores), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            part, seen = scores[rows], seen_scores[rows]
+            for t in range(items.shape[1]):
+                ahead_of, not_behind = above[rows, t, None], below[rows, t, None]
+                ahead = _count(part > ahead_of)
+                ranks[rows, t] = 1 + ahead - _count(seen > ahead_of)
+                tied = np.flatnonzero(_count(part >= not_behind) > ahead + 1)  # perhaps with seen items only
+                if tied.size:
+                    ties = (part[tied] >= not_behind[tied]) & (part[tied] <= ahead_of[tied])
+                    which = tied + start
+                    ranks[which, t] += _with_a_lower_index(ties, items[which, t], history[which], padding[which])
+    return np.where(items < 0, np.arange(1, items.shape[1] + 1), ranks)
+
+
+_ROWS_AT_ONCE = 16  # keeps what is compared, and what comes of it, in the cache
+
+
+@contextmanager
+def _small_buffers() -> Iterator[None]:
+    """Keeps NumPy from copying rows shorter than its buffer (8192) before comparing them: three times faster."""
+    before = np.setbufsize(1024)
+    try:
+        yield
+    finally:
+        np.setbufsize(before)
 
 
 def _around(own: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The scores that tie with ``own`` on the grid are those above neither the first, nor below the second, number.
+    """(..., ) the greatest and the smallest score that tie with ``own``, given that all are rounded to the grid.
 
-    The same as rounding every score to the grid, but without touching every score: half a step is rounded to the
-    even neighbour, so a step that is even takes in both of its ends, and one that is odd takes in neither.
+    The same as rounding every score, but without touching every score. Half a step is rounded to the even
+    neighbour, so a step that is even takes in both of its ends, and one that is odd takes in neither.
     """
     if np.isnan(own).any():
         raise ValueError("the recommender gave a score that is not a number")
@@ -59,16 +81,16 @@ def _around(own: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _count(marks: BoolArray) -> IntArray:
-    """(B,) number of True in each row; narrow integers make this many times faster than ``count_nonzero``."""
+    """(B,) number of True in each row; narrow integers make this several times faster than ``count_nonzero``."""
     narrow = np.uint16 if marks.shape[1] < 2**16 else np.uint32
     return np.add.reduce(marks, axis=1, dtype=narrow).astype(np.int64)
 
 
-def _ties_with_a_lower_index(ties: BoolArray, item: IntArray, history: IntArray, padding: BoolArray) -> IntArray:
-    """(B,) number of candidates marked in ``ties`` (B, items) whose index is below ``item`` (B, 1)."""
+def _with_a_lower_index(ties: BoolArray, items: IntArray, history: IntArray, padding: BoolArray) -> IntArray:
+    """(B,) number of candidates marked in ``ties`` (B, items) whose index is below ``items`` (B,)."""
     rows, columns = np.nonzero(~padding)
     ties[rows, history[rows, columns]] = False
-    return _count(ties & (np.arange(ties.shape[1]) < item))
+    return _count(ties & (np.arange(ties.shape[1]) < items[:, None]))
 
 
 def top_k(scores: FloatArray, history: IntArray, padding: BoolArray, k: int) -> IntArray:

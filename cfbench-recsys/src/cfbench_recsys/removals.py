@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray, binary_rows
 from cfbench_recsys.scoring import target_responses
 from cfbench_recsys.targets import Targets
 
@@ -47,16 +47,20 @@ class ImportanceOrder:
         if importances.shape != targets.padding.shape:
             raise ValueError(f"importances are {importances.shape}, but the histories {targets.padding.shape}")
         present = ~targets.padding
-        lengths = np.count_nonzero(present, axis=1).astype(np.int64)
-        starts = np.cumsum(lengths) - lengths
-        given = importances[present]
-        if not np.isfinite(given).all():
+        if not np.isfinite(importances[present]).all():
             raise ValueError("an importance is not a finite number")
-        unit = np.repeat(np.arange(len(targets)), lengths)
-        order = np.lexsort((-given, unit))  # stable, and items ascend: ties keep the lower item first
-        places = np.empty(len(order), dtype=np.int64)
-        places[order] = np.arange(len(order)) - starts[unit]
-        return ImportanceOrder(targets.users, starts, lengths, targets.history[present], places)
+        lengths = np.count_nonzero(present, axis=1)
+        # Stable, and items ascend: of equally important ones the lower item comes first.
+        order = np.argsort(np.where(present, -importances, np.inf), axis=1, kind="stable")
+        places = np.empty(order.shape, dtype=np.int32)
+        np.put_along_axis(places, order, np.arange(order.shape[1], dtype=np.int32)[None], axis=1)
+        return ImportanceOrder(
+            users=targets.users,
+            starts=np.cumsum(lengths) - lengths,
+            lengths=lengths,
+            items=targets.history[present].astype(np.int32),
+            places=places[present],
+        )
 
     def __len__(self) -> int:
         return len(self.users)
@@ -80,30 +84,28 @@ class OrderedRemovals:
 
     def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
         """(P, items) what remains of the users' profiles, binary, indices sorted."""
-        rows, items, removed = self._interactions()
-        kept = ~removed
-        indptr = np.zeros(len(self) + 1, dtype=np.int32)
-        np.cumsum(np.bincount(rows[kept], minlength=len(self)), out=indptr[1:])
-        indices = items[kept].astype(np.int32)
-        shape = (len(self), interactions.shape[1])
-        return sparse.csr_matrix((np.ones(len(indices)), indices, indptr), shape=shape)
+        index, present, removed = self._interactions()
+        kept = present > removed
+        return binary_rows(kept, self.order.items[index[kept]], interactions.shape[1])
 
     def edits(self) -> Edits:
         """The same as a list of edges."""
-        rows, items, removed = self._interactions()
+        index, present, removed = self._interactions()
+        removed &= present
         users = self.order.users[self.units]
-        rows = rows[removed]
-        return Edits(users, rows, users[rows], items[removed], np.full(len(rows), REMOVE, dtype=np.int8))
+        rows = np.nonzero(removed)[0]
+        ops = np.full(len(rows), REMOVE, dtype=np.int8)
+        return Edits(users, rows, users[rows], self.order.items[index[removed]].astype(np.int64), ops)
 
-    def _interactions(self) -> tuple[IntArray, IntArray, BoolArray]:
-        """Every interaction of every edit's user: the edit's number, the item, whether it is removed."""
+    def _interactions(self) -> tuple[IntArray, BoolArray, BoolArray]:
+        """(P, W) where the interactions of each edit's unit stand in the order, which of them there are (W is the
+        most that any unit has), and which of them are removed."""
         lengths = self.order.lengths[self.units]
-        rows = np.repeat(np.arange(len(self)), lengths)
-        shift = self.order.starts[self.units] - (np.cumsum(lengths) - lengths)
-        index = np.arange(len(rows)) + np.repeat(shift, lengths)
-        places = self.order.places[index]
-        removed = (places >= np.repeat(self.low, lengths)) & (places < np.repeat(self.high, lengths))
-        return rows, self.order.items[index], removed
+        position = np.arange(lengths.max(initial=0))
+        index = self.order.starts[self.units, None] + position
+        places = self.order.places.take(index, mode="clip")
+        removed = (places >= self.low[:, None]) & (places < self.high[:, None])
+        return index, position < lengths[:, None], removed
 
 
 class RemovalResponses:

@@ -19,26 +19,19 @@ if TYPE_CHECKING:
 
 
 def gini(importances: FloatArray, padding: BoolArray) -> FloatArray:
-    """(B,) from importances (B, H) of the interactions that are not ``padding`` (B, H).
-
-    Histories are taken end to end, so that a long one does not widen everybody's rows.
-    """
+    """(B,) from importances (B, H) of the interactions that are not ``padding`` (B, H)."""
     import numpy as np
 
-    present = ~padding
-    lengths = np.count_nonzero(present, axis=1)
-    unit = np.repeat(np.arange(len(importances)), lengths)
-    given = importances[present]
-    given = given[np.lexsort((given, unit))]  # ascending within each unit
-    first, units = np.cumsum(lengths) - lengths, np.flatnonzero(lengths)
-    low, high = np.zeros(len(importances)), np.zeros(len(importances))
-    low[units], high[units] = given[first[units]], given[first[units] + lengths[units] - 1]
-    spread = np.where(high > low, high - low, 1.0)
-    scaled = (given - low[unit]) / spread[unit]
-    k = np.arange(1, len(given) + 1) - first[unit]
-    total = np.bincount(unit, scaled, minlength=len(importances))
-    weighted = np.bincount(unit, scaled * (lengths[unit] - k + 0.5), minlength=len(importances))
-    return np.where(high > low, 1 - 2 * weighted / np.where(total > 0, total * lengths, 1.0), 0.0)
+    lengths = np.count_nonzero(~padding, axis=1)
+    ascending = np.sort(np.where(padding, np.inf, importances), axis=1)
+    unit, place = np.nonzero(np.arange(importances.shape[1]) < lengths[:, None])
+    given = ascending[unit, place]  # end to end: sums over padded rows would round differently beside a long history
+    low, high = ascending[:, 0], ascending[np.arange(len(ascending)), np.maximum(lengths - 1, 0)]
+    concentrated = high > low
+    scaled = (given - low[unit]) / np.where(concentrated, high - low, 1.0)[unit]
+    total = np.bincount(unit, scaled, minlength=len(lengths))
+    weighted = np.bincount(unit, scaled * (lengths[unit] - place - 0.5), minlength=len(lengths))
+    return np.where(concentrated, 1 - 2 * weighted / np.where(concentrated, total * lengths, 1.0), 0.0)
 
 
 class Gini:
