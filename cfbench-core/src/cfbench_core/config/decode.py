@@ -132,7 +132,11 @@ class _Decoder:
         inner, notes = unwrap(hint)
         origin = get_origin(inner)
         if OfKind in notes:
-            return self.references(node, notes[OfKind].kind, path, many=origin is tuple)
+            members = get_args(inner) if origin in (Union, types.UnionType) else (inner,)
+            if types.NoneType in members and isinstance(node, yaml.ScalarNode) and plain(node) is None:
+                return None
+            many = any(get_origin(member) is tuple for member in members)
+            return self.references(node, notes[OfKind].kind, path, many)
         if origin in (Union, types.UnionType):
             return self.union(node, hint, get_args(inner), notes, path)
         if origin is Literal:

@@ -100,7 +100,8 @@ def type_name(hint: Any) -> str:
     plain, notes = unwrap(hint)
     origin = get_origin(plain)
     if OfKind in notes:
-        return f"list of {notes[OfKind].kind}s" if origin is tuple else notes[OfKind].kind
+        several = "tuple" in str(plain)
+        return f"list of {notes[OfKind].kind}s" if several else notes[OfKind].kind
     if InputFile in notes:
         return "file"
     if origin is Literal:

@@ -1,0 +1,36 @@
+"""cfbench: which counterfactual explainer should I trust, for this model, on this data?
+
+Importing this module is cheap; what it offers is imported when first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cfbench_core.api import execute, plan, prepare, run
+    from cfbench_core.hooks import hookimpl
+    from cfbench_core.registry import installed
+    from cfbench_core.run_directory import Run
+    from cfbench_core.specs import ComponentSpec
+
+_HOME = {
+    "ComponentSpec": "cfbench_core.specs",
+    "Run": "cfbench_core.run_directory",
+    "execute": "cfbench_core.api",
+    "hookimpl": "cfbench_core.hooks",
+    "installed": "cfbench_core.registry",
+    "plan": "cfbench_core.api",
+    "prepare": "cfbench_core.api",
+    "run": "cfbench_core.api",
+}
+
+__all__ = ["ComponentSpec", "Run", "execute", "hookimpl", "installed", "plan", "prepare", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,155 @@
+"""The grid of a recommender study, and a whole run with a recommender and explainers that were never packaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cfbench_core import run
+from cfbench_core.api import execute, plan, prepare
+from cfbench_core.errors import UserError
+from cfbench_core.run_directory import Run
+
+SAMPLES = Path(__file__).parent / "samples"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.chdir(SAMPLES)
+
+
+def study(**changes: Any) -> dict[str, Any]:
+    return {
+        "suite": "recsys",
+        "data": "debian-python",
+        "recommenders": [{"import": "my_lab:CoOccurrence", "label": "co"}],
+        "explainers": [{"import": "my_lab:ByIndex"}, {"import": "my_lab:TakesTheFirst"}, {"import": "my_lab:NeedsTraining"}],
+        "protocol": {"k": [3], "users": 20},
+        "executor": "inline",
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("suite")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CFBENCH_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+        patch.chdir(SAMPLES)
+        return run(study(), out=folder / "run")
+
+
+def test_capabilities_are_told_from_the_methods_of_a_class() -> None:
+    cells = {cell.id: cell for cell in plan(study()).cells}
+    assert len(cells) == 12  # 3 explainers, item and list, implicit and explicit
+    skipped = {id: cell.skipped for id, cell in cells.items() if cell.skipped}
+    assert skipped == {
+        f"debian-python/co/takes-the-first/{level}/implicit/user-vector/3": "takes-the-first has no implicit format"
+        for level in ("item", "list")
+    }
+    assert "explainer" not in cells["debian-python/co/by-index/item/implicit/user-vector/3"].stages["explanations"].inputs
+    assert "explainer" in cells["debian-python/co/needs-training/item/implicit/user-vector/3"].stages["explanations"].inputs
+
+
+def test_planning_computes_each_shared_stage_once() -> None:
+    stages = plan(study()).stages()
+    kinds = [stage.kind for stage in stages]
+    assert (kinds.count("data"), kinds.count("split"), kinds.count("model")) == (1, 1, 1)
+    assert kinds.count("units") == 2  # item and list
+    # importances serve the implicit and the derived explicit answers
+    assert sum(stage.target.endswith("explain_implicit") for stage in stages) == 4
+
+
+def test_graph_recommenders_are_skipped_for_users_outside_their_graph() -> None:
+    cells = plan(study(recommenders=["lightgcn"], split={"kind": "per-user"})).cells
+    assert all("users outside its graph" in cell.skipped for cell in cells)
+
+
+def test_a_run_has_every_unit_and_metric(done: Run) -> None:
+    assert {cell.status for cell in done.cells()} == {"ok", "skipped"}
+    scores = done.scores
+    item = scores[(scores["level"] == "item") & (scores["explainer"] == "by-index") & (scores["metric"] == "POS-P@3")]
+    assert len(item) == 60 and item["unit"].is_unique
+    assert (item["unit"] == item["user"] + "/" + item["item"]).all()
+    assert set(item["rank"]) == {1, 2, 3}
+    assert done.quality["metric"].tolist()[:2] == ["HR@10", "NDCG@10"]
+
+
+def test_an_explanation_in_words_is_true(done: Run) -> None:
+    from cfbench_recsys.suite import RecsysSuite
+
+    words = RecsysSuite().in_words(done)
+    assert words.startswith("co recommended python3-") and "it would drop to place" in words
+
+
+def test_explanations_made_elsewhere_get_the_same_numbers(done: Run, tmp_path: Path) -> None:
+    for suffix, write in {".parquet": pd.DataFrame.to_parquet, ".csv": pd.DataFrame.to_csv}.items():
+        table = done.explanations[["unit", "explainer", "level", "format", "edge_user", "edge_item", "op", "importance"]]
+        path = tmp_path / f"elsewhere{suffix}"
+        write(table.sample(frac=1.0, random_state=1), path, index=False)
+        scored = execute(prepare(study(), explanations=path), out=tmp_path / suffix)
+        keys = ["cell", "metric", "unit"]
+        theirs, ours = (
+            r.scores[r.scores["status"] == "ok"].sort_values(keys).set_index(keys)["value"] for r in (scored, done)
+        )
+        pd.testing.assert_series_equal(theirs.loc[ours.index], ours, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"edge_item": "no-such-package"}, "edge_item 'no-such-package' is not in debian-python"),
+        ({"op": "shift"}, "op must be remove or add, got 'shift'"),
+        ({"op": "add"}, "adds an interaction that exists"),
+        ({"edge_user": "another"}, "edge_user 'another' is not in debian-python"),
+    ],
+)
+def test_explanations_that_do_not_fit_are_refused(done: Run, tmp_path: Path, change: dict[str, str], said: str) -> None:
+    table = done.explanations[done.explanations["explainer"] == "takes-the-first"].copy()
+    table.loc[table.index[0], list(change)] = list(change.values())
+    table.to_parquet(tmp_path / "wrong.parquet")
+    scored = execute(prepare(study(), explanations=tmp_path / "wrong.parquet"), out=tmp_path / "run")
+    reasons = [cell.reason for cell in scored.cells() if cell.problem]
+    assert any(said in reason for reason in reasons), reasons
+
+
+def test_a_table_that_is_none_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(UserError, match="not a Parquet file"):
+        prepare(study(), explanations=tmp_path / "cut.parquet")
+    with pytest.raises(UserError, match="no such file"):
+        prepare(study(), explanations=tmp_path / "gone.parquet")
+
+
+def test_weights_from_a_file_give_the_same_recommendations(done: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    trained = run(study(recommenders=["mf"]), out=tmp_path / "trained")
+    from cfbench_core.store import Store
+
+    stage = next(stage for stage in prepare(study(recommenders=["mf"])).plan.stages() if stage.kind == "model")
+    weights = Store().path("model", stage.key) / "state.safetensors"
+    loaded = run(study(recommenders=[{"name": "mf", "weights": str(weights)}]), out=tmp_path / "loaded")
+    columns = ["explainer", "level", "format", "metric", "unit", "value"]
+    pd.testing.assert_frame_equal(trained.scores[columns], loaded.scores[columns])
+
+
+def test_chosen_users_are_explained(tmp_path: Path, done: Run) -> None:
+    (tmp_path / "users.csv").write_text("user\npython3-spyder\n")
+    chosen = study(protocol={"k": [3], "users_file": str(tmp_path / "users.csv")})
+    scores = run(chosen, out=tmp_path / "run").scores
+    assert set(scores["user"]) == {"python3-spyder"}
+    (tmp_path / "users.csv").write_text("user\npython3-spyderr\n")
+    failed = run(chosen, out=tmp_path / "again", fresh=True)
+    assert all("'python3-spyderr' is not a user of debian-python" in c.reason for c in failed.cells() if c.problem)
+    assert failed.exit_code == 1
+
+
+def test_chunks_change_no_rank_and_no_value(tmp_path: Path, done: Run) -> None:
+    other = run(study(chunk=7), out=tmp_path / "run")
+    keys = ["cell", "metric", "unit"]
+    a, b = (r.scores.sort_values(keys).reset_index(drop=True)["value"].to_numpy() for r in (done, other))
+    assert np.array_equal(a, b, equal_nan=True)
