@@ -88,6 +88,7 @@ class DataFiles:
         package: an embedded data set's package; the first form lies in its folder ``data/``.
         licence, page: the owner's terms in a few words, and where they can be read.
         how: how to get it where it cannot be downloaded, as a command to people ("Build it with ...").
+        sha256: of files on disk, by name, as far as it is known; for ``cfbench data verify``.
     """
 
     id: str
@@ -98,6 +99,7 @@ class DataFiles:
     licence: str = ""
     page: str = ""
     how: str = ""
+    sha256: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int | None:
@@ -479,7 +481,8 @@ def verify(spec: ComponentSpec, data_dir: Path | None = None) -> list[FileCheck]
 
 def _check(name: str, path: Path, files: DataFiles) -> FileCheck:
     actual = file_digest(path)
-    published = {file.name: file.sha256 for file in files.downloads if not file.members}.get(name)
+    downloads = {file.name: file.sha256 for file in files.downloads if not file.members}
+    published = files.sha256.get(name) or downloads.get(name)
     recorded = _read_record(path.parent / RECORD)["files"].get(name, {}).get("sha256")
     expected, source = (published, "published") if published else (recorded, "recorded when it was fetched")
     if expected is None:

@@ -106,7 +106,7 @@ class _Part:
 
     @property
     def complete(self) -> bool:
-        return self.file.bytes is not None and self.size == self.file.bytes
+        return self.path.exists() and self.size == self.file.bytes
 
     @property
     def validator(self) -> str:

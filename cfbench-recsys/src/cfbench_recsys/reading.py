@@ -294,13 +294,13 @@ def moments(table: pd.DataFrame, column: str, path: Path) -> FloatArray:
     """
     import pandas as pd
 
-    as_numbers = pd.to_numeric(table[column], errors="coerce").to_numpy(np.float64)
+    as_numbers: FloatArray = pd.to_numeric(table[column], errors="coerce").to_numpy(np.float64)
     if np.isfinite(as_numbers).all() and table[column].dtype.kind != "M":
         return as_numbers
     dates = pd.to_datetime(table[column], errors="coerce", utc=True, format="ISO8601")
     _refuse(table, column, path, dates.isna().to_numpy(), "a number or a date (2024-11-21 13:00)")
-    seconds: FloatArray = ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
-    return seconds
+    since_1970 = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    return np.asarray(since_1970, dtype=np.float64)
 
 
 def rated_above(table: pd.DataFrame, path: Path, above: float) -> dict[str, Any]:

@@ -29,6 +29,10 @@ FILES = DataFiles(
     package="cfbench_recsys",
     licence="package metadata: facts, free to ship",
     page="https://www.debian.org/distrib/packages",
+    sha256={
+        "debian-python.csv.gz": "a97a243dd1e12d17bd818f34a8ad76be84fefddc3f392b4ae546a21dc8b85630",
+        "debian-python.json": "6584352e8ebd69581338274e0bad82b415aab41757e713b795ca85376c0bb956",
+    },
 )
 EXPECTED = (1_685, 643, 10_604)
 

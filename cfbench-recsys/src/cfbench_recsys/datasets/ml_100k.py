@@ -41,6 +41,11 @@ FILES = DataFiles(
     ),
     licence=LICENCE,
     page=PAGE,
+    sha256={  # as published by several projects that use them
+        "u.data": "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490",
+        "u.item": "553841ebc7de3a0fd0d6b62a204ea30c1e651aacfb2814c7a6584ac52f2c5701",
+        "ml-100k.inter": "4edb74e2a81178c2ba9ff381495f754f996c4aea351b1272ca36b43da0935eff",
+    },
 )
 EXPECTED = (942, 1_283, 55_211)
 

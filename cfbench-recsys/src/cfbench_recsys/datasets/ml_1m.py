@@ -41,6 +41,11 @@ FILES = DataFiles(
     ),
     licence=LICENCE,
     page=PAGE,
+    sha256={  # of the archive's members, as published by several projects that use them
+        "ratings.dat": "506d64ca44484487c11dc2d9a28de5c54948213e6b96285e298afe28d6ea4e0f",
+        "movies.dat": "0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9",
+        "ml-1m.movies.dat": "0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9",
+    },
 )
 EXPECTED = (6_037, 3_381, 575_128)
 
