@@ -1,4 +1,4 @@
-"""What every command has (examples in its help, ``--debug``), and groups that import a command when it is called."""
+"""What every command has: examples in its help, ``--debug``; and groups that import a command when called."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Shows how a run goes on: bars on a terminal, short lines elsewhere, always on stderr.
 
-Both are observers of :mod:`cfbench_core.runner`. What is learned (a model, an explainer that is trained before
+Both are observers of :mod:`cfbench_core.runner`. What is learned (a model, an explainer trained before
 it explains) has a bar of its own; all that is done chunk by chunk shares one, "explain".
 """
 
@@ -77,7 +77,7 @@ def quality(outcome: Outcome) -> str:
 
 
 class Tally:
-    """What both observers keep: how far the chunks are, what the data are, which problems were told already."""
+    """What both observers keep: how far the chunks are, the data in words, which problems were told."""
 
     def __init__(self, prepared: Prepared, say: Callable[[str], None]) -> None:
         stages = prepared.plan.stages()

@@ -126,7 +126,9 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
         return "(required)"
     if isinstance(value, tuple):
         return "[" + ", ".join(str(item) for item in value) + "]"
-    return {None: "none", True: "true", False: "false"}.get(value, str(value))
+    if isinstance(value, bool):  # 1 == True, but it is not "true"
+        return "true" if value else "false"
+    return "none" if value is None else str(value)
 
 
 def _is_reference(plain: type) -> bool:

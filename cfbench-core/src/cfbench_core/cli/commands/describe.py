@@ -19,7 +19,7 @@ from cfbench_core.config import FieldInfo, OfKind, fields_of
 from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Component, Registry, installed
-from cfbench_core.specs import ComponentSpec, lacking, resolve
+from cfbench_core.specs import KINDS, ComponentSpec, lacking, resolve
 
 
 @subcommand(
@@ -142,8 +142,8 @@ def partners(
             reasons[other.spec.name] = gap
         else:
             fitting.append(other)
-    for kind, (fitting, reasons) in kinds.items():
-        yield kind, fitting, reasons
+    for kind in sorted(kinds, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS)):
+        yield kind, *kinds[kind]
 
 
 def _show_partners(component: Component, registry: Registry, axes: Axes) -> None:
@@ -190,9 +190,8 @@ def _key_line(field: dataclasses.Field[Any]) -> str:
         else value
     )
     plain = [*plain] if isinstance(plain, tuple) else plain
-    return yaml.safe_dump(
-        {field.name: plain}, default_flow_style=None, allow_unicode=True, width=1000
-    ).strip()
+    text = yaml.safe_dump(plain, default_flow_style=True, allow_unicode=True, width=1000)
+    return f"{field.name}: {text.removesuffix('...' + chr(10)).strip()}"
 
 
 def _configuration_key(spec: ComponentSpec, registry: Registry) -> str:
