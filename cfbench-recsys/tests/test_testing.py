@@ -481,7 +481,7 @@ def test_a_good_recommender_passes_every_check_that_applies(
         (Frozen, GRAPH, "follows-edits", "differ from the edited data's"),
         (Bent, LINEAR, "is-as-linear-as-it-says", "the logit is not the sum of weights"),
         (Detached, GRAPH, "has-true-gradients", "but a small change gives"),
-        (Binarising, PROFILE, "leaves-its-input-alone", "changes the interactions"),
+        (Binarising, PROFILE, "leaves-its-input-alone", "changes the profiles"),
     ],
 )
 def test_each_check_finds_the_recommender_it_is_for(

@@ -135,8 +135,8 @@ def _next_margins(
 def margins(edits: Edits, readers: Readers, targets: Targets, context: Context) -> FloatArray:
     """(P,) margin of each pair (edit, unit): score less the K-th best other candidate, mean over the T items.
 
-    In grid steps, which are whole numbers, so that sums are exact; +inf when there are not K other
-    candidates.
+    In grid steps, which are whole numbers, so that sums are exact. Where there are not K other candidates the
+    item cannot leave; the margin is then its score.
     """
     found = np.empty(len(readers.edits))
     for rows, scores in score_blocks(context.model, edits, context.interactions):
@@ -149,7 +149,7 @@ def margins(edits: Edits, readers: Readers, targets: Targets, context: Context) 
         own = steps[at[:, None], targets.items[units]]
         in_list = own >= last[at][:, None]
         rivals = np.where(in_list, next_one[at][:, None], last[at][:, None])
-        found[pairs] = (own - rivals).mean(axis=1)
+        found[pairs] = (own - np.where(np.isfinite(rivals), rivals, 0.0)).mean(axis=1)
     return found
 
 

@@ -101,7 +101,8 @@ class LimeRS:
         full = features[0]
         if self.width is None:
             flips = np.abs(features - full).sum(axis=1)
-            return 1.0 - flips / max(flips.sum(), 1.0)
+            nearness: FloatArray = 1.0 - flips / max(flips.sum(), 1.0)
+            return nearness
         sizes = features.sum(axis=1)
         cosine = (features @ full) / np.sqrt(np.maximum(sizes * length, 1.0))
         weights: FloatArray = np.exp(-((1.0 - cosine) ** 2) / (2.0 * self.width**2))
@@ -112,7 +113,8 @@ def subsets(length: int, samples: int, generator: np.random.Generator) -> BoolAr
     """(n, length) subsets, the full one first: all there are, or ``samples``, each size equally likely."""
     if length < 63 and 2**length <= samples:
         numbers = np.arange(2**length)[::-1, None]
-        return (numbers >> np.arange(length)) % 2 == 1
+        every: BoolArray = (numbers >> np.arange(length)) % 2 == 1
+        return every
     removals = generator.integers(1, length + 1, size=(samples - 1, 1))
     places = generator.random((samples - 1, length)).argsort(axis=1).argsort(axis=1)
     return np.concatenate([np.ones((1, length), dtype=np.bool_), places >= removals])

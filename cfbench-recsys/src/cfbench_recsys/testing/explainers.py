@@ -243,10 +243,10 @@ def _least_taken(graph: sparse.csr_matrix, users: IntArray) -> int:
 def _targets(
     recommender: Any, graph: sparse.csr_matrix, users: IntArray, level: Any, scope: Any, only: int | None
 ) -> Targets:
+    everybody = Targets.of(graph, users, np.zeros((len(users), 1), dtype=np.int64), K, level, scope)
     lists = np.empty((len(users), K), dtype=np.int64)
-    history = Targets.of(graph, users, np.zeros((len(users), 1)), K, level, scope)
-    for rows, scores in score_blocks(recommender, Edits.nothing(users), graph):
-        lists[rows] = top_k(scores, history.history[rows], history.padding[rows], K)
+    for block, scores in score_blocks(recommender, Edits.nothing(users), graph):
+        lists[block] = top_k(scores, everybody.history[block], everybody.padding[block], K)
     if level == "list":
         return Targets.of(graph, users, lists, K, level, scope)
     rows, places = np.nonzero(lists == only if only is not None else lists >= 0)

@@ -153,14 +153,18 @@ def has_true_gradients(subject: Subject) -> None:
 
 
 def leaves_its_input_alone(subject: Subject) -> None:
-    """Are the interactions the same after it scored them?"""
+    """Are profiles and edits the same after it scored them?"""
     model, graph = _fitted(subject), split().profiles
-    before = [graph.data.copy(), graph.indices.copy(), graph.indptr.copy()]
-    score_once(model, Edits.nothing(np.arange(graph.shape[0])), graph)
-    same = all(
-        np.array_equal(a, b) for a, b in zip(before, (graph.data, graph.indices, graph.indptr), strict=True)
-    )
-    require(same, "scoring changes the interactions it is given")
+    given = Edits.concatenate(_sample_edits(graph, on_graph=hasattr(model, "score_edits")))
+    profiles = given.profiles(graph)
+    arrays = [profiles.data, profiles.indices, profiles.indptr, *vars(given).values()]
+    before = [array.copy() for array in arrays]
+    if hasattr(model, "score_edits"):
+        model.score_edits(given)
+    else:
+        model.score_profiles(profiles)
+    same = all(np.array_equal(array, copy) for array, copy in zip(arrays, before, strict=True))
+    require(same, "scoring changes the profiles or edits that it is given")
 
 
 RECOMMENDER_CHECKS = checks_of(

@@ -90,7 +90,8 @@ def with_row(graph: sparse.csr_matrix, user: int, items: IntArray) -> sparse.csr
 
 def _own(users: int) -> BoolArray:
     """(users, ITEMS) whether an item is of the user's taste."""
-    return (np.arange(users) % TASTES)[:, None] == np.arange(ITEMS)[None, :] // (ITEMS // TASTES)
+    own: BoolArray = (np.arange(users) % TASTES)[:, None] == np.arange(ITEMS)[None, :] // (ITEMS // TASTES)
+    return own
 
 
 @contextmanager

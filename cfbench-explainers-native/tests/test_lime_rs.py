@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cfbench_explainers_native.lime_rs import Config, LimeRS, subsets, weighted_ridge
+from cfbench_recsys.scoring import BLOCK
+
+
+def explain(setting, targets, **options):
+    return LimeRS(Config(**options)).importances(targets, setting.context)
+
+
+def test_two_interactions_by_hand(world):
+    """All four subsets are taken; with equal weights and no ridge it is the least-squares plane."""
+
+    class Both:
+        def score_profiles(self, profiles):
+            x = profiles.toarray()
+            scores = np.zeros_like(x)
+            scores[:, 2] = x[:, 0] + 2 * x[:, 0] * x[:, 1]
+            return scores
+
+    setting = world(Both(), [[0, 1]], 3)
+    found = explain(setting, setting.targets([0], [2]), kernel_width=1e6, ridge=1e-9)
+    assert found[0] == pytest.approx([2.0, 1.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("length", [1, 5, 40, 150])
+def test_it_recovers_the_coefficients_of_a_linear_recommender(world, linear, length):
+    setting = world(linear(items=160), [range(length)], 160)
+    found = explain(setting, setting.targets([0], [155]), samples=512, ridge=1e-12)
+    assert found[0] == pytest.approx(setting.model.W[:length, 155], abs=1e-6)
+
+
+def test_at_list_level_it_recovers_the_mean_of_the_coefficients(world, linear):
+    setting = world(linear(items=30), [range(20)], 30)
+    found = explain(setting, setting.targets([0], [[25, 26, 29]], k=3), ridge=1e-9)
+    assert found[0] == pytest.approx(setting.model.W[:20, [25, 26, 29]].mean(axis=1), abs=1e-6)
+
+
+def test_with_fewer_samples_than_interactions_the_order_is_still_much_like_the_true_one(awkward):
+    targets = awkward.targets([1], [419])
+    found = explain(awkward, targets, samples=256)[0]
+    assert np.corrcoef(found, awkward.model.W[:419, 419])[0, 1] > 0.5
+
+
+def test_the_coefficients_minimise_the_weighted_penalised_squares():
+    """The literal objective, minimised numerically, for a small problem."""
+    from scipy.optimize import minimize
+
+    draw = np.random.default_rng(0)
+    features, response = draw.integers(0, 2, (12, 3)).astype(float), draw.normal(size=12)
+    weights, ridge = draw.uniform(0.1, 1, 12), 0.7
+
+    def objective(parameters):
+        errors = response - parameters[0] - features @ parameters[1:]
+        return (weights * errors**2).sum() + ridge * (parameters[1:] ** 2).sum()
+
+    best = minimize(objective, np.zeros(4), tol=1e-12).x[1:]
+    assert weighted_ridge(features, response[None], weights, ridge)[0] == pytest.approx(best, abs=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(30, 10), (10, 30), (20, 20)])
+def test_the_primal_and_the_dual_solution_are_one(rows, columns):
+    """Against the other form, by a plain inverse."""
+    draw = np.random.default_rng(1)
+    features = draw.integers(0, 2, (rows, columns)).astype(float)
+    responses, weights = draw.normal(size=(4, rows)), draw.uniform(0.1, 1, rows)
+    share = weights / weights.sum()
+    centred = features - share @ features
+    scaled, root = centred * np.sqrt(weights)[:, None], np.sqrt(weights)
+    targets = (responses - (responses @ share)[:, None]) * root
+    primal = targets @ scaled @ np.linalg.inv(scaled.T @ scaled + 0.3 * np.eye(columns))
+    dual = targets @ np.linalg.inv(scaled @ scaled.T + 0.3 * np.eye(rows)) @ scaled
+    found = weighted_ridge(features, responses, weights, 0.3)
+    assert found == pytest.approx(primal, abs=1e-9)
+    assert found == pytest.approx(dual, abs=1e-9)
+
+
+def test_short_histories_get_all_their_subsets_and_long_ones_every_size():
+    draw = np.random.default_rng(0)
+    every = subsets(4, 16, draw)
+    assert every[0].all()
+    assert len({tuple(row) for row in every.tolist()}) == 16
+    some = subsets(50, 4000, draw)
+    assert some.shape == (4000, 50)
+    assert some[0].all()
+    sizes = np.bincount(some[1:].sum(axis=1), minlength=51)
+    assert sizes[50] == 0, "the full history is there once"
+    assert (np.abs(sizes[:50] - 3999 / 50) < 5 * np.sqrt(3999 / 50)).all(), (
+        "every other size is equally likely"
+    )
+    assert (np.abs(some[1:].mean(axis=0) - 0.49) < 0.05).all(), "and every interaction"
+    assert len(subsets(900, 256, draw)) == 256
+
+
+def test_near_subsets_count_more_than_far_ones(world):
+    """On a bent logit, a narrow kernel sees the slope at the full profile, a wide one the mean slope."""
+
+    class Steep:
+        """Item 9 gets nothing for the first five interactions of a profile, and one point for each more."""
+
+        def score_profiles(self, profiles):
+            scores = np.zeros(profiles.shape)
+            scores[:, 9] = np.maximum(profiles.toarray().sum(axis=1), 5) - 5
+            return scores
+
+    setting = world(Steep(), [range(8)], 10)
+    targets = setting.targets([0], [9])
+    narrow = explain(setting, targets, kernel_width=0.03, ridge=1e-6)[0]
+    wide = explain(setting, targets, kernel_width=100.0, ridge=1e-6)[0]
+    assert narrow == pytest.approx(np.ones(8), abs=0.1)
+    assert (wide < 0.6).all()
+
+
+def test_all_items_of_a_user_share_the_samples_and_forward_passes(world, linear):
+    setting = world(linear(items=200), [range(100)], 200)
+    explain(setting, setting.targets([0] * 50, range(120, 170)), samples=2 * BLOCK)
+    assert setting.model.scored == 2 * BLOCK
+
+
+def test_a_recommender_that_ignores_the_profile_gives_exact_zeros(world, linear):
+    setting = world(linear(np.zeros((40, 40)), bias=np.linspace(0, 1 / 3, 40)), [range(30)], 40)
+    assert not explain(setting, setting.targets([0], [35])).any()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"variant": "lxr"}, {"samples": 40, "kernel_width": 0.5, "ridge": 0.1}]
+)
+def test_awkward_users_stand_alone(awkward, curved, assert_each_unit_stands_alone, options):
+    setting = type(awkward)(curved(420, 1), awkward.profiles, awkward.training)
+    targets = setting.targets([*range(6), 2, 2], [419] * 6 + [401, 402])
+    assert_each_unit_stands_alone(LimeRS(Config(**options)), targets, setting.context)
+
+
+def test_a_user_with_one_interaction_gets_its_effect(awkward):
+    found = explain(awkward, awkward.targets([0], [419]), ridge=1e-12)
+    assert found[0, 0] == pytest.approx(awkward.model.W[7, 419], abs=1e-6)
+
+
+class Recorder:
+    """Keeps the profiles it is asked about; the logit of the last item is the size of the profile."""
+
+    def __init__(self):
+        self.profiles = []
+
+    def score_profiles(self, profiles):
+        self.profiles.append(profiles.toarray())
+        return np.tile(profiles.toarray().sum(axis=1)[:, None], profiles.shape[1])
+
+
+def test_the_variant_of_the_papers_flips_random_items_of_the_catalogue(world):
+    setting = world(Recorder(), [range(200)], 400)
+    explain(setting, setting.targets([0], [399]), variant="lxr")
+    asked = np.concatenate(setting.model.profiles)[:150]
+    history = np.arange(400) < 200
+    assert (asked[0] == history).all()
+    flips = (asked[1:] != history).sum(axis=1)
+    assert flips.min() >= 50
+    assert flips.max() <= 100
+    assert 60 < flips.mean() < 90
+    added = (asked[1:] > history).sum() / (asked[1:] != history).sum()
+    assert 0.45 < added < 0.55, "seen and unseen items are flipped alike"
+
+
+def test_the_variant_recovers_a_linear_recommender_given_enough_neighbours(world, linear):
+    setting = world(linear(items=160), [range(30)], 160)
+    found = explain(setting, setting.targets([0], [155]), variant="lxr", samples=900, ridge=1e-9)
+    assert found[0] == pytest.approx(setting.model.W[:30, 155], abs=1e-5)
+
+
+def test_the_variant_uses_a_kernel_when_it_is_given_one(awkward):
+    targets = awkward.targets([2], [419])
+    flat = explain(awkward, targets, variant="lxr")
+    assert not np.array_equal(flat, explain(awkward, targets, variant="lxr", kernel_width=0.2))
+    assert np.array_equal(flat, explain(awkward, targets, variant="lxr", samples=150, ridge=0.01))

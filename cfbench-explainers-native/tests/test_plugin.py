@@ -1,0 +1,56 @@
+"""What is registered, and that every explainer behaves on every recommender it declares."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from cfbench_core.config import fields_of
+from cfbench_core.specs import resolve
+from cfbench_core.testing import CHECKS as BASE
+from cfbench_core.testing import Subject, check_component, verify
+from cfbench_explainers_native.lime_rs import Config as LimeConfig
+from cfbench_explainers_native.plugin import cfbench_explainers
+from cfbench_recsys.testing import checks
+
+SPECS = {spec.name: spec for spec in cfbench_explainers()}
+
+
+def test_these_explainers_are_registered_with_their_roles() -> None:
+    assert {name: spec.role for name, spec in SPECS.items()} == {
+        "random": "floor",
+        "popularity": "floor",
+        "exact-contribution": "bound",
+        "leave-one-out": "bound",
+        "greedy": "bound",
+        "cosine": "",
+        "jaccard": "",
+        "lime-rs": "",
+    }
+
+
+@pytest.mark.parametrize("check", [*BASE, *checks["explainer"]], ids=str)
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_every_explainer_conforms(spec, check) -> None:
+    verify(check, spec)
+
+
+def test_the_papers_variant_of_lime_conforms() -> None:
+    report = check_component(Subject(SPECS["lime-rs"], LimeConfig(variant="lxr")), checks=checks["explainer"])
+    assert report.passed, str(report)
+
+
+def test_every_option_is_described() -> None:
+    for spec in SPECS.values():
+        assert all(option.help and option.type for option in fields_of(resolve(spec.config)))
+
+
+def test_listing_imports_neither_torch_nor_pandas() -> None:
+    code = (
+        "import sys, cfbench_explainers_native.plugin as plugin; plugin.cfbench_explainers();"
+        "print([m for m in ('torch', 'pandas', 'numpy', 'scipy') if m in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
