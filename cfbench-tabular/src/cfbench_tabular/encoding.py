@@ -74,7 +74,7 @@ class Encoding:
     @property
     def width(self) -> int:
         """d, the length of an encoded row."""
-        return self.blocks[-1].stop
+        return int(self.blocks[-1].stop)
 
     @functools.cached_property
     def numeric(self) -> BoolArray:
@@ -102,7 +102,8 @@ class Encoding:
                 numbers = np.asarray(values, dtype=np.float64)
             except ValueError as error:
                 raise UserError(f"column {column.name!r}: must be a number ({error})") from None
-            return ((numbers - self.mean[place]) / self.scale[place])[:, None]
+            standardised: FloatArray = (numbers - self.mean[place]) / self.scale[place]
+            return standardised[:, None]
         position = {level: index for index, level in enumerate(column.levels)}
         unknown = [value for value in values if value not in position]
         if unknown:
@@ -111,7 +112,8 @@ class Encoding:
         index = np.array([position[value] for value in values], dtype=np.int64)
         if _width(column) == 1:
             return index[:, None].astype(np.float64)
-        return np.eye(len(column.levels))[index]
+        one_hot: FloatArray = np.eye(len(column.levels))[index]
+        return one_hot
 
     def decode(self, vectors: FloatArray) -> dict[str, AnyArray]:
         """The N rows of (N, d) vectors, by column.

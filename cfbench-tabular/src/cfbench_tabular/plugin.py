@@ -9,6 +9,7 @@ HERE = "cfbench_tabular"
 NUMERIC = {"explainer": {"columns": frozenset({"numeric"})}}
 ANY_COLUMNS = {"columns": frozenset({"numeric", "categorical"})}
 BY_SCORES = {"classifier": {"access": frozenset({"scores"})}}
+CARRIED = {"embedded": True, "licence": "CC BY 4.0"}  # by scikit-learn
 DIFFERENTIABLE = {"access": frozenset({"scores", "gradients"})}
 
 
@@ -53,8 +54,24 @@ def cfbench_components() -> list[ComponentSpec]:
 @hookimpl
 def cfbench_datasets() -> list[ComponentSpec]:
     return [
-        _spec("dataset", "iris", "Iris", "150 flowers, 4 measures", paper="Fisher 1936", needs=NUMERIC),
-        _spec("dataset", "wine", "Wine", "178 wines, 13 measures", paper="Forina et al. 1991", needs=NUMERIC),
+        _spec(
+            "dataset",
+            "iris",
+            "Iris",
+            "150 flowers, 4 measures",
+            paper="Fisher 1936",
+            needs=NUMERIC,
+            details=CARRIED,
+        ),
+        _spec(
+            "dataset",
+            "wine",
+            "Wine",
+            "178 wines, 13 measures",
+            paper="Forina et al. 1991",
+            needs=NUMERIC,
+            details=CARRIED,
+        ),
         _spec(
             "dataset",
             "breast-cancer",
@@ -62,6 +79,7 @@ def cfbench_datasets() -> list[ComponentSpec]:
             "569 tumours, 30 measures",
             paper="Wolberg et al. 1995",
             needs=NUMERIC,
+            details=CARRIED,
         ),
     ]
 

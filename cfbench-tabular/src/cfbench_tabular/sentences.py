@@ -33,7 +33,8 @@ def _sentence(rows: pd.DataFrame) -> str:
     """Of the changes of one answer: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
     first = rows.iloc[0]
     what = " and ".join(
-        f"{r.column} {_short(r.value)} instead of {_short(r.original)}" for r in rows.itertuples()
+        f"{column} {_short(value)} instead of {_short(original)}"
+        for column, value, original in zip(rows["column"], rows["value"], rows["original"], strict=True)
     )
     return (
         f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "

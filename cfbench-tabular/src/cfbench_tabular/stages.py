@@ -21,7 +21,7 @@ from cfbench_tabular.classifiers.base import Classifier, predicted_classes, prob
 from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import PARTS, Problem
-from cfbench_tabular.table import FloatArray
+from cfbench_tabular.table import FloatArray, complete
 from cfbench_tabular.tables import read_answers, read_explanations, with_labels, write_explanations
 
 
@@ -150,8 +150,8 @@ def explain(task: Task) -> dict[str, Any]:
             f"{task.work.label}: counterfactuals has shape {answers.shape}, "
             f"must be {chunk.factuals.vectors.shape}"
         )
-    partial = np.isnan(answers).any(axis=1) & ~np.isnan(answers).all(axis=1)
-    if partial.any() or np.isinf(answers).any():
+    none = np.isnan(answers).all(axis=1)
+    if not complete(answers[~none]).all() or np.isinf(answers).any():
         raise UserError(
             f"{task.work.label}: a counterfactual must be finite, or NaN throughout for no answer"
         )
@@ -200,7 +200,7 @@ def score(task: Task) -> dict[str, Any]:
 
 def judged(model: Classifier, factuals: Factuals, counterfactuals: FloatArray, problem: Problem) -> Answers:
     """Answers with their validity: given, and in the other class by the model itself."""
-    given = ~np.isnan(counterfactuals).any(axis=1)
+    given = complete(counterfactuals)
     valid = given.copy()
     valid[given] = predicted_classes(model, counterfactuals[given]) != factuals.classes[given]
     return Answers(

@@ -16,6 +16,12 @@ BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 AnyArray = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 
+def complete(vectors: FloatArray) -> BoolArray:
+    """(B,) which rows of (B, d) hold no NaN: of counterfactuals, those that are answers."""
+    found: BoolArray = np.asarray(~np.isnan(vectors).any(axis=1))
+    return found
+
+
 @dataclass(frozen=True)
 class Column:
     """A feature. ``levels``: the values of a categorical column, as text, in order; empty when numeric."""
@@ -34,7 +40,8 @@ class Table:
         columns: the features, in order.
         values: for each column by name, (N,) float64 when numeric, else (N,) text.
         target: (N,) the class of each row, as text.
-        target_class: the class to tell from the rest; None for the most frequent one.
+        target_class: the class to tell from the rest; None for the most frequent one, of equally
+            frequent ones the last by name, as in the study of paper 003.
     """
 
     name: str
@@ -65,7 +72,8 @@ class Table:
             raise UserError(
                 f"{self.name}: every row has the class {names[0]!r}, so there is nothing to tell apart"
             )
-        wanted = self.target_class if self.target_class is not None else str(names[np.argmax(counts)])
+        majority = str(names[counts == counts.max()][-1])
+        wanted = self.target_class if self.target_class is not None else majority
         if wanted not in names:
             raise UserError(f"{self.name}: no row has the class {wanted!r}; there are {', '.join(names)}")
         rest = [str(name) for name in names if name != wanted]

@@ -17,6 +17,7 @@ from cfbench_tabular.table import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
+UNIT = ("unit", "row", "factual_class")
 COLUMNS = ("unit", "row", "column", "level", "original", "value", "factual_class", "wanted_class")
 """Of explanations.parquet. All but ``row`` are text; ``level`` may be null."""
 
@@ -38,12 +39,12 @@ def write_explanations(
 
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     answered = 0
-    for place, unit in enumerate(units.itertuples(index=False)):
+    for place, (unit, row, label) in enumerate(zip(*(units[n].tolist() for n in UNIT), strict=True)):
         changed = changes(encoding, factuals[place], answers[place])
         answered += bool(changed)
         for change in changed:
-            line = (unit.unit, int(unit.row), change.column, change.level, change.original, change.value)
-            named = (classes[unit.factual_class], classes[1 - unit.factual_class])
+            line = (unit, row, change.column, change.level, change.original, change.value)
+            named = (classes[label], classes[1 - label])
             for name, value in zip(COLUMNS, (*line, *named), strict=True):
                 rows[name].append(value)
     schema = pa.schema([(name, pa.int64() if name == "row" else pa.string()) for name in COLUMNS])

@@ -2,7 +2,8 @@
 
 Source: Wolberg et al. 1995; UCI Machine Learning Repository, CC BY 4.0; the copy that scikit-learn carries.
 Not the
-set of the study (paper 003), which is the prognostic one (198 rows)."""
+set of the study (paper 003), which is the prognostic one (198 rows).
+"""
 
 from __future__ import annotations
 

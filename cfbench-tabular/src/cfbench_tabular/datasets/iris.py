@@ -1,8 +1,8 @@
 """Iris: 150 flowers of three species, measured in four places.
 
 Source: Fisher 1936; UCI Machine Learning Repository, CC BY 4.0; the copy that scikit-learn carries. All
-species are
-equally frequent, so the "majority" is the first by name, setosa, as in the study (paper 003)."""
+species are equally frequent; the "majority" is the last by name, virginica, as in the study (paper 003).
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Source: Forina et al. 1991; UCI Machine Learning Repository, CC BY 4.0; the copy that scikit-learn carries.
 The
-majority is the second grower, class_1, 71 wines."""
+majority is the second grower, class_1, 71 wines.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from cfbench_core.config import Help, Range
 from cfbench_tabular.classifiers.base import Classifier, predicted_classes
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_answers
-from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 NUMBERS = 4_000_000
 """How many coordinates of drawn points are held at once."""
@@ -60,7 +60,7 @@ class GrowingSpheres:
         shrinking = everyone
         for _ in range(self.config.halvings):
             enemies = search.nearest_enemies(shrinking, np.zeros(len(shrinking)), thickness[shrinking])
-            shrinking = shrinking[~np.isnan(enemies).any(axis=1)]
+            shrinking = shrinking[complete(enemies)]
             if len(shrinking) == 0:
                 break
             thickness[shrinking] /= 2
@@ -71,7 +71,7 @@ class GrowingSpheres:
             answers[growing] = search.nearest_enemies(
                 growing, layer * thickness[growing], (layer + 1) * thickness[growing]
             )
-            growing = growing[np.isnan(answers[growing]).any(axis=1)]
+            growing = growing[~complete(answers[growing])]
             if len(growing) == 0:
                 break
         return search.undo_small_changes(answers)
@@ -101,15 +101,15 @@ class _Search:
             distances = ((points - self.factuals.vectors[asked[part], None]) ** 2).sum(axis=2)
             distances[~enemy] = np.inf
             nearest = distances.argmin(axis=1)
-            rows = np.arange(len(nearest))
-            found[part] = np.where(enemy.any(axis=1)[:, None], points[rows, nearest], np.nan)
+            hit = np.flatnonzero(np.isfinite(distances.min(axis=1)))
+            found[start + hit] = points[hit, nearest[hit]]
         return found
 
     def undo_small_changes(self, answers: FloatArray) -> FloatArray:
         """Algorithm 2, for all answers (B, d) at a time; rows of NaN stay as they are."""
         kept = answers.copy()
         starts = self._undone_together()
-        active = np.flatnonzero(~np.isnan(answers).any(axis=1))
+        active = np.flatnonzero(complete(answers))
         while len(active):
             squares = (kept[active] - self.factuals.vectors[active]) ** 2
             sizes = np.add.reduceat(squares, starts, axis=1)

@@ -4,7 +4,7 @@ Paper 003, section 2.5 and table 3:
 
 - RUC (univariate): each categorical place is exactly 0 or 1, and each number lies within the range observed
   in the whole table. The range is that of all rows, not of the training rows, so that every factual is
-  realistic itself; it is widened by ``SLACK`` standard deviations for the rounding of arithmetic.
+  realistic itself; it is widened by ``slack`` standard deviations for the rounding of arithmetic.
 - RMC (multivariate): each one-hot category has exactly one active level (two-sided: neither none nor two).
 - realistic: valid, RUC and RMC; of every factual, so that its mean is the realistic coverage.
 
@@ -15,20 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.metrics.base import Answers, where_valid
-from cfbench_tabular.table import BoolArray, FloatArray
-
-SLACK = 1e-9
+from cfbench_tabular.table import BoolArray, FloatArray, complete
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    slack: Annotated[
+        float,
+        Range(minimum=0),
+        Help("standard deviations that a number may be out of its range; the study: 0"),
+    ] = 1e-11
 
 
 class Realism:
@@ -47,7 +51,7 @@ class Realism:
         self.config = config
 
     def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        ruc = univariate(answers.encoding, answers.counterfactuals)
+        ruc = univariate(answers.encoding, answers.counterfactuals, self.config.slack)
         rmc = multivariate(answers.encoding, answers.counterfactuals)
         realistic = answers.valid & ruc & rmc
         return {
@@ -57,19 +61,18 @@ class Realism:
         }
 
 
-def univariate(encoding: Encoding, vectors: FloatArray) -> BoolArray:
+def univariate(encoding: Encoding, vectors: FloatArray, slack: float) -> BoolArray:
     """(B,) whether every place of the vectors (B, d) has a value that its column can have."""
     widths = [block.stop - block.start for block in encoding.blocks]
     low, high = np.repeat(encoding.low, widths), np.repeat(encoding.high, widths)
-    in_range = (vectors >= low - SLACK) & (vectors <= high + SLACK)
+    in_range = (vectors >= low - slack) & (vectors <= high + slack)
     zero_or_one = (vectors == 0.0) | (vectors == 1.0)
-    result: BoolArray = np.where(encoding.numeric, in_range, zero_or_one).all(axis=1)
-    return result
+    return np.asarray(np.where(encoding.numeric, in_range, zero_or_one).all(axis=1))
 
 
 def multivariate(encoding: Encoding, vectors: FloatArray) -> BoolArray:
     """(B,) whether every one-hot group of the vectors (B, d) is exactly one 1, and 0 elsewhere."""
-    good = ~np.isnan(vectors).any(axis=1)
+    good = complete(vectors)
     for group in encoding.groups:
         part = vectors[:, group]
         good &= ((part == 1.0).sum(axis=1) == 1) & ((part != 0.0).sum(axis=1) == 1)

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_tabular.metrics.base import Answers, where_valid
 from cfbench_tabular.table import FloatArray
 
-DECIMALS = 4
-
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    decimals: Annotated[int, Range(minimum=0), Help("to which both rows are rounded")] = 4
 
 
 class Sparsity:
@@ -31,5 +31,6 @@ class Sparsity:
         self.config = config
 
     def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        same = np.round(answers.counterfactuals, DECIMALS) == np.round(answers.factuals, DECIMALS)
+        decimals = self.config.decimals
+        same = np.round(answers.counterfactuals, decimals) == np.round(answers.factuals, decimals)
         return {"sparsity": where_valid(answers, same.mean(axis=1))}

@@ -1,0 +1,144 @@
+"""Small models and tables that several tests share, and the study's files where they are to be had."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cfbench_core.seeds import generator
+from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
+from cfbench_tabular.classifiers.logistic_regression import LogisticRegression
+from cfbench_tabular.classifiers.mlp import MLP
+from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.base import Context, Factuals
+from cfbench_tabular.table import Column
+
+
+@pytest.fixture
+def linear() -> Callable[..., LogisticRegression]:
+    """``linear([w...], b)``: class 1 where w . x + b > 0."""
+
+    def make(weights: Any, bias: float = 0.0) -> LogisticRegression:
+        model = LogisticRegression(LogisticConfig())
+        model.load_state({"coefficients": np.asarray(weights, dtype=float), "intercept": np.array([bias])})
+        return model
+
+    return make
+
+
+@pytest.fixture
+def network() -> Callable[..., MLP]:
+    """``network(d, hidden, seed)``: random weights."""
+
+    def make(d: int, hidden: int = 6, seed: int = 0) -> MLP:
+        draw = np.random.default_rng(seed)
+        model = MLP(MLPConfig())
+        model.load_state(
+            {
+                "W1": draw.normal(size=(d, hidden)),
+                "b1": draw.normal(size=hidden),
+                "W2": draw.normal(size=(hidden, 2)),
+                "b2": draw.normal(size=2),
+            }
+        )
+        return model
+
+    return make
+
+
+@pytest.fixture
+def numbers() -> Callable[[int], Encoding]:
+    """``numbers(d)``: an encoding of d numeric columns x0, x1, ... that changes nothing, ranges -9 to 9."""
+
+    def make(d: int) -> Encoding:
+        columns = tuple(Column(f"x{place}") for place in range(d))
+        return Encoding(columns, np.zeros(d), np.ones(d), np.full(d, -9.0), np.full(d, 9.0))
+
+    return make
+
+
+@pytest.fixture
+def ask() -> Callable[..., np.ndarray]:
+    """``ask(explainer, model, encoding, vectors, background)``: its answers to the rows ``vectors``."""
+
+    def answers(explainer: Any, model: Any, encoding: Encoding, vectors: Any, background: Any) -> np.ndarray:
+        vectors = np.asarray(vectors, dtype=float)
+        found = model.predict_proba(vectors)
+        units = tuple(str(row) for row in range(len(vectors)))
+        factuals = Factuals(vectors, (found[:, 1] > found[:, 0]).astype(np.int64), units)
+        context = Context(encoding, np.asarray(background, dtype=float), lambda unit: generator("test", unit))
+        return explainer.counterfactuals(model, factuals, context)
+
+    return answers
+
+
+@dataclass(frozen=True)
+class Study:
+    """The files of paper 003's study: networks, factuals, raw data, and reference values."""
+
+    data: Path
+    reference: Path
+
+    def datasets(self) -> list[str]:
+        return sorted(path.stem for path in (self.data / "models").glob("*.npz"))
+
+    def network(self, name: str) -> MLP:
+        from cfbench_tabular.classifiers.mlp import read_weights
+
+        model = MLP(MLPConfig())
+        model.load_state(read_weights(self.data / "models" / f"{name}.npz"))
+        return model
+
+    def factuals(self, name: str, label: int) -> np.ndarray:
+        with np.load(self.data / "factuals" / f"{name}.npz", allow_pickle=False) as archive:
+            assert (archive[f"y{label}"] == label).all()
+            return archive[f"X{label}"]
+
+    def encoding(self, name: str) -> Encoding:
+        """The study's own: one-hot layout, scaler fitted on all rows, ranges of all rows."""
+        import pandas as pd
+
+        raw = pd.read_csv(self.data / "datasets" / f"{name}.csv.gz")
+        layout = json.loads((self.data / "onehot_layout.json").read_text())[name]
+        types = json.loads((self.data / "var_types.json").read_text())[name]
+        scaler_file = self.data / "scalers" / f"{name}.json"
+        scaler = json.loads(scaler_file.read_text()) if scaler_file.exists() else {"mean": [], "scale": []}
+        numeric = {
+            place: (column, mean, scale)
+            for place, column, mean, scale in zip(
+                layout["num_positions"], types["numerical"], scaler["mean"], scaler["scale"], strict=True
+            )
+        }
+        group_of = {places[0]: places for places in layout["onehot_groups"].values()}
+        grouped = {place for places in layout["onehot_groups"].values() for place in places}
+        rows = []
+        for place, label in enumerate(layout["columns"]):
+            if place in numeric:
+                column, mean, scale = numeric[place]
+                values = (raw[column] - mean) / scale
+                rows.append((Column(label), mean, scale, values.min(), values.max()))
+            elif place in group_of:
+                levels = tuple(layout["columns"][inner] for inner in group_of[place])
+                rows.append((Column(label, "categorical", levels), 0.0, 1.0, 0.0, 1.0))
+            elif place not in grouped:
+                rows.append((Column(label, "categorical", ("0", "1")), 0.0, 1.0, 0.0, 1.0))
+        columns, *arrays = zip(*rows, strict=True)
+        return Encoding(columns, *(np.array(array, dtype=float) for array in arrays))
+
+
+@pytest.fixture(scope="session")
+def study() -> Study:
+    here = Path(__file__).resolve().parents[3] / "shared" / "data"
+    data = Path(os.environ.get("CFBENCH_DATA_DIR", here)) / "tabular"
+    reference = data.parent.parent / "reference" / "tabular"
+    if not (data / "models").is_dir():
+        pytest.skip(f"the study's networks are not in {data} (set CFBENCH_DATA_DIR)")
+    return Study(data, reference)

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from cfbench_core.errors import UserError
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.classifiers.mlp import MLP, Config, read_weights
+from cfbench_tabular.testing import example_problem, fitted
+
+WEIGHTS = {
+    "W1": np.array([[1.0, -1.0], [0.0, 2.0]]),
+    "b1": np.array([0.0, 1.0]),
+    "W2": np.array([[0.0, 1.0], [1.0, 0.0]]),
+    "b2": np.array([0.5, 0.0]),
+}
+
+
+def test_probabilities_by_hand():
+    model = MLP(Config())
+    model.load_state(WEIGHTS)
+    # x = (3, 1): hidden = relu(3, -3 + 2 + 1) = (3, 0); outputs = (0 + 0.5, 3)
+    assert model.predict_proba(np.array([[3.0, 1.0]]))[0, 1] == pytest.approx(1 / (1 + np.exp(-2.5)))
+
+
+def test_training_learns_and_stops_before_the_last_epoch():
+    told = []
+    problem = example_problem()
+    model = MLP(Config(epochs=500, patience=5))
+    model.fit(problem, np.random.default_rng(0), lambda done, total: told.append((done, total)))
+    vectors, labels = problem.sample("test")
+    assert (predicted_classes(model, vectors) == labels).mean() > 0.85
+    assert told[-1][0] < 500
+
+
+def test_it_keeps_the_best_epoch_of_the_validation_rows():
+    problem = example_problem()
+    vectors, labels = problem.sample("validation")
+
+    def loss(model):
+        return -np.log(model.predict_proba(vectors)[np.arange(len(labels)), labels]).mean()
+
+    losses = [loss(fitted(MLP(Config(epochs=epochs, patience=1000)), problem)) for epochs in (1, 5, 30, 60)]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_weights_from_files_are_taken_as_they_are(tmp_path):
+    problem = example_problem()
+    trained = fitted(MLP(Config(hidden=4)), problem)
+    np.savez(tmp_path / "net.npz", **trained.state())
+    save_file(
+        {name: np.ascontiguousarray(array) for name, array in trained.state().items()},
+        tmp_path / "net.safetensors",
+    )
+    for file in ("net.npz", "net.safetensors"):
+        model = fitted(MLP(Config(weights=str(tmp_path / file))), problem)
+        assert np.array_equal(model.predict_proba(problem.vectors), trained.predict_proba(problem.vectors))
+
+
+def test_weights_for_another_number_of_columns_are_refused(tmp_path):
+    np.savez(tmp_path / "net.npz", **WEIGHTS)
+    with pytest.raises(UserError, match=r"is for 2 encoded columns, but example has 7"):
+        fitted(MLP(Config(weights=str(tmp_path / "net.npz"))), example_problem())
+
+
+def test_weights_that_do_not_fit_together_are_refused(tmp_path):
+    np.savez(tmp_path / "net.npz", **{**WEIGHTS, "b1": np.zeros(5)})
+    with pytest.raises(UserError, match="shapes do not fit together"):
+        fitted(MLP(Config(weights=str(tmp_path / "net.npz"))), example_problem())
+
+
+def test_a_file_without_a_matrix_is_refused(tmp_path):
+    np.savez(tmp_path / "net.npz", W1=WEIGHTS["W1"])
+    with pytest.raises(UserError, match="lacks b1, W2, b2"):
+        read_weights(tmp_path / "net.npz")
+
+
+def test_a_file_with_pickled_objects_is_not_opened(tmp_path):
+    np.savez(tmp_path / "net.npz", **{**WEIGHTS, "W1": np.array([{}], dtype=object)})
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        read_weights(tmp_path / "net.npz")

@@ -1,0 +1,50 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cfbench_tabular.explainers.nearest_enemy import Config, NearestEnemy
+from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of
+
+
+def test_the_nearest_training_row_beyond_the_line(ask, linear, numbers):
+    background = [[1.0, 0.0], [3.0, 0.0], [2.0, 2.0], [-1.0, 0.0]]
+    answers = ask(
+        NearestEnemy(Config()), linear([1.0, 0.0]), numbers(2), [[-2.0, 1.0], [4.0, 4.0]], background
+    )
+    assert answers.tolist() == [[1.0, 0.0], [-1.0, 0.0]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000))
+def test_it_is_that_of_a_search_by_hand(ask_seed):
+    draw = np.random.default_rng(ask_seed)
+    problem, weights = example_problem(), None
+    background = np.round(draw.normal(size=(15, problem.encoding.width)), 1)  # coarse, so that there are ties
+    weights = draw.normal(size=problem.encoding.width)
+
+    class Linear:
+        def predict_proba(self, vectors):
+            one = (vectors @ weights > 0).astype(float)
+            return np.stack([1 - one, one], axis=1)
+
+    model = Linear()
+    factuals = factuals_of(model, problem, slice(0, 5))
+    context = context_of(problem)
+    context = type(context)(context.encoding, background, context.generator)
+    answers = NearestEnemy(Config()).counterfactuals(model, factuals, context)
+    for factual, label, answer in zip(factuals.vectors, factuals.classes, answers, strict=True):
+        best, best_distance = None, np.inf
+        for row in background:
+            if (row @ weights > 0) != (label == 1) and ((row - factual) ** 2).sum() < best_distance:
+                best, best_distance = row, ((row - factual) ** 2).sum()
+        if best is None:
+            assert np.isnan(answer).all()
+        else:
+            assert np.isclose(((answer - factual) ** 2).sum(), best_distance)
+            assert (answer @ weights > 0) != (label == 1)
+
+
+def test_without_an_enemy_there_is_no_answer():
+    problem = example_problem()
+    factuals = factuals_of(Constant(), problem, slice(0, 3))
+    assert np.isnan(NearestEnemy(Config()).counterfactuals(Constant(), factuals, context_of(problem))).all()

@@ -1,0 +1,76 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cfbench_tabular
+from cfbench_core.registry import installed
+from cfbench_core.specs import resolve
+from cfbench_core.testing import checks_for, verify
+
+SPECS = [component.spec for component in installed().components(suite="tabular")]
+PARTS = [spec.id for spec in SPECS if spec.kind != "suite"]
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in json.loads(answer.stdout.splitlines()[-1])}
+
+
+def test_what_the_issue_asks_for_is_there():
+    assert set(PARTS) >= {
+        "tabular/dataset/iris",
+        "tabular/dataset/wine",
+        "tabular/dataset/breast-cancer",
+        "tabular/classifier/mlp",
+        "tabular/classifier/logistic-regression",
+        "tabular/explainer/nearest-enemy",
+        "tabular/explainer/growing-spheres",
+        "tabular/explainer/sedc",
+        "tabular/metric/coverage",
+        "tabular/metric/sparsity",
+        "tabular/metric/l2",
+        "tabular/metric/realism",
+    }
+
+
+def test_importing_the_plugin_imports_nothing_heavy():
+    loaded = modules_after("import cfbench_tabular.plugin")
+    assert not loaded & {"numpy", "scipy", "pandas", "sklearn", "torch", "pyarrow"}
+
+
+def test_planning_the_default_imports_neither_pandas_nor_scikit_learn():
+    loaded = modules_after("import cfbench_core; cfbench_core.plan(suite='tabular')")
+    assert not loaded & {"pandas", "sklearn", "torch"}
+
+
+def test_no_sibling_and_no_torch_is_imported_anywhere():
+    for file in Path(cfbench_tabular.__file__).parent.rglob("*.py"):
+        text = file.read_text()
+        for name in (
+            "torch",
+            "cfbench_recsys",
+            "cfbench_explainers_native",
+            "cfbench_explainers_gnn",
+            "cfbench_text",
+        ):
+            assert f"import {name}" not in text and f"from {name}" not in text, (file, name)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
+def test_every_reference_resolves(spec):
+    resolve(spec.target)
+    if spec.config:
+        resolve(spec.config)
+
+
+@pytest.mark.parametrize(
+    ("component", "check"),
+    [(name, check) for name in PARTS for check in checks_for(name)],
+    ids=lambda value: str(value),
+)
+def test_conformance(component, check):
+    verify(check, component)

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.realism import Config, Realism, multivariate, univariate
+from cfbench_tabular.table import Column
+from cfbench_tabular.testing import Constant, example_problem
+
+ENCODING = Encoding(
+    (
+        Column("size"),
+        Column("colour", "categorical", ("red", "green", "blue")),
+        Column("striped", "categorical", ("no", "yes")),
+    ),
+    mean=np.zeros(3),
+    scale=np.ones(3),
+    low=np.array([-1.0, 0.0, 0.0]),
+    high=np.array([2.0, 1.0, 1.0]),
+)
+
+
+@pytest.mark.parametrize(
+    ("vector", "ruc", "rmc"),
+    [
+        ([0.5, 0, 1, 0, 1], True, True),
+        ([2.0, 0, 1, 0, 1], True, True),  # the end of the range belongs to it
+        ([2.1, 0, 1, 0, 1], False, True),
+        ([-1.1, 0, 1, 0, 1], False, True),
+        ([0.5, 0, 0.9, 0, 1], False, False),
+        ([0.5, 0, 1, 0, 0.5], False, True),  # a two-valued column is no group
+        ([0.5, 1, 1, 0, 1], True, False),  # two levels
+        ([0.5, 0, 0, 0, 1], True, False),  # no level: the study counted it as realistic
+        ([np.nan] * 5, False, False),
+    ],
+)
+def test_each_rule_by_hand(vector, ruc, rmc):
+    vectors = np.array([vector])
+    assert univariate(ENCODING, vectors, 0.0).tolist() == [ruc]
+    assert multivariate(ENCODING, vectors).tolist() == [rmc]
+
+
+value = st.sampled_from([0.0, 1.0, 0.5, -1.0, 2.0, 2.5])
+
+
+@given(st.lists(value, min_size=5, max_size=5))
+def test_they_are_the_literal_rules(vector):
+    ruc = -1.0 <= vector[0] <= 2.0 and all(place in (0.0, 1.0) for place in vector[1:])
+    rmc = sorted(vector[1:4]) == [0.0, 0.0, 1.0]
+    assert univariate(ENCODING, np.array([vector]), 0.0).tolist() == [ruc]
+    assert multivariate(ENCODING, np.array([vector])).tolist() == [rmc]
+
+
+def test_every_row_of_a_table_is_realistic():
+    problem = example_problem()
+    assert univariate(problem.encoding, problem.vectors, 0.0).all()
+    assert multivariate(problem.encoding, problem.vectors).all()
+
+
+def test_realistic_is_valid_and_both_and_known_of_every_factual():
+    good, broken = [0.5, 0, 1, 0, 1], [0.5, 1, 1, 0, 1]
+    counterfactuals = np.array([good, broken, good, [np.nan] * 5])
+    scores = Realism(Config()).score(
+        Answers(
+            factuals=np.zeros((4, 5)),
+            counterfactuals=counterfactuals,
+            factual_classes=np.zeros(4, dtype=np.int64),
+            valid=np.array([True, True, False, False]),
+            encoding=ENCODING,
+            background=np.zeros((1, 5)),
+            model=Constant(),
+        )
+    )
+    assert scores["realistic"].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert np.array_equal(scores["RUC"], [1.0, 1.0, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(scores["RMC"], [1.0, 0.0, np.nan, np.nan], equal_nan=True)

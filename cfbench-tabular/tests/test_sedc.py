@@ -1,0 +1,124 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from cfbench_tabular.classifiers.mlp import MLP
+from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.explainers.sedc import SEDC, Config
+from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of, fitted
+
+
+def changed(factual, answer):
+    return frozenset(np.flatnonzero(factual != answer).tolist())
+
+
+def explaining_sets(model, factual, typical):
+    """Every set of columns whose replacement changes the class, by trying them all."""
+    label = model.predict_proba(factual[None])[0].argmax()
+    found = []
+    for size in range(1, len(factual) + 1):
+        for columns in combinations(range(len(factual)), size):
+            row = factual.copy()
+            row[list(columns)] = typical[list(columns)]
+            if model.predict_proba(row[None])[0].argmax() != label:
+                found.append(frozenset(columns))
+    return found
+
+
+def test_the_one_column_that_matters_is_set_to_the_mean(ask, linear, numbers):
+    background = [[0.0, 0.0, 1.0], [0.0, 2.0, 3.0]]
+    answers = ask(SEDC(Config()), linear([1.0, 1.0, 1.0], -5.5), numbers(3), [[4.0, 2.0, 2.0]], background)
+    assert answers.tolist() == [[0.0, 2.0, 2.0]]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_for_a_linear_model_the_set_is_the_smallest(ask, linear, numbers, seed):
+    draw = np.random.default_rng(seed)
+    model = linear(draw.normal(size=6), draw.normal())
+    background, factuals = draw.normal(size=(30, 6)), draw.normal(scale=2, size=(4, 6))
+    answers = ask(SEDC(Config(iterations=1000)), model, numbers(6), factuals, background)
+    for factual, answer in zip(factuals, answers, strict=True):
+        sets = explaining_sets(model, factual, background.mean(axis=0))
+        if not sets:
+            assert np.isnan(answer).all()
+        else:
+            assert changed(factual, answer) in sets
+            assert len(changed(factual, answer)) == min(map(len, sets))
+
+
+@pytest.mark.parametrize("cost", ["none", "change"])
+@pytest.mark.parametrize("seed", range(15))
+def test_the_set_is_irreducible(ask, network, numbers, seed, cost):
+    draw = np.random.default_rng(seed)
+    model = network(7, seed=seed)
+    background, factuals = draw.normal(size=(30, 7)), draw.normal(scale=2, size=(4, 7))
+    answers = ask(SEDC(Config(iterations=1000, cost=cost)), model, numbers(7), factuals, background)
+    for factual, answer in zip(factuals, answers, strict=True):
+        sets = explaining_sets(model, factual, background.mean(axis=0))
+        assert np.isnan(answer).all() == (not sets)
+        if sets:
+            mine = changed(factual, answer)
+            assert mine in sets
+            assert not any(other < mine for other in sets)
+
+
+def test_what_was_tried_is_what_is_returned(ask, linear, numbers):
+    """The mean 0.6, not 0: the threshold lies between the two."""
+    background = [[0.2], [1.0]]
+    answers = ask(SEDC(Config()), linear([1.0], -0.7), numbers(1), [[3.0]], background)
+    assert answers.tolist() == [[0.6]]
+
+
+def test_costs_prefer_the_smaller_change(ask, linear, numbers):
+    factual = [[5.0, 1.0]]
+    model = linear(
+        [1.0, 4.0], -4.5
+    )  # either column alone is enough; the first gains more, the second is nearer
+    assert ask(SEDC(Config()), model, numbers(2), factual, [[0.0, 0.0]]).tolist() == [[0.0, 1.0]]
+    model = linear([1.0, 4.5], -5.2)
+    cheap = ask(SEDC(Config(cost="change")), model, numbers(2), factual, [[0.0, 0.0]])
+    assert cheap.tolist() == [[5.0, 0.0]]
+
+
+def test_a_category_is_set_to_its_most_frequent_level():
+    problem = example_problem()
+    model = fitted(MLP(MLPConfig()), problem)
+    factuals = factuals_of(model, problem)
+    answers = SEDC(Config()).counterfactuals(model, factuals, context_of(problem))
+    given = ~np.isnan(answers).any(axis=1)
+    rows = problem.encoding.decode(answers[given])  # raises unless each is a row
+    before = problem.encoding.decode(factuals.vectors[given])
+    train = problem.rows("train")
+    colours, counts = np.unique(problem.table.values["colour"][train].astype(str), return_counts=True)
+    moved = rows["colour"] != before["colour"]
+    assert given.sum() > 20
+    assert moved.any()
+    assert set(rows["colour"][moved]) == {colours[counts.argmax()]}
+
+
+def test_sets_are_no_larger_than_allowed(ask, linear, numbers):
+    model = linear([1.0, 1.0, 1.0], -2.5)
+    factual, background = [[2.0, 2.0, 2.0]], [[0.0, 0.0, 0.0]]
+    assert (ask(SEDC(Config()), model, numbers(3), factual, background) == [[0.0, 0.0, 2.0]]).sum() == 3
+    assert np.isnan(ask(SEDC(Config(max_features=1)), model, numbers(3), factual, background)).all()
+
+
+def test_a_factual_that_is_all_typical_has_no_answer(ask, linear, numbers):
+    assert np.isnan(
+        ask(SEDC(Config()), linear([1.0, 1.0], 1.0), numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
+    ).all()
+
+
+def test_without_an_enemy_there_is_no_answer():
+    problem = example_problem()
+    factuals = factuals_of(Constant(), problem, slice(0, 3))
+    assert np.isnan(SEDC(Config()).counterfactuals(Constant(), factuals, context_of(problem))).all()
+
+
+def test_a_large_set_is_reduced_too(ask, linear, numbers):
+    """Sixteen equal columns of which thirteen must go; the search stops there, and none can be spared."""
+    answers = ask(
+        SEDC(Config(iterations=400)), linear([1.0] * 16, -3.5), numbers(16), [[1.0] * 16], [[0.0] * 16]
+    )
+    assert (answers[0] == 0).sum() == 13
