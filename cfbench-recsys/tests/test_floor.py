@@ -1,0 +1,35 @@
+"""The floor of POS-P and NEG-P."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+from cfbench_recsys.metrics.floor import Config, Floor, floor, full_removal
+
+
+def test_two_of_three_items_are_in_the_list_of_the_empty_profile() -> None:
+    assert floor(np.array([[1, 9, 3]]), k=3) == pytest.approx([2 / 3])
+
+
+def test_a_user_with_two_interactions_has_nothing_left_at_three_of_four_steps() -> None:
+    assert full_removal(np.array([[1, 2, 2, 2]]), np.array([2])) == pytest.approx([0.75])
+
+
+@pytest.mark.parametrize("level", ["item", "list"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), steps=st.sampled_from([1, 3, 10]))
+def test_it_equals_the_formula(draw_implicit, level: str, data: st.DataObject, steps: int) -> None:
+    case, importances = draw_implicit(data, level)
+    floors, full = Floor(Config(steps=steps)).compute(case.implicit(importances)).values()
+    for b, (user, items) in enumerate(case.units()):
+        on_empty = [case.rank(user, set(), item) <= case.k for item in items]
+        assert floors[b] == pytest.approx(np.mean(on_empty), abs=1e-12)
+        left, spent = list(case.histories[user]), 0
+        for chunk in np.array_split(np.array(left), steps):
+            left = left[len(chunk) :]
+            spent += not left
+        assert full[b] == pytest.approx(spent / steps, abs=1e-12)
