@@ -1,8 +1,8 @@
 """A new plugin: a complete distribution with an explainer, rendered from ``templates/plugin``.
 
-``common`` holds what every plugin has; the folder of a suite what its explainers need. A suite of somebody else's
-names its own folder in its spec, ``details={"plugin_template": "package:folder"}``, laid out like ours: file names and
-contents may mention ``__module__`` and ``__file__``, and contents are Jinja templates.
+``common`` holds what every plugin has; the folder of a suite what its explainers need. A suite of somebody
+else's names its folder in its spec, ``details={"plugin_template": "package:folder"}``, laid out like ours:
+file names may mention ``__module__`` and ``__file__``, and contents are Jinja templates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class NewPlugin:
-    """A plugin to write. ``name`` is its explainer's: "lift" becomes the distribution cfbench-explainer-lift."""
+    """A plugin to write. ``name`` is its explainer's: "lift" is brought by cfbench-explainer-lift."""
 
     name: str
     suite: str

@@ -44,7 +44,7 @@ class Bars:
             Note(),
             console=Console(stderr=True),
         )
-        self.tally = Tally(prepared, self._say)
+        self.tally = Tally(prepared, self._write)
         self.one_bar = self.tally.kinds["model"] + self.tally.kinds["explainer"] > ENOUGH_BARS
         self.learned: dict[str, TaskID] = {}
         self.explain: TaskID | None = None
@@ -58,7 +58,7 @@ class Bars:
     ) -> None:
         self.display.stop()
 
-    def _say(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         self.display.console.print(line, markup=False, highlight=False)
 
     def started(self, work: Work) -> None:

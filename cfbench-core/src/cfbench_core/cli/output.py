@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 GAP = "  "
+
+
+def stdout_console() -> Console:
+    """A rich console on stdout; 120 columns wide where it is no terminal and nobody says otherwise."""
+    from rich.console import Console
+
+    told = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if told else 120)
 
 
 def heading(text: str) -> None:

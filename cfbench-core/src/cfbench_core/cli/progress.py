@@ -77,32 +77,40 @@ def quality(outcome: Outcome) -> str:
 
 
 class Tally:
-    """What both observers keep: how far the chunks are, the data in words, which problems were told."""
+    """What both observers keep: how far the chunks are, the data in words, which problems were told.
 
-    def __init__(self, prepared: Prepared, say: Callable[[str], None]) -> None:
+    The head line tells of the data, so what is said before they are read waits for it.
+    """
+
+    def __init__(self, prepared: Prepared, write: Callable[[str], None]) -> None:
         stages = prepared.plan.stages()
         self.prepared = prepared
-        self.say = say
+        self.write = write
         self.whole = sum(not stage.chunked for stage in stages)
         self.kinds = Counter(stage.kind for stage in stages if not stage.chunked)
+        self.unread = self.kinds["data"]
         self.summaries: dict[str, Any] = {}
+        self.waiting: list[str] = []
         self.chunks_done = 0
         self.chunks_known = 0
         self.fractions: dict[str, float] = {}
-        self.problems: set[tuple[str, str]] = set()
-        self.began = False
+        self.reasons: set[str] = set()
+
+    def say(self, line: str) -> None:
+        if self.unread:
+            self.waiting.append(line)
+        else:
+            self.write(line)
 
     def begin(self) -> None:
-        """The two lines on top, once."""
-        if not self.began:
-            self.began = True
-            self.say(head_line(self.prepared, self.summaries))
-            why = "  (why: cfbench plan)" if self.prepared.plan.skipped else ""
-            self.say(f"plan     {plan_line(self.prepared.plan)}{why}")
+        """The two lines on top, and what waited for them."""
+        why = "  (why: cfbench plan)" if self.prepared.plan.skipped else ""
+        self.write(head_line(self.prepared, self.summaries))
+        self.write(f"plan     {plan_line(self.prepared.plan)}{why}")
+        for line in self.waiting:
+            self.write(line)
 
     def started(self, work: Work) -> None:
-        if work.kind != "data" and not self.began:
-            self.begin()
         if work.chunk is not None:
             self.fractions[work.key] = 0.0
 
@@ -111,34 +119,35 @@ class Tally:
             self.fractions[work.key] = min(done / total, 1.0)
 
     def finished(self, work: Work, outcome: Outcome, known: int) -> None:
-        if work.kind == "data":
-            if outcome.done:
-                self.summaries[work.label] = outcome.summary
-            self.kinds["data"] -= 1
-            if not self.kinds["data"]:
-                self.begin()
         self.chunks_known = known - self.whole
         if work.chunk is not None:
             self.fractions.pop(work.key, None)
             self.chunks_done += 1
         if not outcome.done:
             self.problem(work, outcome)
+        if work.kind == "data":
+            self.read(work, outcome)
+
+    def read(self, work: Work, outcome: Outcome) -> None:
+        if outcome.done:
+            self.summaries[work.label] = outcome.summary
+        self.unread -= 1
+        if not self.unread:
+            self.begin()
 
     def problem(self, work: Work, outcome: Outcome) -> None:
         """Tells a reason once: what depends on work that failed fails for the same reason."""
-        known = {reason for _, reason in self.problems}
-        if outcome.reason in known or len(self.problems) >= ENOUGH_PROBLEMS:
-            return
-        self.problems.add((work.label, outcome.reason))
-        self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {work.label}: {outcome.reason}")
+        if outcome.reason not in self.reasons and len(self.reasons) < ENOUGH_PROBLEMS:
+            self.reasons.add(outcome.reason)
+            self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {work.label}: {outcome.reason}")
 
 
 class Lines:
     """For logs: a line for each model, and for each tenth of the explaining."""
 
-    def __init__(self, prepared: Prepared, say: Callable[[str], None]) -> None:
-        self.tally = Tally(prepared, say)
-        self.say = say
+    def __init__(self, prepared: Prepared, write: Callable[[str], None]) -> None:
+        self.tally = Tally(prepared, write)
+        self.say = self.tally.say
         self.start = time.monotonic()
         self.tenths = 0
 

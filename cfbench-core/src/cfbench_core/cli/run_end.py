@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfbench_core.cli.output import stdout_console
 from cfbench_core.cli.problems import show_problems
 from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
@@ -23,9 +24,7 @@ BELOW = 10
 
 def show_end(run: Run) -> None:
     """Writes to stdout."""
-    from rich.console import Console
-
-    console = Console()
+    console = stdout_console()
     click.echo()
     _show_tables(run, console)
     show_problems(run)

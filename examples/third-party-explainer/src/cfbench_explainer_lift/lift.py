@@ -2,14 +2,14 @@
 
     lift(h; y) = P(y | h) / P(y),    P(y) = |U_y| / n,    P(y | h) = (|U_h n U_y| + a P(y)) / (|U_h| + a)
 
-U_i are the training users of item i, n all training users: above 1, who has h is likelier than others to have y.
-a users of average taste are added to those of h, which draws the lift of a rare h towards 1. An item that no
-training user has (as h or as y) tells nothing: 1. At list level the mean over the listed items.
+U_i are the training users of item i, n all training users: above 1, who has h is likelier than others to
+have y. a users of average taste are added to those of h, which draws the lift of a rare h towards 1. An item
+that no training user has (as h or as y) tells nothing: 1. At list level the mean over the listed items.
 Cost: no model evaluation.
 
 The "interest" of Brin, Motwani, Ullman and Tsur (Dynamic itemset counting and implication rules for market
-basket data, SIGMOD 1997), which others call lift. The added users are ours: without them an item with one user
-leads every list. It knows nothing of the recommender: it tells what people do, not what the model learned.
+basket data, SIGMOD 1997), which others call lift. The added users are ours: without them an item with one
+user leads every list. It knows nothing of the recommender: it tells what people do, not what the model does.
 """
 
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from cfbench_core.registry import installed
     "new-plugin",
     examples=(
         "cfbench new-plugin my-explainer                    writes cfbench-explainer-my-explainer/",
-        "cfbench new-plugin lift --summary 'Items by how much they raise the odds' --paper 'Brin et al. 1997'",
+        "cfbench new-plugin lift --summary 'Items that raise the odds' --paper 'Brin et al. 1997'",
         "cfbench new-plugin typical-row --suite tabular --out typical",
     ),
 )
@@ -47,8 +47,10 @@ def command(name: str, suite: str | None, summary: str | None, paper: str, out: 
     for path in write(plugin, folder, registry):
         click.echo(path)
     click.echo(
-        f"\nIt is a whole explainer; put your method into {folder / 'src' / plugin.module / plugin.file}.py.\n"
-        f'Try it:  pip install -e "{folder}[test]"   cfbench check {name}   cfbench run {folder / "study.yaml"}'
+        f"\nIt works as it is. Put your method into {folder / 'src' / plugin.module / plugin.file}.py."
+    )
+    click.echo(
+        f'Try it: pip install -e "{folder}[test]" && cfbench check {name} && cfbench run {folder}/study.yaml'
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cfbench_core.cli import options
+from cfbench_core.cli import options, output
 from cfbench_core.cli.group import subcommand
 
 FORMATS = ("html", "md", "latex", "csv")
@@ -23,31 +23,34 @@ FORMATS = ("html", "md", "latex", "csv")
 @options.run_directory()
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Without it the tables are shown here.")
 @click.option(
-    "--output", "-o", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write to FILE."
+    "--output",
+    "-o",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to FILE.",
 )
-def command(directory: Path, form: str | None, output: Path | None) -> None:
+def command(directory: Path, form: str | None, file: Path | None) -> None:
     """Report a run: on the terminal, or as HTML, Markdown, LaTeX or CSV."""
     from cfbench_core.cli.run_end import in_words_of
     from cfbench_core.reports import print_tables, render
     from cfbench_core.run_directory import Run
 
     run = Run(directory)
-    if form is None and output is None:
-        from rich.console import Console
-
-        print_tables(run, Console())
+    if form is None and file is None:
+        print_tables(run, output.stdout_console())
         return
-    form = form or _format_of(output)
+    form = form or _format_of(file)
     if form == "html":
-        output = output or directory / "report.html"
-    text = render(run, form, output, in_words_of(run) if form == "html" else "")
-    click.echo(f"wrote {output}" if output else text, nl=bool(output))
+        file = file or directory / "report.html"
+    text = render(run, form, file, in_words_of(run) if form == "html" else "")
+    click.echo(f"wrote {file}" if file else text, nl=bool(file))
 
 
-def _format_of(output: Path | None) -> str:
+def _format_of(file: Path | None) -> str:
     """The format that a file's name asks for."""
     suffixes = {".html": "html", ".htm": "html", ".md": "md", ".tex": "latex", ".csv": "csv"}
-    form = suffixes.get(output.suffix.lower()) if output else None
+    form = suffixes.get(file.suffix.lower()) if file else None
     if form is None:
-        raise click.UsageError(f"say --format, one of {', '.join(FORMATS)}; {output} does not tell")
+        raise click.UsageError(f"say --format, one of {', '.join(FORMATS)}: {file} does not tell")
     return form
