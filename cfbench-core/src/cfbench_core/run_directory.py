@@ -1,7 +1,7 @@
 """Reads a run directory: the plan with how each cell ended, and the tables, as pandas frames.
 
-The files are those of the contract (``docs/explanation/design.md``, section 5); they are read when first asked for.
-``summary.csv`` is written here, from the others.
+The files are those of the contract (``docs/explanation/design.md``, section 5); they are read when first
+asked for. ``summary.csv`` is written here, from the others.
 """
 
 from __future__ import annotations
@@ -62,13 +62,16 @@ class Run:
     """A run directory.
 
     Raises:
-        UserError: if the directory is no run, and from each property if its file is missing or cannot be read.
+        UserError: if the directory is no run, and from each property if its file is missing or cannot be
+            read.
     """
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         if not self.directory.is_dir():
-            raise UserError(f"{self.directory}: no such directory; give the one that 'cfbench run' printed at its end")
+            raise UserError(
+                f"{self.directory}: no such directory; give the one that 'cfbench run' printed at its end"
+            )
         if not (self.directory / "plan.json").is_file():
             raise UserError(f"{self.directory}: not a run directory, it has no plan.json")
 
@@ -173,7 +176,8 @@ class Run:
 
     @property
     def _cluster(self) -> list[str]:
-        """The column of the scores that says which units belong together, if there is one: the layout names it."""
+        """The column of the scores that says which units belong together, if there is one: the layout names
+        it."""
         named = self.plan["layout"].get("cluster")
         candidates = (named,) if named else _CLUSTERS
         return [column for column in candidates if column in self.scores.columns][:1]
@@ -207,7 +211,7 @@ class Run:
         try:
             frame = pd.read_csv(
                 io.StringIO(self._text(name)),
-                dtype={column: str for column in ("cell", "dataset", "model", "metric")},
+                dtype=dict.fromkeys(("cell", "dataset", "model", "metric"), str),
                 keep_default_na=False,
                 na_values=[""],
             )
@@ -264,7 +268,8 @@ def _unreadable(path: Path, error: Exception) -> UserError:
 
 
 def _with_times(scores: pd.DataFrame, costs: pd.DataFrame, cluster: list[str]) -> pd.DataFrame:
-    """The scores, and each unit's seconds as one more metric. A unit's cluster is the one it has in the scores."""
+    """The scores, and each unit's seconds as one more metric. A unit's cluster is the one it has in the
+    scores."""
     import pandas as pd
 
     times = costs[["cell", "unit"]].assign(metric=TIME.name, value=costs["elapsed_seconds"])
@@ -277,23 +282,25 @@ def _with_times(scores: pd.DataFrame, costs: pd.DataFrame, cluster: list[str]) -
 def summarise(run: Run) -> pd.DataFrame:
     """One row for each cell and metric, in the order of the plan, "time" last.
 
-    Columns: cell, its labels, metric, status, mean, std, ci_low, ci_high, n, n_missing. A cell that was to run and
-    has no result has rows with n = 0; a skipped cell has none.
+    Columns: cell, its labels, metric, status, mean, std, ci_low, ci_high, n, n_missing. A cell that was to
+    run and has no result has rows with n = 0; a skipped cell has none.
     """
     import pandas as pd
 
     from cfbench_core.statistics import summary_of
 
-    found = summary_of(run.unit_values).set_index(["cell", "metric"])
-    rows = []
+    summary = summary_of(run.unit_values)
+    found: dict[Any, dict[Any, Any]] = {
+        (row["cell"], row["metric"]): row for row in summary.to_dict("records")
+    }
+    rows: list[dict[Any, Any]] = []
     for cell in run.cells():
         if cell.status == "skipped":
             continue
         measured = run.unit_values[cell.id].metrics if cell.id in run.unit_values else ()
         for metric in dict.fromkeys([*(column.name for column in cell.columns), *measured]):
-            known = (cell.id, metric) in found.index
-            numbers = found.loc[(cell.id, metric)].to_dict() if known else {"n": 0, "n_missing": 0}
-            rows.append({"cell": cell.id, **cell.labels, "metric": metric, "status": cell.status, **numbers})
+            numbers = found.get((cell.id, metric), {"n": 0, "n_missing": 0})
+            rows.append({**numbers, "cell": cell.id, **cell.labels, "metric": metric, "status": cell.status})
     frame = pd.DataFrame(rows, columns=_summary_columns(run))
     return frame.astype({"n": "int64", "n_missing": "int64"})
 

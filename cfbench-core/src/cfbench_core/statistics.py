@@ -1,8 +1,8 @@
 """Intervals, paired tests and rankings: what a difference between two means is worth.
 
-Two rules hold all through. Units that belong together (the items of one user's list) are not independent, so the
-bootstrap draws *clusters* of units, not units. And all random draws come from a stream with a fixed name, so that
-equal scores have equal intervals, whoever computes them and beside what.
+Two rules hold all through. Units that belong together (the items of one user's list) are not independent, so
+the bootstrap draws *clusters* of units, not units. And all random draws come from a stream with a fixed name,
+so that equal scores have equal intervals, whoever computes them and beside what.
 
 Sources: Efron & Tibshirani 1993 (percentile bootstrap; ratio estimator over clusters), Demšar 2006 (Friedman,
 Iman-Davenport, Nemenyi, critical differences), Conover 1999 (tie-corrected Friedman), Kendall 1945 (tau-b).
@@ -53,7 +53,8 @@ def bootstrap_interval(
         observation says nothing of its spread. A resample without any value of a column is left out of it.
     """
     values = np.asarray(values, dtype=np.float64)
-    sums, counts = _cluster_totals(values.reshape(len(values), -1), _codes(clusters, len(values)))
+    columns = values if values.ndim == 2 else values[:, None]
+    sums, counts = _cluster_totals(columns, _codes(clusters, len(values)))
     low, high = _intervals(sums, counts, level, resamples, generator)
     return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
 
@@ -107,7 +108,8 @@ def _intervals(
 
 
 def _weights(clusters: int, resamples: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-    """How often each cluster is drawn in each resample, in blocks of shape (resamples of the block, clusters)."""
+    """How often each cluster is drawn in each resample, in blocks of shape (resamples of the block,
+    clusters)."""
     block = max(1, _BLOCK // clusters)
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
@@ -117,9 +119,12 @@ def _weights(clusters: int, resamples: int, generator: np.random.Generator) -> I
 
 
 def _distinct_columns(counts: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The different columns, and which of them each column is: most columns of a cell lack the same units, or none."""
+    """The different columns, and which of them each column is: most columns of a cell lack the same units, or
+    none."""
     places: dict[bytes, int] = {}
-    which = np.array([places.setdefault(column.tobytes(), len(places)) for column in counts.T], dtype=np.int64)
+    which = np.array(
+        [places.setdefault(column.tobytes(), len(places)) for column in counts.T], dtype=np.int64
+    )
     _, first = np.unique(which, return_index=True)
     return counts[:, first], which
 
@@ -164,7 +169,9 @@ def unit_values(scores: pd.DataFrame, cluster: str | None = None) -> dict[str, U
     numbers = listed["value"].to_numpy(dtype=np.float64, na_value=np.nan)
     found = {}
     order = np.argsort(cell_codes, kind="stable")
-    for code, rows in enumerate(np.split(order, np.searchsorted(cell_codes[order], np.arange(1, len(cells))))):
+    for code, rows in enumerate(
+        np.split(order, np.searchsorted(cell_codes[order], np.arange(1, len(cells))))
+    ):
         if not len(rows):
             continue
         here, first, row = np.unique(unit_codes[rows], return_index=True, return_inverse=True)
@@ -185,7 +192,9 @@ def unit_values(scores: pd.DataFrame, cluster: str | None = None) -> dict[str, U
     return found
 
 
-def align(cells: Sequence[UnitValues], metrics: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def align(
+    cells: Sequence[UnitValues], metrics: Sequence[str]
+) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
     """Cells side by side on the union of their units.
 
     Returns:
@@ -207,8 +216,8 @@ def align(cells: Sequence[UnitValues], metrics: Sequence[str]) -> tuple[NDArray[
 def summarise(scores: pd.DataFrame, cluster: str | None = None, level: float = LEVEL) -> pd.DataFrame:
     """One row for each cell and metric: mean, std, ci_low, ci_high, n, n_missing.
 
-    ``std`` is that of the units (n - 1 in the denominator), the interval is that of the mean, ``n`` counts the units
-    with a value and ``n_missing`` those of the cell's units without one.
+    ``std`` is that of the units (n - 1 in the denominator), the interval is that of the mean, ``n`` counts
+    the units with a value and ``n_missing`` those of the cell's units without one.
 
     Args:
         scores: long, with the columns cell, metric, unit, value.
@@ -221,7 +230,10 @@ def summary_of(cells: Mapping[str, UnitValues], level: float = LEVEL) -> pd.Data
     """As :func:`summarise`, of matrices. Cells with equally many clusters are resampled together."""
     import pandas as pd
 
-    totals = {name: _cluster_totals(cell.values, _codes(cell.clusters, len(cell.units))) for name, cell in cells.items()}
+    totals = {
+        name: _cluster_totals(cell.values, _codes(cell.clusters, len(cell.units)))
+        for name, cell in cells.items()
+    }
     together: dict[int, list[str]] = {}
     for name, (sums, _) in totals.items():
         together.setdefault(len(sums), []).append(name)
@@ -286,8 +298,8 @@ def paired_difference(
 ) -> PairedDifference:
     """Compares two methods on the units that both have a value for.
 
-    The interval is a bootstrap of the differences. The p-value is Wilcoxon's signed-rank test of the clusters' mean
-    differences (zeros left out, as Wilcoxon did; 1 when all are zero).
+    The interval is a bootstrap of the differences. The p-value is Wilcoxon's signed-rank test of the
+    clusters' mean differences (zeros left out, as Wilcoxon did; 1 when all are zero).
 
     Args:
         first, second: (units,), aligned; NaN where there is no value.
@@ -374,7 +386,8 @@ def friedman(values: ArrayLike, direction: str) -> Friedman:
 
 @functools.cache
 def nemenyi_critical_difference(methods: int, units: int, alpha: float = 0.05) -> float:
-    """Average ranks further apart than this differ: q_alpha sqrt(k (k + 1) / (6 N)), Demšar 2006, section 3.2.2."""
+    """Average ranks further apart than this differ: q_alpha sqrt(k (k + 1) / (6 N)), Demšar 2006, section
+    3.2.2."""
     from scipy import stats
 
     q = stats.studentized_range.ppf(1 - alpha, methods, np.inf) / np.sqrt(2)
@@ -394,7 +407,7 @@ def nemenyi_p_values(average_ranks: ArrayLike, units: int) -> FloatArray:
 
 
 def indistinguishable(average_ranks: ArrayLike, critical_difference: float) -> list[tuple[int, ...]]:
-    """The bars of a critical-difference diagram: largest runs of methods, best first, within one difference."""
+    """Bars of a critical-difference diagram: largest runs of methods, best first, within one difference."""
     average_ranks = np.asarray(average_ranks, dtype=np.float64)
     order = np.argsort(average_ranks, kind="stable")
     runs: list[tuple[int, ...]] = []
@@ -409,7 +422,8 @@ def indistinguishable(average_ranks: ArrayLike, critical_difference: float) -> l
 
 
 def rank_agreement(first: ArrayLike, second: ArrayLike) -> float:
-    """Kendall's tau-b of two rankings (or scores) of the same methods; aware of ties; NaN when one has only ties."""
+    """Kendall's tau-b of two rankings (or scores) of the same methods; aware of ties; NaN when one has only
+    ties."""
     from scipy import stats
 
     return float(stats.kendalltau(np.asarray(first), np.asarray(second), variant="b").statistic)

@@ -27,7 +27,8 @@ ITEMS, CHUNK = 5, 20
 
 
 def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.0) -> Path:
-    """2 models x 6 explainers x 2 levels: 24 cells, of which one is partial, one timed out, one failed, two are skipped.
+    """2 models x 6 explainers x 2 levels: 24 cells, of which one is partial, one timed out, one failed, two
+    are skipped.
 
     At item level a user has five units, which are alike. ``shift`` is added to every score.
     """
@@ -55,7 +56,9 @@ def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.
                             suite="recsys",
                             metric=metric,
                             value=np.where(done, values.clip(0, 1).round(6), np.nan),
-                            status=np.where(done, "ok", "timeout" if cell["status"] == "partial" else cell["status"]),
+                            status=np.where(
+                                done, "ok", "timeout" if cell["status"] == "partial" else cell["status"]
+                            ),
                         )
                     )
                 spent = seconds * generator.lognormal(0, 0.3, len(units))
@@ -70,7 +73,9 @@ def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.
     pd.concat(costs).to_parquet(directory / "costs.parquet", index=False)
     explanations = pd.concat(costs)[["cell", "unit"]].assign(edge_item="python3-numpy", op="remove")
     explanations.to_parquet(directory / "explanations.parquet", index=False)
-    quality = [f"toy-shop,{model},{metric},{value}" for model, q in MODELS.items() for metric, value in q.items()]
+    quality = [
+        f"toy-shop,{model},{metric},{value}" for model, q in MODELS.items() for metric, value in q.items()
+    ]
     (directory / "quality.csv").write_text("\n".join(["dataset,model,metric,value", *quality]) + "\n")
     return directory
 
@@ -78,7 +83,9 @@ def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.
 def _cell(model: str, explainer: str, level: str, role: str) -> dict[str, Any]:
     labels = {"dataset": "toy-shop", "model": model, "explainer": explainer, "level": level, "k": 5}
     status, reason = _outcome(model, explainer, level)
-    metrics = [dict(zip(("name", "direction", "range", "question"), metric, strict=True)) for metric in METRICS]
+    metrics = [
+        dict(zip(("name", "direction", "range", "question"), metric, strict=True)) for metric in METRICS
+    ]
     return {
         "cell": "/".join(map(str, labels.values())),
         **labels,
@@ -96,12 +103,17 @@ def _outcome(model: str, explainer: str, level: str) -> tuple[str, str]:
     return {
         ("mf", "slow & careful_1", "item"): ("partial", "2 of 3 chunks: ended after 30 s"),
         ("lightgcn", "slow & careful_1", "item"): ("timeout", "ended after 30 s"),
-        ("lightgcn", "cosine", "list"): ("failed", "ValueError: <cosine> of an empty profile, 100% wrong_type"),
+        ("lightgcn", "cosine", "list"): (
+            "failed",
+            "ValueError: <cosine> of an empty profile, 100% wrong_type",
+        ),
     }.get((model, explainer, level), ("ok", ""))
 
 
 def _units(users: int, level: str) -> pd.DataFrame:
     if level == "list":
-        return pd.DataFrame({"unit": [f"u{u}" for u in range(users)], "user": [f"u{u}" for u in range(users)]})
+        return pd.DataFrame(
+            {"unit": [f"u{u}" for u in range(users)], "user": [f"u{u}" for u in range(users)]}
+        )
     pairs = [(u, rank) for u in range(users) for rank in range(1, ITEMS + 1)]
     return pd.DataFrame([{"unit": f"u{u}/{rank}", "user": f"u{u}", "rank": rank} for u, rank in pairs])

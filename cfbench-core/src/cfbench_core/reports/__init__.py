@@ -1,4 +1,4 @@
-"""Reports of a run: tables on a terminal, in Markdown, CSV and LaTeX, and one HTML page that works offline."""
+"""Reports of a run: tables on a terminal, in Markdown, CSV and LaTeX, and an HTML page that works offline."""
 
 from cfbench_core.reports.render import FORMATS, print_tables, render, write_html
 

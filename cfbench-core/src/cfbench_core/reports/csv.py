@@ -9,7 +9,19 @@ from collections.abc import Iterator, Sequence
 
 from cfbench_core.reports.tables import Number, Row, Table
 
-_FIELDS = ("role", "status", "reason", "metric", "direction", "mean", "ci_low", "ci_high", "n", "expected", "emphasis")
+_FIELDS = (
+    "role",
+    "status",
+    "reason",
+    "metric",
+    "direction",
+    "mean",
+    "ci_low",
+    "ci_high",
+    "n",
+    "expected",
+    "emphasis",
+)
 
 
 def render(tables: Sequence[Table]) -> str:
@@ -26,7 +38,8 @@ def render(tables: Sequence[Table]) -> str:
 
 
 def _measured(table: Table, row: Row) -> Iterator[dict[str, object]]:
-    """One line for each metric, in the units of the stored scores; a single line without one where nothing ran."""
+    """One line for each metric, in the units of the stored scores; a single line without one where nothing
+    ran."""
     if row.outcome:
         yield {}
         return

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from cfbench_core.reports import plots
 from cfbench_core.reports.tables import LEGEND, Number, Table, label_words, outcome_words, tables
 from cfbench_core.run_directory import TIME, Run, RunCell
@@ -18,7 +16,8 @@ from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemen
 
 
 def render(run: Run, in_words: str = "", data: str = "") -> str:
-    """The page. ``in_words``: one explanation as a sentence; ``data``: a few words on the data for the head line."""
+    """The page. ``in_words``: one explanation as a sentence; ``data``: a few words on the data for the head
+    line."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -36,18 +35,23 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
         "sort_key": _sort_key,
     }
     all_tables = tables(run)
+    standings = _standings(all_tables)
+    compared = sum(1 for table in all_tables for lead in table.leads if lead.header.column is not TIME)
     return environment.get_template("report.html.j2").render(
         suite=run.suite,
         title=data or ", ".join(_values(run, "dataset")) or run.suite,
         facts=_facts(run),
         quality=_quality(run),
-        standings=_standings(all_tables),
-        compared=sum(1 for table in all_tables for lead in table.leads if lead.header.column is not TIME),
+        standings=standings,
+        answer=_answer(standings, compared, all_tables),
+        compared=compared,
         tables=all_tables,
         rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
         legend=LEGEND,
         in_words=in_words,
-        problems=[(_place(cell), outcome_words(cell.status), cell.reason) for cell in run.cells() if cell.problem],
+        problems=[
+            (_place(cell), outcome_words(cell.status), cell.reason) for cell in run.cells() if cell.problem
+        ],
         skipped=_skipped(run),
         environment=list(_flat(run.environment)),
         config=(run.directory / "config.yaml").read_text(encoding="utf-8") if run.config else "",
@@ -69,7 +73,9 @@ def _facts(run: Run) -> list[str]:
     if "seed" in run.config:
         facts.append(f"seed {run.config['seed']}")
     counts = Counter("ok" if cell.done else outcome_words(cell.status) for cell in run.cells())
-    facts.append(f"{counts.total()} cells: " + ", ".join(f"{count} {status}" for status, count in counts.items()))
+    facts.append(
+        f"{counts.total()} cells: " + ", ".join(f"{count} {status}" for status, count in counts.items())
+    )
     return facts
 
 
@@ -77,7 +83,9 @@ def _quality(run: Run) -> list[tuple[str, str]]:
     """Each model, with its quality in words."""
     found: dict[str, list[str]] = {}
     datasets = run.quality["dataset"].nunique()
-    for dataset, model, metric, value in run.quality[["dataset", "model", "metric", "value"]].itertuples(index=False):
+    for dataset, model, metric, value in run.quality[["dataset", "model", "metric", "value"]].itertuples(
+        index=False
+    ):
         name = f"{model} on {dataset}" if datasets > 1 else model
         found.setdefault(name, []).append(f"{metric} {value:.3f}")
     return [(name, ", ".join(values)) for name, values in found.items()]
@@ -88,7 +96,7 @@ def _quality(run: Run) -> list[tuple[str, str]]:
 
 @dataclass
 class Standing:
-    """In how many columns (of all tables, times apart) an explainer has a number, leads alone, or is level."""
+    """In how many columns (of all tables, times apart) one has a number, leads alone, or is level."""
 
     name: str
     measured: int = 0
@@ -117,12 +125,26 @@ def _standings(all_tables: Sequence[Table]) -> list[Standing]:
     return sorted(found.values(), key=lambda s: (-s.best, -s.alone, s.name))
 
 
+def _answer(standings: Sequence[Standing], compared: int, all_tables: Sequence[Table]) -> str:
+    """The answer in a sentence or two."""
+    if not compared:
+        return ""
+    first = [s.name for s in standings if s.best == standings[0].best]
+    names = first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
+    over = f"{standings[0].best} of {compared} comparisons (each metric of each table, times apart)"
+    leads = [lead for table in all_tables for lead in table.leads if lead.header.column is not TIME]
+    chance = sum(1 for lead in leads if lead.floors_not_beaten)
+    caution = f" In {chance} of them even the best cannot be told from a floor." if chance else ""
+    verb = "leads: it is" if len(first) == 1 else "lead: each is"
+    return f"{names} {verb} the best, or cannot be told from the best, in {over}.{caution}"
+
+
 # Ranks over the tables
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Ranks of the competitors by one metric over the tables that all of them finished."""
+    """Ranks of the competitors by one metric, with the tables as blocks."""
 
     metric: str
     test: Friedman
@@ -130,33 +152,42 @@ class Ranking:
 
 
 def _rankings(all_tables: Sequence[Table]) -> Iterator[Ranking]:
-    """One for each metric with at least three competitors in at least three tables."""
-    columns = {h.column.name: h.column for table in all_tables for h in table.headers if h.arrow}
+    """One for each metric of at least three tables, over the (three or more) competitors that were skipped in
+    none.
+
+    A competitor that failed in a table, or did not finish, shares the last rank there.
+    """
+    columns = {
+        header.column.name: header.column for table in all_tables for header in table.headers if header.arrow
+    }
     for column in columns.values():
-        values = _means(all_tables, column.name)
-        names = [name for name, means in values.items() if len(means) == max(map(len, values.values()))]
-        blocks = len(values[names[0]]) if names else 0
-        if len(names) < 3 or blocks < 3:
+        blocks = [_means(table, column.name) for table in all_tables]
+        blocks = [block for block in blocks if block]
+        names = [
+            name
+            for name in dict.fromkeys(n for block in blocks for n in block)
+            if all(name in b for b in blocks)
+        ]
+        if len(names) < 3 or len(blocks) < 3:
             continue
-        test = friedman(np.array([values[name] for name in names]).T, column.direction)
-        difference = nemenyi_critical_difference(len(names), blocks)
+        test = friedman([[block[name] for name in names] for block in blocks], column.direction)
+        difference = nemenyi_critical_difference(len(names), len(blocks))
         bars = indistinguishable(test.average_ranks, difference)
         ranks = [float(rank) for rank in test.average_ranks]
         yield Ranking(column.name, test, plots.critical_difference_plot(names, ranks, difference, bars))
 
 
-def _means(all_tables: Sequence[Table], metric: str) -> dict[str, list[float]]:
-    """Each competitor's means of a metric, in the tables where it is complete."""
-    found: dict[str, list[float]] = {}
-    for table in all_tables:
-        place = next((n for n, header in enumerate(table.headers) if header.column.name == metric), None)
-        for row in table.rows:
-            if place is None or row.role:
-                continue
-            mean = row.entries[place].number.mean
-            if row.status != "partial" and not math.isnan(mean):
-                found.setdefault(row.name, []).append(mean)
-    return found
+def _means(table: Table, metric: str) -> dict[str, float]:
+    """Each competitor's mean, NaN where it has none of all units; without those skipped; empty without the
+    metric."""
+    place = next((n for n, header in enumerate(table.headers) if header.column.name == metric), None)
+    if place is None:
+        return {}
+    return {
+        row.name: math.nan if row.status == "partial" else row.entries[place].number.mean
+        for row in table.rows
+        if not row.role and row.status != "skipped"
+    }
 
 
 # What did not run, and what it ran on

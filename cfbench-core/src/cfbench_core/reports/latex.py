@@ -1,4 +1,5 @@
-r"""Tables in LaTeX, for the packages booktabs and graphicx: best \textbf, next \underline, outcomes across the line."""
+r"""Tables in LaTeX, for the packages booktabs and graphicx: best \textbf, next \underline, outcomes across
+the line."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def render(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    columns = "l" + "r" * len(table.headers)
+    columns = "l" + ("r" * len(table.headers) or "l")
     heads = " & ".join([escape(table.row_label), *(escape(header.label) for header in table.headers)])
     lines = []
     for place, row in enumerate(table.rows):
@@ -65,8 +66,10 @@ def _incomplete(table: Table) -> list[str]:
 
 
 def _line(row: Row, columns: int) -> str:
-    if row.outcome and columns:
-        return rf"{escape(row.label)} & \multicolumn{{{columns}}}{{l}}{{\emph{{{escape(row.outcome)}}}}}"
+    if row.outcome:
+        return (
+            rf"{escape(row.label)} & \multicolumn{{{max(columns, 1)}}}{{l}}{{\emph{{{escape(row.outcome)}}}}}"
+        )
     return " & ".join([escape(row.label), *(_entry(entry) for entry in row.entries)])
 
 

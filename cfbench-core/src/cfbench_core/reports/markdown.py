@@ -18,7 +18,10 @@ def _table(table: Table) -> str:
     lines = [[_escape(row.label), *(_entry(row, entry) for entry in row.entries)] for row in table.rows]
     align = ("left", *["right"] * len(table.headers))
     body = tabulate(lines, heads, tablefmt="pipe", colalign=align, disable_numparse=True)
-    parts = [f"### {_escape(table.title)}", f"Quality of the model: {_escape(table.quality)}" if table.quality else ""]
+    parts = [
+        f"### {_escape(table.title)}",
+        f"Quality of the model: {_escape(table.quality)}" if table.quality else "",
+    ]
     notes = "\n".join(f"- {_escape(note)}" for note in table.notes)
     return "\n\n".join(part for part in [*parts, body, notes] if part)
 

@@ -1,13 +1,14 @@
-"""Plots as inline SVG. Colours and fonts are the page's (CSS classes), so that light, dark and print need no second copy.
+"""Plots as inline SVG. Colours and fonts are the page's (CSS classes), so that light, dark and print need no
+second copy.
 
-No meaning rests on colour alone: the best are filled and the others hollow, bounds are dashed and floors dotted, and
-everything carries its name.
+No meaning rests on colour alone: the best are filled and the others hollow, bounds are dashed and floors
+dotted, and everything carries its name.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -31,18 +32,25 @@ class Scale(NamedTuple):
     logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high = (math.log10(self.low), math.log10(self.high)) if self.logarithmic else (self.low, self.high)
+        low, high = (
+            (math.log10(self.low), math.log10(self.high)) if self.logarithmic else (self.low, self.high)
+        )
         place = math.log10(value) if self.logarithmic else value
         return self.start + (place - low) / (high - low) * (self.stop - self.start)
 
     def ticks(self, wanted: int = 4) -> list[float]:
         """Round numbers within the scale."""
         if self.logarithmic:
-            powers = range(math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1)
+            powers = range(
+                math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1
+            )
             step = max(1, math.ceil(len(powers) / (wanted + 2)))
             return [10.0**power for power in powers[::step]]
         rough = (self.high - self.low) / wanted
-        step = min((m * 10 ** math.floor(math.log10(rough)) for m in (1, 2, 2.5, 5, 10)), key=lambda s: abs(s - rough))
+        step = min(
+            (m * 10 ** math.floor(math.log10(rough)) for m in (1, 2, 2.5, 5, 10)),
+            key=lambda s: abs(s - rough),
+        )
         first = math.ceil(self.low / step - 1e-9)
         return [round(n * step, 12) for n in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
@@ -68,10 +76,16 @@ def dot_plot(table: Table, place: int) -> str:
     parts = [
         *_axis(scale, top, bottom),
         *(part for n, row in enumerate(controls) for part in _control(row, place, scale, 6 + 13 * n, bottom)),
-        *(part for n, row in enumerate(rows) for part in _dot(row, place, scale, top + _LINE * n + _LINE / 2 + 2)),
+        *(
+            part
+            for n, row in enumerate(rows)
+            for part in _dot(row, place, scale, top + _LINE * n + _LINE / 2 + 2)
+        ),
         *_better(header, left, WIDTH - 14, bottom + 31),
     ]
-    name = f"{header.label}: {table.title}. " + "; ".join(f"{row.label} {row.entries[place].text}" for row in table.rows)
+    name = f"{header.label}: {table.title}. " + "; ".join(
+        f"{row.label} {row.entries[place].text}" for row in table.rows
+    )
     return _svg(WIDTH, bottom + (36 if header.arrow else 20), name, parts)
 
 
@@ -80,7 +94,9 @@ def _scale(header: Header, shown: Sequence[Entry], start: float, stop: float) ->
     ends = [v for e in shown for v in (e.number.mean, e.number.ci_low, e.number.ci_high) if not math.isnan(v)]
     low, high = min(ends), max(ends)
     if header.column is TIME and low > 0:
-        return Scale(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high) + 1e-9), start, stop, True)
+        return Scale(
+            10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high) + 1e-9), start, stop, True
+        )
     margin = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
     low, high = low - margin, high + margin
     if header.column.range is not None:
@@ -92,50 +108,46 @@ def _scale(header: Header, shown: Sequence[Entry], start: float, stop: float) ->
 def _axis(scale: Scale, top: float, bottom: float) -> Iterator[str]:
     for tick in scale.ticks():
         x = scale(tick)
-        yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}"/>'
-        yield f'<text class="tick" x="{x:.1f}" y="{bottom + 13:.1f}" text-anchor="middle">{tick:g}</text>'
-    yield f'<line class="axis" x1="{scale.start:.1f}" x2="{scale.stop:.1f}" y1="{bottom:.1f}" y2="{bottom:.1f}"/>'
+        yield _line("grid", x, top, x, bottom)
+        yield _text("tick", x, bottom + 13, f"{tick:g}", anchor="middle")
+    yield _line("axis", scale.start, bottom, scale.stop, bottom)
 
 
 def _control(row: Row, place: int, scale: Scale, y: float, bottom: float) -> Iterator[str]:
     """A bound or a floor: its mean as a line across, its interval as a band, its name above."""
-    number = row.entries[place].number
-    x = scale(number.mean)
-    if not math.isnan(number.half_width):
-        low, high = scale(number.ci_low), scale(number.ci_high)
-        band = f'x="{low:.1f}" width="{max(high - low, 0.5):.1f}" y="{y + 7:.1f}" height="{bottom - y - 7:.1f}"'
-        yield f'<rect class="band {row.role}" {band}/>'
-    yield f'<line class="control {row.role}" x1="{x:.1f}" x2="{x:.1f}" y1="{y + 7:.1f}" y2="{bottom:.1f}"/>'
+    entry = row.entries[place]
+    x = scale(entry.number.mean)
+    if not math.isnan(entry.number.half_width):
+        low, high = scale(entry.number.ci_low), scale(entry.number.ci_high)
+        yield _element(
+            f"rect band {row.role}", x=low, y=y + 7, width=max(high - low, 0.5), height=bottom - y - 7
+        )
+    yield _line(f"control {row.role}", x, y + 7, x, bottom)
     near_end = x > (scale.start + scale.stop) / 2
-    anchor, at = ("end", x - 4) if near_end else ("start", x + 4)
-    title = f"<title>{escape(row.label)}: {escape(row.entries[place].text)}</title>"
-    text = escape(row.label)
-    yield f'<text class="name {row.role}" x="{at:.1f}" y="{y + 9:.1f}" text-anchor="{anchor}">{text}{title}</text>'
+    at, anchor = (x - 4, "end") if near_end else (x + 4, "start")
+    yield _text(f"name {row.role}", at, y + 9, row.label, anchor, f"{row.label}: {entry.text}")
 
 
 def _dot(row: Row, place: int, scale: Scale, y: float) -> Iterator[str]:
     entry = row.entries[place]
-    short = row.name if len(row.name) <= 20 else row.name[:19] + "…"
-    title = f"<title>{escape(row.label)}: {escape(entry.text)} {escape(entry.number.coverage)}</title>"
+    number = entry.number
     strong = " best" if entry.emphasis == "best" else ""
-    yield (
-        f'<text class="name{strong}" x="{scale.start - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{escape(short)}{title}</text>'
-    )
-    if not entry.number.n:
-        yield f'<text class="outcome" x="{scale.start + 6:.1f}" y="{y + 4:.1f}">{escape(entry.text)}</text>'
+    tooltip = f"{row.label}: {entry.text} {number.coverage if number.n else ''}".rstrip()
+    yield _text(f"name{strong}", scale.start - 8, y + 4, _short(row.name), "end", tooltip)
+    if not number.n:
+        yield _text("outcome", scale.start + 6, y + 4, entry.text)
         return
-    if not math.isnan(entry.number.half_width):
-        low, high = scale(entry.number.ci_low), scale(entry.number.ci_high)
-        yield f'<line class="interval{strong}" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    if not math.isnan(number.half_width):
+        yield _line(f"interval{strong}", scale(number.ci_low), y, scale(number.ci_high), y)
     part = " partial" if row.status == "partial" else ""
-    yield f'<circle class="dot{strong}{part}" cx="{scale(entry.number.mean):.1f}" cy="{y:.1f}" r="4.5">{title}</circle>'
+    yield _element(f"circle dot{strong}{part}", tooltip, cx=scale(number.mean), cy=y, r=4.5)
 
 
 def _better(header: Header, left: float, right: float, y: float) -> Iterator[str]:
     if header.column.direction == "higher":
-        yield f'<text class="hint" x="{right:.1f}" y="{y:.1f}" text-anchor="end">better →</text>'
+        yield _text("hint", right, y, "better →", "end")
     elif header.column.direction == "lower":
-        yield f'<text class="hint" x="{left:.1f}" y="{y:.1f}">← better</text>'
+        yield _text("hint", left, y, "← better")
 
 
 # What it costs
@@ -150,11 +162,14 @@ class Point(NamedTuple):
 
 
 def cost_plot(table: Table) -> str:
-    """The first metric that has a direction against the time of one explanation (logarithmic).
+    """The first metric that has a direction against the time of one explanation.
 
-    The line joins the competitors that nobody beats on both. Empty when fewer than two explainers have both numbers.
+    The line joins the competitors that nobody beats on both. Empty when fewer than two explainers have both
+    numbers.
     """
-    place = next((n for n, header in enumerate(table.headers) if header.arrow and header.column is not TIME), None)
+    place = next(
+        (n for n, header in enumerate(table.headers) if header.arrow and header.column is not TIME), None
+    )
     time = next((n for n, header in enumerate(table.headers) if header.column is TIME), None)
     if place is None or time is None:
         return ""
@@ -174,9 +189,9 @@ def cost_plot(table: Table) -> str:
     value = _scale(header, entries, height - 40, top + 8)
     y = value if header.column.direction == "higher" else value._replace(start=value.stop, stop=value.start)
     parts = [*_cost_axes(x, y, header, width, height, left, top), *_front(points, header, x, y)]
-    taken: list[tuple[float, float, float, float]] = [(x(p.seconds) - 6, y(p.effect) - 6, 12, 12) for p in points]
+    taken = [Box(x(point.seconds) - 6, y(point.effect) - 6, 12, 12) for point in points]
     for point in sorted(points, key=lambda point: point.seconds):
-        parts += _mark(point, x(point.seconds), y(point.effect), width, table.headers[place], taken)
+        parts += _mark(point, x(point.seconds), y(point.effect), header, (left, width), taken)
     name = f"{header.name} against seconds per explanation: {table.title}. " + "; ".join(
         f"{p.row.label} {p.effect:.3g} in {p.seconds:.2g} s" for p in points
     )
@@ -188,63 +203,71 @@ def _cost_axes(
 ) -> Iterator[str]:
     bottom = height - 40
     for tick in x.ticks(5):
-        yield f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{top}" y2="{bottom}"/>'
-        yield f'<text class="tick" x="{x(tick):.1f}" y="{bottom + 14}" text-anchor="middle">{_duration(tick)}</text>'
+        yield _line("grid", x(tick), top, x(tick), bottom)
+        yield _text("tick", x(tick), bottom + 17, _duration(tick), "middle")
     for tick in y.ticks(5):
-        yield f'<line class="grid" x1="{left}" x2="{width - 16}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>'
-        yield f'<text class="tick" x="{left - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
-    yield f'<text class="hint" x="4" y="12">{escape(header.name)}, better upwards</text>'
-    yield f'<text class="hint" x="{width - 16}" y="{height - 6}" text-anchor="end">time of one explanation</text>'
-    yield f'<text class="hint" x="{left}" y="{height - 6}">← faster</text>'
+        yield _line("grid", left, y(tick), width - 16, y(tick))
+        yield _text("tick", left - 6, y(tick) + 4, f"{tick:g}", "end")
+    yield _text("hint", 4, 12, f"{header.name}, better upwards")
+    yield _text("hint", width - 16, height - 6, "time of one explanation", "end")
+    yield _text("hint", left, height - 6, "← faster")
 
 
 def _front(points: Sequence[Point], header: Header, x: Scale, y: Scale) -> Iterator[str]:
-    """The staircase of the competitors that no other competitor beats on both."""
+    """The staircase of the complete competitors that no other complete competitor beats on both."""
     sign = -1 if header.column.direction == "higher" else 1
     front: list[Point] = []
-    for point in sorted((p for p in points if not p.row.role), key=lambda p: (p.seconds, sign * p.effect)):
+    complete = [point for point in points if not point.row.role and point.row.status != "partial"]
+    for point in sorted(complete, key=lambda p: (p.seconds, sign * p.effect)):
         if not front or sign * point.effect < sign * front[-1].effect:
             front.append(point)
     if len(front) > 1:
         path = f"M{x(front[0].seconds):.1f},{y(front[0].effect):.1f}"
         path += "".join(f"H{x(p.seconds):.1f}V{y(p.effect):.1f}" for p in front[1:])
-        yield f'<path class="front" d="{path}"/>'
+        yield _element("path front", d=path)
 
 
 def _mark(
-    point: Point, x: float, y: float, width: float, header: Header, taken: list[tuple[float, float, float, float]]
+    point: Point, x: float, y: float, header: Header, within: tuple[float, float], taken: list[Box]
 ) -> Iterator[str]:
     row = point.row
-    text = f"{row.label}: {header.name} {point.effect:.3g}, {_duration(point.seconds)}"
-    title = f"<title>{escape(text)}</title>"
+    tooltip = f"{row.label}: {header.name} {point.effect:.3g}, {_duration(point.seconds)}"
     if row.role == "bound":
-        yield f'<path class="mark bound" d="M{x:.1f},{y - 6:.1f}l6,6l-6,6l-6,-6z">{title}</path>'
+        yield _element("path mark bound", tooltip, d=f"M{x:.1f},{y - 6:.1f}l6,6l-6,6l-6,-6z")
     elif row.role == "floor":
-        yield f'<rect class="mark floor" x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9">{title}</rect>'
+        yield _element("rect mark floor", tooltip, x=x - 4.5, y=y - 4.5, width=9, height=9)
     else:
         part = " partial" if row.status == "partial" else ""
-        yield f'<circle class="dot best{part}" cx="{x:.1f}" cy="{y:.1f}" r="4.5">{title}</circle>'
-    at_x, at_y = _free(x, y, row.label, width, taken)
-    yield f'<text class="name {row.role}" x="{at_x:.1f}" y="{at_y:.1f}">{escape(row.label)}</text>'
+        yield _element(f"circle dot best{part}", tooltip, cx=x, cy=y, r=4.5)
+    box = _free(x, y, _LETTER * len(row.label), within, taken)
+    taken.append(box)
+    yield _text(f"name {row.role}", box.x, box.y + 9, row.label)
 
 
-def _free(
-    x: float, y: float, label: str, width: float, taken: list[tuple[float, float, float, float]]
-) -> tuple[float, float]:
-    """Where a label can stand without covering a point or another label: right, left, above, below, further off."""
-    wide = _LETTER * len(label)
-    right, left, middle = x + 9, x - 9 - wide, min(max(x - wide / 2, 2), width - wide - 2)
-    candidates = [(right, y + 4), (left, y + 4)]
-    for off in (16, 28, 40):
-        candidates += [(middle, y - off + 6), (middle, y + off), (right, y - off + 6), (right, y + off), (left, y + off)]
-    candidates = [(cx, cy) for cx, cy in candidates if 0 <= cx <= width - wide] or [(middle, y - 10)]
-    overlaps: Callable[[tuple[float, float]], float] = lambda at: sum(  # noqa: E731
-        max(0.0, min(at[0] + wide, bx + bw) - max(at[0], bx)) * max(0.0, min(at[1] + 3, by + bh) - max(at[1] - 9, by))
-        for bx, by, bw, bh in taken
-    )
-    best = min(candidates, key=overlaps)
-    taken.append((best[0], best[1] - 9, wide, 12))
-    return best
+class Box(NamedTuple):
+    """A rectangle that is taken, by a point or a label."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlap(self, other: Box) -> float:
+        across = min(self.x + self.width, other.x + other.width) - max(self.x, other.x)
+        down = min(self.y + self.height, other.y + other.height) - max(self.y, other.y)
+        return max(across, 0.0) * max(down, 0.0)
+
+
+def _free(x: float, y: float, wide: float, within: tuple[float, float], taken: Sequence[Box]) -> Box:
+    """The first place that covers least: right of the point, left of it, above, below, then further off."""
+    start, stop = within
+    right, left, middle = x + 9, x - 9 - wide, min(max(x - wide / 2, start), stop - wide)
+    places = [(right, y - 5), (left, y - 5)]
+    for off in (13, 25, 37):
+        places += [(across, y - 5 + down) for down in (-off, off) for across in (middle, right, left)]
+    boxes = [Box(across, down, wide, 12) for across, down in places if start <= across <= stop - wide]
+    boxes = boxes or [Box(middle, y - 18, wide, 12)]
+    return min(boxes, key=lambda box: sum(box.overlap(other) for other in taken))
 
 
 def _duration(seconds: float) -> str:
@@ -257,38 +280,64 @@ def _duration(seconds: float) -> str:
 # Ranks
 
 
-def critical_difference_plot(names: Sequence[str], average_ranks: Sequence[float], difference: float,
-                             bars: Sequence[tuple[int, ...]]) -> str:
-    """Demšar's diagram, turned upright for small screens: average ranks as dots, 1 on the left; a bar joins the
-    methods that Nemenyi's test cannot tell apart.
+def critical_difference_plot(
+    names: Sequence[str], average_ranks: Sequence[float], difference: float, bars: Sequence[tuple[int, ...]]
+) -> str:
+    """Demšar's diagram, upright for small screens: average ranks as dots, 1 on the left.
 
     Args:
-        bars: indices of methods, as :func:`cfbench_core.statistics.indistinguishable` gives them.
+        difference: the critical one, drawn above as a yardstick.
+        bars: indices of methods that cannot be told apart, from
+            :func:`cfbench_core.statistics.indistinguishable`; each is a bar on the right.
     """
-    order = np.argsort(average_ranks, kind="stable")
-    place = {int(method): n for n, method in enumerate(order)}
-    left = 12 + _LETTER * min(max(len(name) for name in names), 24)
+    order = [int(method) for method in np.argsort(average_ranks, kind="stable")]
     width, top = 440, 30
+    left = 12 + _LETTER * min(max(len(name) for name in names), 20)
     right = width - 48 - 9 * len(bars)
     scale = Scale(1, max(len(names), 2), left, right)
+    heights = {method: top + _LINE * (place + 0.5) for place, method in enumerate(order)}
     bottom = top + _LINE * len(names)
     parts = list(_axis(scale, top, bottom))
-    for method, name in enumerate(names):
-        y = top + _LINE * place[method] + _LINE / 2
-        x = scale(average_ranks[method])
-        title = f"<title>{escape(name)}: average rank {average_ranks[method]:.2f}</title>"
-        parts.append(f'<text class="name" x="{left - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{escape(name[:24])}</text>')
-        parts.append(f'<circle class="dot best" cx="{x:.1f}" cy="{y:.1f}" r="4.5">{title}</circle>')
-        parts.append(f'<text class="tick" x="{x + 8:.1f}" y="{y + 4:.1f}">{average_ranks[method]:.2f}</text>')
-    for n, bar in enumerate(bars):
-        x = right + 43 + 9 * n
-        low, high = (top + _LINE * f(place[m] for m in bar) + _LINE / 2 for f in (min, max))
-        parts.append(f'<line class="same" x1="{x}" x2="{x}" y1="{low - 4:.1f}" y2="{high + 4:.1f}"/>')
-    end = scale(min(1 + difference, scale.high))
-    parts.append(f'<line class="same" x1="{left:.1f}" x2="{end:.1f}" y1="20" y2="20"/>')
-    parts.append(f'<text class="hint" x="{left:.1f}" y="13">critical difference {difference:.2f}</text>')
-    described = "; ".join(f"{names[int(m)]} {average_ranks[int(m)]:.2f}" for m in order)
+    for method, y in heights.items():
+        x, rank = scale(average_ranks[method]), f"{average_ranks[method]:.2f}"
+        tooltip = f"{names[method]}: average rank {rank}"
+        parts.append(_text("name", left - 8, y + 4, _short(names[method]), "end", tooltip))
+        parts.append(_element("circle dot best", tooltip, cx=x, cy=y, r=4.5))
+        parts.append(_text("tick", x + 8, y + 4, rank))
+    for number, bar in enumerate(bars):
+        x = right + 43 + 9 * number
+        parts.append(_line("same", x, heights[bar[0]] - 4, x, heights[bar[-1]] + 4))
+    parts.append(_line("same", left, 20, scale(min(1 + difference, scale.high)), 20))
+    parts.append(_text("hint", left, 13, f"critical difference {difference:.2f}"))
+    described = "; ".join(f"{names[method]} {average_ranks[method]:.2f}" for method in order)
     return _svg(width, bottom + 20, f"Average ranks: {described}", parts)
+
+
+# Elements
+
+
+def _element(kind: str, tooltip: str = "", **attributes: float | str) -> str:
+    """``_element("circle dot best", cx=1)``: the element, its classes, and its attributes."""
+    name, _, classes = kind.partition(" ")
+    written = "".join(
+        f' {key}="{value if isinstance(value, str) else f"{value:.1f}"}"' for key, value in attributes.items()
+    )
+    title = f"<title>{escape(tooltip)}</title>" if tooltip else ""
+    return f'<{name} class="{classes}"{written}>{title}</{name}>'
+
+
+def _line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return _element(f"line {classes}", x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def _text(classes: str, x: float, y: float, text: str, anchor: str = "start", tooltip: str = "") -> str:
+    title = f"<title>{escape(tooltip)}</title>" if tooltip else ""
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{classes}" {place}>{escape(text)}{title}</text>'
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 20 else f"{name[:19]}…"
 
 
 def _svg(width: float, height: float, name: str, parts: Sequence[str]) -> str:

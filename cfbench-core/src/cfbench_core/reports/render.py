@@ -37,7 +37,9 @@ def render(run: Run, format: str, path: str | Path | None = None, in_words: str 
         "text": lambda: _text(run),
     }
     if format not in renderers:
-        raise UserError(f"no report format {format!r}.{did_you_mean(format, FORMATS)} One of: {', '.join(FORMATS)}")
+        raise UserError(
+            f"no report format {format!r}.{did_you_mean(format, FORMATS)} One of: {', '.join(FORMATS)}"
+        )
     text = renderers[format]()
     if path is not None:
         from cfbench_core.files import write_atomically

@@ -1,15 +1,15 @@
 """The tables of a run, as data: what stands in each place, and what is emphasised. Renderers only paint them.
 
-One table for each group of cells that the suite's layout names, one line for each explainer, one column for each
-metric and a last one for the time of one explanation.
+One table for each group of cells that the suite's layout names, one line for each explainer, one column for
+each metric and a last one for the time of one explanation.
 
-**The best and those level with it.** Only competitors can win: a bound or a floor is a control. A cell that is
-incomplete cannot win either, for its mean is over the units that it managed, which may be the easy ones. The best is
-the competitor with the best mean. A competitor is *level with the best* if the 95% paired bootstrap interval of the
-difference between the two, over the units that both have and resampled by cluster, contains zero; or if there are too
-few common units to tell. The best and all that are level with it are bold; among the others the best mean is
-underlined. The intervals are not corrected for the number of competitors, so one level explainer in twenty is wrongly
-left out.
+**The best and those level with it.** Only competitors can win: a bound or a floor is a control. A cell that
+is incomplete cannot win either, for its mean is over the units that it managed, which may be the easy ones.
+The best is the competitor with the best mean. A competitor is *level with the best* if the 95% paired
+bootstrap interval of the difference between the two, over the units that both have and resampled by cluster,
+contains zero; or if there are too few common units to tell. The best and all that are level with it are bold;
+among the others the best mean is underlined. The intervals are not corrected for the number of competitors,
+so one level explainer in twenty is wrongly left out.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 Emphasis = Literal["", "best", "second"]
 
 LEGEND = (
-    "Mean ± half the width of its 95% interval. Bold: the best explainer, and all whose difference from it could be "
-    "chance (95% paired interval). Underlined: the next. Bounds and floors are controls and do not compete; nor do "
-    "cells that are incomplete."
+    "Mean ± half the width of its 95% interval. Bold: the best explainer, and all whose difference from it "
+    "could be chance (95% paired interval: two may differ clearly though their own intervals overlap). "
+    "Underlined: the next. Bounds and floors are controls and do not compete; nor do incomplete cells."
 )
 _ORDER = {"": 0, "bound": 1, "floor": 2}
 _OUTCOMES = {"out_of_memory": "out of memory", "planned": "not run yet"}
@@ -60,10 +60,10 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """One place of a table: ``text`` is the mean and its interval, or the outcome that stands in their place."""
+    """One place of a table: ``text`` is the mean and its interval, or the outcome in their place."""
 
     text: str
-    number: Number = Number()
+    number: Number
     emphasis: Emphasis = ""
 
 
@@ -91,7 +91,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Header:
-    """A column's head. ``unit`` is that of the numbers shown; ``scale`` what the stored ones were multiplied by."""
+    """A column's head. ``unit`` is that of the numbers shown; ``scale`` what the stored ones were multiplied
+    by."""
 
     column: Column
     unit: str = ""
@@ -114,7 +115,8 @@ class Header:
 class Lead:
     """Who leads one column: the best first, then those level with it.
 
-    ``floors_not_beaten`` names the floors from which the best cannot be told (by the same rule, or worse than them).
+    ``floors_not_beaten`` names the floors from which the best cannot be told (by the same rule, or worse than
+    them).
     """
 
     header: Header
@@ -156,7 +158,8 @@ def outcome_words(status: str) -> str:
 
 
 def label_words(labels: Mapping[str, str | int]) -> list[str]:
-    """["debian-python", "mf", "item level", "k = 5"]: numbers need their name, and so do words that say little alone."""
+    """["debian-python", "mf", "item level", "k = 5"]: numbers need their name, and so do words that say
+    little alone."""
     words = []
     for name, value in labels.items():
         if isinstance(value, int):
@@ -209,7 +212,9 @@ class _Builder:
         }
         self.cells = sorted(cells, key=self._place)
 
-    def _headers(self, cells: Sequence[RunCell], summary: Mapping[tuple[str, str], Number]) -> Iterator[Header]:
+    def _headers(
+        self, cells: Sequence[RunCell], summary: Mapping[tuple[str, str], Number]
+    ) -> Iterator[Header]:
         yield from (Header(column) for column in {c.name: c for cell in cells for c in cell.columns}.values())
         seconds = [summary[cell.id, TIME.name].mean for cell in cells if (cell.id, TIME.name) in summary]
         seconds = [value for value in seconds if not math.isnan(value)]
@@ -217,12 +222,19 @@ class _Builder:
             brief = float(np.median(seconds)) < 1
             yield Header(TIME, "ms" if brief else "s", 1000.0 if brief else 1.0)
 
-    def _place(self, cell: RunCell) -> tuple[int, bool, float, str]:
-        """Competitors, bounds, floors; each by the first metric, the best first, those without a number last."""
+    def _place(self, cell: RunCell) -> tuple[int, bool, bool, float, str]:
+        """Competitors, bounds, floors; each by the first metric, the best first, then the incomplete, then
+        the rest."""
         first = self.numbers[cell.id][0].mean if self.headers else math.nan
         cost = -first if self.headers and self.headers[0].column.direction == "higher" else first
         missing = math.isnan(cost)
-        return (_ORDER.get(cell.role, 0), missing, 0.0 if missing else cost, self.names[cell.id])
+        return (
+            _ORDER.get(cell.role, 0),
+            missing,
+            not cell.done,
+            0.0 if missing else cost,
+            self.names[cell.id],
+        )
 
     def table(self) -> Table:
         decimals = [self._decimals(place) for place in range(len(self.headers))]
@@ -243,7 +255,7 @@ class _Builder:
         return Table(self.labels, row_label, self.title, self._quality(), self.headers, rows, leads, notes)
 
     def _decimals(self, place: int) -> int | None:
-        """As many for all of a column as the typical uncertainty justifies; times span decades: each its own."""
+        """As many as the column's typical uncertainty justifies; times span decades: None, each its own."""
         if self.headers[place].column is TIME:
             return None
         return _decimals([self.numbers[cell.id][place].half_width for cell in self.cells])
@@ -251,7 +263,9 @@ class _Builder:
     def _row(self, cell: RunCell, decimals: Sequence[int | None], verdicts: Sequence[_Verdict]) -> Row:
         entries = []
         for number, places, verdict in zip(self.numbers[cell.id], decimals, verdicts, strict=True):
-            emphasis: Emphasis = "best" if cell.id in verdict.level else "second" if cell.id == verdict.second else ""
+            emphasis: Emphasis = (
+                "best" if cell.id in verdict.level else "second" if cell.id == verdict.second else ""
+            )
             missing = "–" if cell.done or cell.status == "partial" else outcome_words(cell.status)
             entries.append(Entry(_text(number, places) if number.n else missing, number, emphasis))
         return Row(self.names[cell.id], cell.role, cell.status, cell.reason, tuple(entries))
@@ -259,13 +273,18 @@ class _Builder:
     def _quality(self) -> str:
         frame = self.run.quality
         here = frame[
-            (frame["dataset"] == str(self.labels.get("dataset"))) & (frame["model"] == str(self.labels.get("model")))
+            (frame["dataset"] == str(self.labels.get("dataset")))
+            & (frame["model"] == str(self.labels.get("model")))
         ]
-        return ", ".join(f"{metric} {value:.3f}" for metric, value in zip(here["metric"], here["value"], strict=True))
+        return ", ".join(
+            f"{metric} {value:.3f}" for metric, value in zip(here["metric"], here["value"], strict=True)
+        )
 
     def _verdicts(self) -> list[_Verdict]:
         """Who wins each column; all columns are resampled together."""
-        eligible = [cell.id for cell in self.cells if not cell.role and cell.done and cell.id in self.run.unit_values]
+        eligible = [
+            cell.id for cell in self.cells if not cell.role and cell.done and cell.id in self.run.unit_values
+        ]
         floors = [cell.id for cell in self.cells if cell.role == "floor" and cell.id in self.run.unit_values]
         if not eligible or not self.headers:
             return [_Verdict()] * len(self.headers)
@@ -275,7 +294,9 @@ class _Builder:
         )
         costs = [self._costs(eligible, place) for place in range(len(self.headers))]
         best = [int(np.nanargmin(c)) if not np.isnan(c).all() else 0 for c in costs]
-        differences = values - np.stack([values[:, b, place] for place, b in enumerate(best)], axis=1)[:, None, :]
+        differences = (
+            values - np.stack([values[:, b, place] for place, b in enumerate(best)], axis=1)[:, None, :]
+        )
         low, high = bootstrap_interval(differences.reshape(len(values), -1), clusters=clusters)
         shape = (len(compared), len(self.headers))
         bounds = zip(low.reshape(shape).T, high.reshape(shape).T, strict=True)
@@ -299,7 +320,7 @@ class _Builder:
         low: FloatArray,
         high: FloatArray,
     ) -> _Verdict:
-        """``low`` and ``high``: (eligible and floors,) intervals of each one's value less that of the best."""
+        """``low`` and ``high``: (eligible and floors,) intervals of each value less that of the best."""
         if np.isnan(costs).all():
             return _Verdict()
         order = [int(i) for i in np.argsort(costs) if not math.isnan(costs[i])]
@@ -308,13 +329,18 @@ class _Builder:
         others = [i for i in order if i not in winners]
         beaten = (high < 0) if self.headers[place].column.direction == "higher" else (low > 0)
         not_beaten = [
-            id for id, won in zip(floors, beaten[len(eligible) :], strict=True) if self.numbers[id][place].n and not won
+            id
+            for id, won in zip(floors, beaten[len(eligible) :], strict=True)
+            if self.numbers[id][place].n and not won
         ]
-        return _Verdict(tuple(eligible[i] for i in winners), eligible[others[0]] if others else "", tuple(not_beaten))
+        return _Verdict(
+            tuple(eligible[i] for i in winners), eligible[others[0]] if others else "", tuple(not_beaten)
+        )
 
 
 class _Verdict(NamedTuple):
-    """Of one column, by cell id: the best and those level with it, the next, and the floors that are not beaten."""
+    """Of one column, by cell id: the best and those level with it, the next, and the floors that are not
+    beaten."""
 
     level: tuple[str, ...] = ()
     second: str = ""
@@ -326,7 +352,12 @@ def _row_names(run: Run, cells: Sequence[RunCell]) -> list[str]:
     others = [name for name in cells[0].labels if name not in (*run.layout.by, run.layout.row)]
     others = [name for name in others if len({cell.labels.get(name) for cell in cells}) > 1]
     return [
-        ", ".join([str(cell.labels[run.layout.row]), *label_words({n: cell.labels[n] for n in others if n in cell.labels})])
+        ", ".join(
+            [
+                str(cell.labels[run.layout.row]),
+                *label_words({n: cell.labels[n] for n in others if n in cell.labels}),
+            ]
+        )
         for cell in cells
     ]
 
@@ -340,7 +371,9 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _scaled(number: Number, scale: float) -> Number:
-    return number._replace(mean=number.mean * scale, ci_low=number.ci_low * scale, ci_high=number.ci_high * scale)
+    return number._replace(
+        mean=number.mean * scale, ci_low=number.ci_low * scale, ci_high=number.ci_high * scale
+    )
 
 
 def _decimals(half_widths: Sequence[float]) -> int:

@@ -36,23 +36,30 @@ def show(tables: Sequence[Table], console: Console) -> None:
 
 
 def _parts(table: Table, width: int) -> Iterator[range]:
-    """Ranges of columns that fit beside the names."""
-    names = max((len(row.label) for row in table.rows), default=0)
-    start, used = 0, names
-    for place, header in enumerate(table.headers):
-        wide = max([len(header.label), *(len(_entry(row.entries[place]).plain) for row in table.rows)]) + _GAP
-        if used + wide > width and place > start:
-            yield range(start, place)
-            start, used = place, names
-        used += wide
+    """Ranges of columns that fit beside the names, one column at least: beside it long names are folded."""
+    start = 0
+    for stop in range(1, len(table.headers) + 1):
+        if _width(table, range(start, stop)) > width and stop - 1 > start:
+            yield range(start, stop - 1)
+            start = stop - 1
     yield range(start, len(table.headers))
+
+
+def _width(table: Table, part: range) -> int:
+    """What the names and these columns need."""
+    names = max((len(row.label) for row in table.rows), default=0)
+    columns = (
+        max([len(table.headers[place].label), *(len(_entry(row.entries[place]).plain) for row in table.rows)])
+        for place in part
+    )
+    return names + sum(_GAP + width for width in columns) + _GAP
 
 
 def _painted(table: Table, part: range) -> RichTable:
     from rich.table import Table as RichTable
 
     painted = RichTable(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="")
-    painted.add_column("", no_wrap=True)
+    painted.add_column("", overflow="fold")
     for place in part:
         painted.add_column(table.headers[place].label, justify="right", no_wrap=True)
     for row in table.rows:
@@ -73,4 +80,8 @@ def _entry(entry: Entry) -> Text:
     if not entry.number.n:
         return Text(entry.text, style="dim italic")
     text = Text(entry.text, style=_STYLES[entry.emphasis])
-    return text.append(f" ({entry.number.coverage})", style="dim not bold not underline") if entry.number.coverage else text
+    return (
+        text.append(f" ({entry.number.coverage})", style="dim not bold not underline")
+        if entry.number.coverage
+        else text
+    )

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_run import write_run
+
+from cfbench_core.comparison import Change, compare
+from cfbench_core.run_directory import Run
+from cfbench_core.statistics import bootstrap_interval
+
+SHAP = "toy-shop/mf/shap/item/5"
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Run(write_run(tmp_path_factory.mktemp("runs") / "first"))
+
+
+@pytest.fixture
+def other(first: Run, tmp_path: Path) -> Callable[..., Run]:
+    """The first run again, with its scores and its plan changed."""
+
+    def make(
+        scores: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame,
+        plan: Callable[[dict], object] = lambda plan: None,  # type: ignore[type-arg]
+    ) -> Run:
+        directory = shutil.copytree(first.directory, tmp_path / "second")
+        scores(pd.read_parquet(directory / "scores.parquet")).to_parquet(directory / "scores.parquet")
+        document = json.loads((directory / "plan.json").read_text())
+        plan(document)
+        (directory / "plan.json").write_text(json.dumps(document))
+        return Run(directory)
+
+    return make
+
+
+def test_a_run_and_its_copy_are_identical(first: Run, other: Callable[..., Run]) -> None:
+    found = compare(first, other())
+    assert {d.verdict for d in found.differences} == {"identical"}
+    assert found.config == found.environment == found.only_first == found.only_second == ()
+    assert "All 60 scores that both runs have are identical, unit by unit." in found.render()
+
+
+def test_the_difference_is_that_of_the_units_in_common(first: Run, other: Callable[..., Run]) -> None:
+    users = [f"u{n}" for n in range(30, 60)]
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        mine = frame["cell"] == SHAP
+        noise = np.random.default_rng(0).normal(0.01, 0.02, len(frame))
+        return frame.assign(value=frame["value"] + mine * noise)[~mine | frame["user"].isin(users)]
+
+    second = other(scores=change)
+    found = {(d.cell, d.metric): d for d in compare(first, second).differences}
+    before, after = (
+        run.scores[(run.scores["cell"] == SHAP) & (run.scores["metric"] == "NEG-P@5")].set_index("unit")
+        for run in (first, second)
+    )
+    common = after.index
+    expected = after["value"] - before.loc[common, "value"]
+    difference = found[SHAP, "NEG-P@5"]
+    assert difference.n == 150
+    assert difference.difference == pytest.approx(expected.mean())
+    assert difference.first == pytest.approx(before.loc[common, "value"].mean())
+    bounds = bootstrap_interval(expected.to_numpy(), clusters=after["user"].to_numpy())
+    assert [difference.ci_low, difference.ci_high] == pytest.approx([float(b) for b in bounds])
+
+
+@pytest.mark.parametrize(
+    ("metric", "shift", "verdict"),
+    [
+        ("POS-P@5", 0.02, "worse"),
+        ("POS-P@5", -0.02, "better"),
+        ("NEG-P@5", 0.02, "better"),
+        ("NEG-P@5", -0.02, "worse"),
+        ("gini", 0.02, "different"),
+    ],
+)
+def test_verdicts_follow_the_direction_of_the_metric(
+    first: Run, other: Callable[..., Run], metric: str, shift: float, verdict: str
+) -> None:
+    second = other(
+        scores=lambda frame: frame.assign(value=frame["value"] + shift * (frame["metric"] == metric))
+    )
+    found = compare(first, second)
+    verdicts = {d.metric: d.verdict for d in found.differences if d.cell == SHAP}
+    assert verdicts.pop(metric) == verdict
+    assert set(verdicts.values()) == {"identical"}
+    assert {d.metric for d in found.changed} == {metric}
+
+
+def test_noise_around_nothing_is_level(first: Run, other: Callable[..., Run]) -> None:
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        sign = np.where(np.arange(len(frame)) % 2, 0.01, -0.01)
+        return frame.assign(value=frame["value"] + sign)
+
+    assert {d.verdict for d in compare(first, other(scores=change)).differences if d.metric != "time"} == {
+        "level"
+    }
+
+
+def test_runs_over_other_units_cannot_be_compared_and_say_so(first: Run, other: Callable[..., Run]) -> None:
+    second = other(scores=lambda frame: frame.assign(unit="x" + frame["unit"]))
+    found = [d for d in compare(first, second).differences if d.metric != "time"]
+    assert found and {(d.verdict, d.n) for d in found} == {("no common units", 0)}
+    assert "60 no common units" in compare(first, second).render("md")
+
+
+def test_cells_of_one_run_only_and_other_outcomes_are_listed(first: Run, other: Callable[..., Run]) -> None:
+    def change(plan: dict) -> None:  # type: ignore[type-arg]
+        del plan["cells"][0]
+        plan["cells"][0] |= {"status": "failed", "reason": "ValueError: no | bar"}
+
+    found = compare(first, other(plan=change))
+    assert found.only_first == ("toy-shop/mf/lime-rs/item/5",)
+    assert Change(SHAP, "ok", "failed: ValueError: no | bar") in found.outcomes
+    assert compare(other_way := Run(found.second), first).only_second == found.only_first
+    assert r"no \| bar" in found.render("md") and "no | bar" in found.render("text")
+    assert other_way.cells("failed")
+
+
+def test_settings_that_differ_are_named_with_their_dots(first: Run, other: Callable[..., Run]) -> None:
+    second = other()
+    (second.directory / "config.yaml").write_text("suite: recsys\nprotocol:\n  k:\n  - 3\n  users: 7\n")
+    (second.directory / "environment.json").write_text(
+        '{"packages": {"numpy": "2.4.6"}, "cores": 4, "seed": 0}'
+    )
+    found = compare(first, second)
+    assert set(found.config) == {
+        Change("seed", "0", None),
+        Change("protocol.k", "[5]", "[3]"),
+        Change("protocol.users", None, "7"),
+    }
+    assert set(found.environment) == {
+        Change("packages.cfbench-core", "0.1.0", None),
+        Change("cores", "2", "4"),
+    }
+    assert "(not set)" in found.render()
