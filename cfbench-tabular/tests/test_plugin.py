@@ -43,7 +43,7 @@ def test_importing_the_plugin_imports_nothing_heavy():
 
 
 def test_planning_the_default_imports_neither_pandas_nor_scikit_learn():
-    loaded = modules_after("import cfbench_core; cfbench_core.plan(suite='tabular')")
+    loaded = modules_after("from cfbench_core import api; api.plan(suite='tabular')")
     assert not loaded & {"pandas", "sklearn", "torch"}
 
 
