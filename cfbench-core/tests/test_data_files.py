@@ -140,7 +140,8 @@ def test_offline_and_nowhere_says_where_it_looked_and_what_to_do(monkeypatch: py
     with pytest.raises(UserError) as caught:
         DataAccess(offline=True).find(FILES)
     assert caught.value.lines == (
-        "ml-x: not found in $CFBENCH_DATA_DIR (not set), ./data or the cache, and --offline forbids downloading.",
+        "ml-x: not found in $CFBENCH_DATA_DIR (not set), ./data or the cache, "
+        "and --offline forbids downloading.",
         "      Get it with 'cfbench data fetch ml-x' (6 MB, GroupLens licence), "
         "or put ratings.dat or ml-x.parquet into ./data/ml-x/.",
     )
@@ -158,7 +159,7 @@ def test_what_cannot_be_downloaded_says_how_to_get_it() -> None:
         "built: not found in $CFBENCH_DATA_DIR (not set), ./data or the cache.",
         "       Build it with 'make built', or put built.csv.gz into ./data/built/.",
     )
-    with pytest.raises(UserError, match="built: cannot be downloaded. Build it with 'make built'"):
+    with pytest.raises(UserError, match=r"built: cannot be downloaded\. Build it with 'make built'"):
         fetch(BY_HAND, DataAccess())
 
 

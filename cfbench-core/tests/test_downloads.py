@@ -133,9 +133,10 @@ def test_a_changed_file_under_the_same_etag_is_downloaded_once_more_in_one_piece
 
 
 def test_a_wrong_file_is_refused_and_not_kept(tmp_path: Path) -> None:
-    with serving(Site(b"x" * len(CONTENT))) as site, pytest.raises(
-        UserError, match=r"its sha256 is [0-9a-f]{64}, must be .*nothing was kept"
-    ) as caught:
+    with (
+        serving(Site(b"x" * len(CONTENT))) as site,
+        pytest.raises(UserError, match=r"its sha256 is [0-9a-f]{64}, must be .*nothing was kept") as caught,
+    ):
         download(file_at(site.url), tmp_path, None, QUICK)
     assert len(caught.value.lines) == 1
     assert [each.name for each in tmp_path.iterdir() if not each.name.endswith(".lock")] == []
@@ -245,7 +246,7 @@ def test_a_damaged_archive_is_one_line_and_leaves_nothing(tmp_path: Path) -> Non
     archive = zip_of(tmp_path / "a.zip", {"ml/ratings.dat": CONTENT})
     folder = tmp_path / "out"
     folder.mkdir()
-    with pytest.raises(UserError, match="There is no item named 'ml/movies.dat'"):
+    with pytest.raises(UserError, match=r"There is no item named 'ml/movies\.dat'"):
         extract(archive, ("ml/movies.dat",), folder)
     whole = archive.read_bytes()
     archive.write_bytes(whole[:60] + b"\0" * 40 + whole[100:])

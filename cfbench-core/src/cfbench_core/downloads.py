@@ -248,7 +248,7 @@ def _fault(file: DataFile, path: Path) -> str:
 
 
 def extract(archive: Path, members: Sequence[str], folder: Path) -> list[Path]:
-    """Takes named members out of a zip archive, each under the last part of its name, directly into ``folder``.
+    """Takes named members out of a zip archive into ``folder``, each under the last part of its name.
 
     Only what is named is taken, and only its last name counts: an archive cannot write anywhere else.
 
@@ -286,7 +286,7 @@ def _alone(lock: Path) -> Iterator[None]:
     """One process at a time, where the system has file locks: the second finds the file done."""
     try:
         import fcntl
-    except ImportError:  # Windows: two at once may spoil the download; the check finds it
+    except ImportError:  # Windows: two at once may spoil it; the check sees that
         yield
         return
     lock.parent.mkdir(parents=True, exist_ok=True)

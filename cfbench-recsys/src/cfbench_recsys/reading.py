@@ -74,7 +74,7 @@ def read_table(
     if kind in (".jsonl", ".json", ".ndjson"):
         return _read_json_lines(path, fields)
     text = _text(path, encoding)
-    atomic = kind in (".inter", ".item", ".user")
+    atomic = kind in (".inter", ".item", ".user") and _is_atomic(_first_lines(text, 1)[0])
     separator = "\t" if atomic else separator or _separator(text, path)
     if len(separator) > 1:  # the fast parser knows single characters only
         text, separator = text.replace(separator, "\x1f"), "\x1f"
@@ -123,6 +123,11 @@ def _separator(text: str, path: Path) -> str:
             f"{path}: its first line {_short(first)} has none of the separators {listed}; name it"
         )
     return best
+
+
+def _is_atomic(line: str) -> bool:
+    """Whether a line is the header of an atomic file: ``user_id:token<tab>rating:float``."""
+    return all(re.fullmatch(r"[^:]+:(token|float)(_seq)?", cell) for cell in line.split("\t"))
 
 
 def _is_header(rows: Sequence[Sequence[str]], known: Sequence[str], path: Path) -> bool:

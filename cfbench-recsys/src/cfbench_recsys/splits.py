@@ -26,7 +26,7 @@ from scipy import sparse
 
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
-from cfbench_recsys.edits import BoolArray, IntArray
+from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.interactions import Interactions, load_matrix, save_matrix
 
 Kind = Literal["per-interaction", "per-user", "leave-one-out", "temporal"]
@@ -168,13 +168,15 @@ def _temporal(interactions: Interactions, config: SplitConfig, generator: np.ran
     if interactions.times is None:
         raise UserError(f"split temporal: {interactions.name} has no times; another kind of split needs none")
     times = interactions.times
-    latest_first = np.append(np.inf, -np.sort(-times))  # at place n: the moment since which there are n
-    test = round(config.test_share * len(times))
-    validation = round(config.validation * len(times))
-    part = np.full(len(times), TRAIN, dtype=np.int8)
-    part[times >= latest_first[test + validation]] = VALIDATION
-    part[times >= latest_first[test]] = TEST
+    test = _since(times, round(config.test_share * len(times)))
+    validation = _since(times[times < test], round(config.validation * len(times)))
+    part = np.where(times >= test, TEST, np.where(times >= validation, VALIDATION, TRAIN))
     return _from_parts(interactions, part)
+
+
+def _since(times: FloatArray, count: int) -> float:
+    """The moment since which there are ``count``; more, where several happened at that moment."""
+    return float(np.sort(times)[-count]) if 0 < count <= len(times) else np.inf
 
 
 def _from_parts(interactions: Interactions, part: np.ndarray) -> Split:

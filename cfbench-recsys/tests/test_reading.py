@@ -1,0 +1,178 @@
+"""Tables from files of many kinds, and what is said of those that are broken."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from cfbench_core.errors import UserError
+from cfbench_recsys.reading import (
+    find_column,
+    identifiers,
+    json_lines,
+    moments,
+    need_column,
+    numbers,
+    read_table,
+)
+
+pd = pytest.importorskip("pandas")
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    raw = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "user,item,rating\n1,10,5\n2,20,3\n"),
+        ("a.csv.gz", "user,item,rating\n1,10,5\n2,20,3\n"),
+        ("a.csv", "\ufeffuser;item;rating\r\n1;10;5\r\n2;20;3\r\n"),
+        ("a.tsv", "user\titem\trating\n1\t10\t5\n2\t20\t3"),
+        ("a.dat", "user::item::rating\n1::10::5\n2::20::3\n"),
+        ("a.txt", '"user"|"item"|"rating"\n"1"|"10"|"5"\n\n"2"|"20"|"3"\n'),
+        ("a.inter", "user:token\titem:token\trating:float\n1\t10\t5\n2\t20\t3\n"),
+        (
+            "a.jsonl",
+            '{"user": "1", "item": "10", "rating": "5"}\n{"user": "2", "item": "20", "rating": "3"}\n',
+        ),
+    ],
+)
+def test_one_table_in_many_forms(tmp_path: Path, name: str, content: str) -> None:
+    table = read_table(write(tmp_path / name, content))
+    assert table.to_dict("list") == {"user": ["1", "2"], "item": ["10", "20"], "rating": ["5", "3"]}
+
+
+def test_a_parquet_table_keeps_its_types(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"user": [1, 2], "item": [1.0, 2.0]}, index=[5, 6]).to_parquet(path)
+    table = read_table(path)
+    assert identifiers(table, "user", path) == identifiers(table, "item", path) == ["1", "2"]
+
+
+def test_without_a_header_columns_are_numbered(tmp_path: Path) -> None:
+    path = write(tmp_path / "u.data", "1\t10\t5\n2\t20\t3\n")
+    assert read_table(path).to_dict("list") == {"1": ["1", "2"], "2": ["10", "20"], "3": ["5", "3"]}
+
+
+def test_a_header_is_recognised_by_numbers_below_words_or_by_a_known_name(tmp_path: Path) -> None:
+    assert list(read_table(write(tmp_path / "a.csv", "who,what\n1,2\n")).columns) == ["who", "what"]
+    assert list(read_table(write(tmp_path / "b.csv", "userId,what\na,b\n")).columns) == ["userId", "what"]
+    named = read_table(write(tmp_path / "c.csv", "who,what\na,b\n"), known_names=["who"])
+    assert list(named.columns) == ["who", "what"]
+    with pytest.raises(UserError, match="cannot tell whether its first line 'who,what' names the columns"):
+        read_table(write(tmp_path / "d.csv", "who,what\na,b\n"))
+    assert list(read_table(tmp_path / "d.csv", header=False).columns) == ["1", "2"]
+
+
+def test_identifiers_stay_what_they_are(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "user,item\n007,NA\n0, null \n")
+    table = read_table(path)
+    assert identifiers(table, "user", path) == ["007", "0"]
+    assert identifiers(table, "item", path) == ["NA", "null"]
+
+
+def test_a_parquet_file_cut_short_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"user": range(1000), "item": range(1000)}).to_parquet(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match=r"a\.parquet: is no whole Parquet file") as caught:
+        read_table(path)
+    assert len(caught.value.lines) == 1 and "\n" not in caught.value.lines[0]
+    path.write_bytes(b"")
+    with pytest.raises(UserError, match="is no whole Parquet file"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"\n \n", "is empty"),
+        ("a.csv", b"user,item\n", "has a header, but no rows"),
+        ("a.csv", b"user,item\n1,2\n1,2,3\n", "is not a table: Expected 2 fields in line 3, saw 3"),
+        ("a.csv", "user,item\n1,Amélie\n".encode("latin-1"), "is not text in utf-8 (byte 14)"),
+        ("a.csv", b"justoneword\n1\n", "has none of the separators ::, tab, ,, ;, |"),
+        ("a.jsonl", b'{"user": 1}\n{"user": ', "line 2 is not a JSON object"),
+        ("a.jsonl", b"[1, 2]\n", "line 1 is not a JSON object"),
+        ("a.jsonl", b"", "is empty"),
+    ],
+)
+def test_a_broken_file_is_one_line(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    path = write(tmp_path / name, content)
+    with pytest.raises(UserError, match=re.escape(words)) as caught:
+        read_table(path)
+    assert len(caught.value.lines) == 1 and caught.value.lines[0].startswith(str(path))
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz"])
+def test_a_gzip_file_cut_short_or_not_one_at_all_is_one_line(tmp_path: Path, name: str) -> None:
+    whole = gzip.compress(b'{"user": 1}\n' * 5000)
+    for content in (whole[: len(whole) // 2], b"user,item\n1,2\n"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UserError, match="cannot be read"):
+            read_table(tmp_path / name)
+
+
+def test_text_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "user,item\n1,Amélie\n".encode("latin-1"))
+    assert read_table(path, encoding="latin-1")["item"].tolist() == ["Amélie"]
+    with pytest.raises(UserError, match="no encoding is called 'klingon'"):
+        read_table(path, encoding="klingon")
+
+
+def test_a_column_is_found_by_its_name_or_its_usual_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    table = pd.DataFrame({"UserId": ["1"], "thing": ["2"], "stars": ["4"]})
+    assert find_column(table, path, None, ("user", "userid"), "user") == "UserId"
+    assert find_column(table, path, "thing", ("item",), "item") == "thing"
+    assert find_column(table, path, None, ("time",), "time") is None
+    with pytest.raises(UserError) as caught:
+        need_column(table, path, None, ("item",), "item")
+    assert str(caught.value) == (
+        f"{path}: no column looks like the item; name it with 'item: ...'. Its columns: UserId, thing, stars"
+    )
+    with pytest.raises(
+        UserError, match=r"has no column 'star' for rating\. Did you mean 'stars'\? Its columns"
+    ):
+        find_column(table, path, "star", (), "rating")
+
+
+def test_a_value_that_is_no_number_is_named_with_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    table = pd.DataFrame({"rating": ["5", "good", "inf", "3"]})
+    assert numbers(table.iloc[[0, 3]], "rating", path).tolist() == [5.0, 3.0]
+    with pytest.raises(UserError) as caught:
+        numbers(table, "rating", path)
+    assert str(caught.value) == f"{path}: row 2: column rating: 'good' is not a number (2 such rows)"
+
+
+def test_an_empty_identifier_is_named_with_its_row_also_after_a_selection(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    table = pd.DataFrame({"user": ["a", "", None, "b"]})
+    with pytest.raises(UserError, match=r"row 2: column user is empty \(2 such rows\)"):
+        identifiers(table, "user", path)
+    with pytest.raises(UserError, match=r"row 3: column user is empty \(1 such rows\)"):
+        identifiers(table.iloc[2:], "user", path)
+
+
+def test_times_are_numbers_or_dates(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    table = pd.DataFrame({"n": ["1", "2.5"], "d": ["1970-01-02", "1970-01-01T00:00:01Z"], "x": ["1", "soon"]})
+    assert moments(table, "n", path).tolist() == [1.0, 2.5]
+    assert moments(table, "d", path).tolist() == [86400.0, 1.0]
+    stamps = pd.DataFrame({"d": pd.to_datetime(["1970-01-02", "1970-01-03"])})
+    assert moments(stamps, "d", path).tolist() == [86400.0, 172800.0]
+    with pytest.raises(UserError, match=r"column x: '1' is not a number or a date"):
+        moments(table, "x", path)
+
+
+def test_json_lines_give_the_fields_that_are_wanted(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl.gz", '{"a": 1, "b": 2}\n\n{"a": 3}\n')
+    assert list(json_lines(path, ("a", "b"))) == [{"a": 1, "b": 2}, {"a": 3, "b": None}]
