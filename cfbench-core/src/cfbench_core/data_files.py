@@ -273,8 +273,9 @@ def _package_folder(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _any_form(files: DataFiles) -> str:
-    return " or ".join(" with ".join(form.files) for form in files.forms)
+def _any_form(files: DataFiles, most: int | None = None) -> str:
+    """The forms, or the first ``most`` of them: "ratings.dat or ml-1m.parquet"."""
+    return " or ".join(" with ".join(form.files) for form in files.forms[:most])
 
 
 def _missing(files: DataFiles, access: DataAccess) -> list[str]:
@@ -286,7 +287,7 @@ def _missing(files: DataFiles, access: DataAccess) -> list[str]:
     indent = " " * (len(files.id) + 2)
     return [
         f"{files.id}: not found in {', '.join(names[:-1])} or {names[-1]}{ban}.",
-        f"{indent}{how_to_get(files)}, or put {_any_form(files)} into ./data/{files.id}/.",
+        f"{indent}{how_to_get(files)}, or put {_any_form(files, 2)} into ./data/{files.id}/.",
     ]
 
 
@@ -347,7 +348,7 @@ def _target(access: DataAccess) -> Path:
 
 def _by_hand(files: DataFiles, file: DataFile) -> str:
     page = file.page or file.url
-    return f"Or get {file.name} yourself from {page}, and put {_any_form(files)} into ./data/{files.id}/."
+    return f"Or get {file.name} yourself from {page}, and put {_any_form(files, 2)} into ./data/{files.id}/."
 
 
 def _show_licence(files: DataFiles, folder: Path, access: DataAccess) -> None:
