@@ -1,4 +1,4 @@
-"""On MovieLens 1M with a given two-tower MF: DEL@k and INS@k of Cosine and exact contribution are those on file.
+"""MovieLens 1M with a given two-tower MF: DEL@k and INS@k of Cosine and exact contribution are those on file.
 
 Needs the data and the reference weights; skipped where they are not to be had.
 """

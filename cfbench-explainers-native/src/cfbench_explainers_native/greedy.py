@@ -145,19 +145,22 @@ def margins(edits: Edits, readers: Readers, targets: Targets, context: Context) 
         a_reader = np.empty(len(scores), dtype=np.int64)
         a_reader[at] = units  # the units that read an edit are of one user, with one history
         steps = on_grid(scores, targets.history[a_reader], targets.padding[a_reader])
-        last, next_one = _kth_and_next(steps, targets.k)
         own = steps[at[:, None], targets.items[units]]
-        in_list = own >= last[at][:, None]
-        rivals = np.where(in_list, next_one[at][:, None], last[at][:, None])
+        last, next_one = _kth_and_next(steps, targets.k)
+        rivals = np.where(own >= last[at][:, None], next_one[at][:, None], last[at][:, None])
         found[pairs] = (own - np.where(np.isfinite(rivals), rivals, 0.0)).mean(axis=1)
     return found
 
 
 def _kth_and_next(steps: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    """(B,) the k-th and the (k+1)-th largest of each row, -inf where there are not so many."""
-    missing = k + 1 - steps.shape[1]
-    if missing > 0:
-        steps = np.pad(steps, ((0, 0), (0, missing)), constant_values=-np.inf)
-    places = steps.shape[1] - k - 1
-    largest = np.partition(steps, [places, places + 1], axis=1)
-    return largest[:, places + 1], largest[:, places]
+    """(B,) the k-th and (k+1)-th largest of each row, -inf where there are not so many. Uses ``steps`` up.
+
+    For the k of a list, taking the largest k + 1 times is several times faster than a partition of the row.
+    """
+    rows = np.arange(len(steps))
+    last = next_one = np.full(len(steps), -np.inf)
+    for _ in range(k + 1):
+        best = steps.argmax(axis=1)
+        last, next_one = next_one, steps[rows, best]
+        steps[rows, best] = -np.inf
+    return last, next_one

@@ -13,7 +13,7 @@ all of them are taken. At list level f is the mean logit of the listed items. Th
 solved, or the n x n dual when n < H.
 
 ``variant: lxr`` repeats the sampling of the code of papers 000-002: 150 neighbours, each with 50 to 100
-random items of the catalogue flipped (seen ones removed, unseen ones added), ridge 0.01, weights 1 - d_j /
+random items of the catalogue flipped (seen ones removed, unseen ones added) and weights 1 - d_j /
 sum(d), d_j the number of flips. In a large catalogue such neighbours hardly ever touch a short history.
 
 Departs from the sources: logits rather than probabilities (their saturation makes ties); all targets of a
@@ -47,7 +47,7 @@ class Config:
         Range(above=0),
         Help("cosine distance; none: 0.25, with variant lxr the papers' weights"),
     ] = None
-    ridge: Annotated[float | None, Range(above=0), Help("none: 1, with variant lxr 0.01")] = None
+    ridge: Annotated[float, Range(above=0), Help("penalty of the coefficients' squares")] = 0.01
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class LimeRS:
         published = config.variant == "lxr"
         self.published = published
         self.samples = config.samples or (150 if published else 256)
-        self.ridge = config.ridge or (0.01 if published else 1.0)
+        self.ridge = config.ridge
         self.width = config.kernel_width or (None if published else 0.25)
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
