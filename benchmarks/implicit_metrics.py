@@ -2,13 +2,14 @@
 
     python benchmarks/implicit_metrics.py [--users 500] [--k 5] [--steps 10] [--repeat 5]
 
-POS-P, NEG-P and Gini for ``users`` x ``k`` items x ``steps`` steps, ML-1M, MF, item level, one thread, against
-``model.score_profiles`` on the same edited profiles, prepared beforehand as CSR matrices. Two baselines: all profiles
-of the definition (2 x units x steps), and only those that differ (both orders end in the empty profile, and a
-short history has fewer steps than ``steps``), which is what the metrics compute. The limit is 3 times the latter.
+POS-P, NEG-P and Gini for ``users`` x ``k`` items x ``steps`` steps, ML-1M, MF, item level, one thread,
+against ``model.score_profiles`` on the same edited profiles, prepared beforehand as CSR matrices. Two
+baselines: all profiles of the definition (2 x units x steps), and only those that differ (both orders end in
+the empty profile, and a short history has fewer steps than ``steps``), which is what the metrics compute. The
+limit is 3 times the latter.
 
-With the reference weights beside the data (CFBENCH_DATA_DIR, or ../shared/data next to this repository) the model is
-that one; without, on random interactions and weights of the same sizes, and the output says so.
+With the reference weights beside the data (CFBENCH_DATA_DIR, or ../shared/data next to this repository) the
+model is that one; without, on random interactions and weights of the same sizes, and the output says so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from cfbench_recsys.recommenders.mf import MF
+from cfbench_recsys.recommenders.mf import Config as MFConfig
 from scipy import sparse
 
 from cfbench_recsys.metrics.base import compute_metrics
@@ -32,8 +35,6 @@ from cfbench_recsys.metrics.pos_p import Config as Steps
 from cfbench_recsys.metrics.pos_p import PosP
 from cfbench_recsys.observations import ImplicitObservations
 from cfbench_recsys.ranking import top_k
-from cfbench_recsys.recommenders.mf import MF
-from cfbench_recsys.recommenders.mf import Config as MFConfig
 from cfbench_recsys.removals import ImportanceOrder, OrderedRemovals, step_counts
 from cfbench_recsys.scoring import BLOCK
 from cfbench_recsys.targets import Targets
@@ -44,7 +45,9 @@ USERS_AT_ONCE = 50  # the suite's default chunk
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, default in (("users", 500), ("k", 5), ("steps", 10), ("repeat", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     arguments = parser.parse_args()
@@ -66,14 +69,20 @@ def main() -> None:
             model.score_profiles(block)
 
     seconds = _fastest([evaluate, lambda: forward(nominal), lambda: forward(distinct)], arguments.repeat)
-    print(f"{source}; {units} explanations, {arguments.steps} steps, one thread, CPU time, fastest of {arguments.repeat}")
-    print(f"metrics                          {seconds[0]:8.3f} s   {1e3 * seconds[0] / units:.3f} ms per explanation")
+    print(
+        f"{source}; {units} explanations, {arguments.steps} steps; "
+        f"one thread, CPU time, fastest of {arguments.repeat}"
+    )
+    print(f"{'metrics':32s} {seconds[0]:8.3f} s   {1e3 * seconds[0] / units:.3f} ms per explanation")
     for title, blocks, baseline in (
         ("forward, all profiles", nominal, seconds[1]),
         ("forward, distinct profiles", distinct, seconds[2]),
     ):
         rows = sum(block.shape[0] for block in blocks)
-        print(f"{title:32s} {baseline:8.3f} s   {rows} profiles   metrics / forward = {seconds[0] / baseline:.2f}")
+        print(
+            f"{title:32s} {baseline:8.3f} s   {rows} profiles   "
+            f"metrics / forward = {seconds[0] / baseline:.2f}"
+        )
 
 
 def _one_thread() -> None:
@@ -101,7 +110,12 @@ def _random() -> tuple[sparse.csr_matrix, MF, str]:
     rng = np.random.default_rng(0)
     interactions = sparse.random(6037, 3381, density=0.0282, format="csr", random_state=rng)
     interactions.data[:] = 1
-    shapes = {"profile.weight": (32, 3381), "profile.bias": (32,), "item.weight": (32, 3381), "item.bias": (32,)}
+    shapes = {
+        "profile.weight": (32, 3381),
+        "profile.bias": (32,),
+        "item.weight": (32, 3381),
+        "item.bias": (32,),
+    }
     weights = {name: rng.normal(scale=0.1, size=shape).astype(np.float32) for name, shape in shapes.items()}
     return interactions, _model(weights, interactions), "random data of ML-1M's size"
 
@@ -124,9 +138,7 @@ def _chunks(
         some = chosen[start : start + USERS_AT_ONCE]
         blank = Targets.of(interactions, some, np.zeros((len(some), 1)), k, "item", "user-vector")
         lists = top_k(model.score_profiles(interactions[some]), blank.history, blank.padding, k)
-        targets = Targets.of(
-            interactions, np.repeat(some, k), lists.reshape(-1, 1), k, "item", "user-vector"
-        )
+        targets = Targets.of(interactions, np.repeat(some, k), lists.reshape(-1, 1), k, "item", "user-vector")
         chunks.append((targets, rng.random(targets.history.shape)))
     return chunks
 
@@ -152,7 +164,7 @@ def _profiles(
 
 
 def _fastest(actions: list[Callable[[], None]], repeat: int) -> list[float]:
-    """CPU seconds of each action, the fastest of ``repeat`` rounds; all take turns, so that noise hits all alike."""
+    """CPU seconds of each action, the fastest of ``repeat`` rounds; they take turns, so noise hits all."""
     seconds = [float("inf")] * len(actions)
     for _ in range(repeat):
         for place, action in enumerate(actions):

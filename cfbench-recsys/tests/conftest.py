@@ -1,6 +1,7 @@
 """A tiny recommender written out in plain Python: what the metrics' formulas are checked against.
 
-Nothing here uses the package's ranking, observations or answers; it only packs the same case into their arrays.
+Nothing here uses the package's ranking, observations or answers; it only packs the same case into their
+arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class ProfileModel:
 class GraphModel:
     """The same model, asked in the language of graphs."""
 
-    def __init__(self, weights: Sequence[Sequence[int]], bias: Sequence[int], histories: Sequence[set[int]]) -> None:
+    def __init__(
+        self, weights: Sequence[Sequence[int]], bias: Sequence[int], histories: Sequence[set[int]]
+    ) -> None:
         self.profile_model, self.histories = ProfileModel(weights, bias), histories
 
     def score_edits(self, edits: Edits) -> np.ndarray:
@@ -128,9 +131,11 @@ class Case:
 
     def edits(self, edits: list[Edit]) -> Edits:
         rows = [(b, item, op) for b, edit in enumerate(edits) for item, op in edit.items()]
-        b, items, ops = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)) if rows else (
-            np.empty(0, dtype=np.int64),
-        ) * 3
+        b, items, ops = (
+            (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+            if rows
+            else (np.empty(0, dtype=np.int64),) * 3
+        )
         users = self.targets().users
         return Edits(users, b, users[b], items, ops.astype(np.int8))
 
@@ -147,9 +152,15 @@ def _case(draw: Callable, level: str) -> Case:
     items = draw(st.integers(2, 7), label="items")
     small = st.integers(-2, 2)
     return Case(
-        weights=draw(st.lists(st.lists(small, min_size=items, max_size=items), min_size=items, max_size=items)),
+        weights=draw(
+            st.lists(st.lists(small, min_size=items, max_size=items), min_size=items, max_size=items)
+        ),
         bias=draw(st.lists(small, min_size=items, max_size=items)),
-        histories=draw(st.lists(st.sets(st.integers(0, items - 1), min_size=1, max_size=items - 1), min_size=1, max_size=3)),
+        histories=draw(
+            st.lists(
+                st.sets(st.integers(0, items - 1), min_size=1, max_size=items - 1), min_size=1, max_size=3
+            )
+        ),
         k=draw(st.integers(1, 4), label="k"),
         level=level,
         graph=draw(st.booleans(), label="graph"),
@@ -164,12 +175,14 @@ def draw_case() -> Callable[..., Case]:
 
 @pytest.fixture(scope="session")
 def draw_implicit() -> Callable[..., tuple[Case, list[dict[int, float]]]]:
-    """``draw_implicit(data, level)``: a random case, and importances for each of its units; many are equal."""
+    """``draw_implicit(data, level)``: a random case, and importances for each unit; many are equal."""
 
     def draw(data: st.DataObject, level: str) -> tuple[Case, list[dict[int, float]]]:
         case = _case(data.draw, level)
         values = st.sampled_from([-1.0, 0.0, 0.5, 2.0])
-        return case, [{item: data.draw(values) for item in sorted(case.histories[user])} for user, _ in case.units()]
+        return case, [
+            {item: data.draw(values) for item in sorted(case.histories[user])} for user, _ in case.units()
+        ]
 
     return draw
 
@@ -191,7 +204,7 @@ def draw_explicit() -> Callable[..., tuple[Case, list[Edit]]]:
 
 @pytest.fixture(scope="session")
 def awkward() -> Callable[[str], Case]:
-    """``awkward(level)``: users with one interaction, with fewer than ten, with 13; fewer candidates than K."""
+    """``awkward(level)``: users with 1, 3, 7 and 13 interactions; fewer candidates than K."""
 
     def make(level: str) -> Case:
         rng = np.random.default_rng(0)

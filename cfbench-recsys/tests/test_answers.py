@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
 from cfbench_recsys.edits import Edits
@@ -29,7 +27,9 @@ def test_threshold_removes_what_is_more_important_than_a_half(awkward) -> None:
 @given(data=st.data())
 def test_the_smallest_prefix_is_that_of_trying_all(draw_implicit, level: str, data: st.DataObject) -> None:
     case, importances = draw_implicit(data, level)
-    found = smallest_prefix(case.model(), case.targets(), case.importance_array(importances), case.interactions())
+    found = smallest_prefix(
+        case.model(), case.targets(), case.importance_array(importances), case.interactions()
+    )
     for answer, (user, items), of_unit in zip(as_sets(found), case.units(), importances, strict=True):
         order = case.order(user, of_unit)
         displaced = [
@@ -40,7 +40,7 @@ def test_the_smallest_prefix_is_that_of_trying_all(draw_implicit, level: str, da
 
 
 def test_a_prefix_is_found_beyond_the_first_rounds_although_success_is_not_monotone(awkward) -> None:
-    """60 interactions; the item falls only when 41 are gone, comes back when 42 are, and falls again with the last."""
+    """60 interactions; the item falls when 41 are gone, comes back when 42 are, falls again with the last."""
     case = awkward("item")
     items = 63
     case.histories, case.k = [set(range(60))], 1
@@ -63,7 +63,9 @@ def test_a_prefix_is_found_beyond_the_first_rounds_although_success_is_not_monot
 @pytest.mark.parametrize("level", ["item", "list"])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_verification_keeps_the_answers_that_work_and_no_others(draw_explicit, level: str, data: st.DataObject) -> None:
+def test_verification_keeps_the_answers_that_work_and_no_others(
+    draw_explicit, level: str, data: st.DataObject
+) -> None:
     case, edits = draw_explicit(data, level)
     verified = verify(case.model(), case.targets(), case.edits(edits), case.interactions())
     for answer, (user, items), edit in zip(as_sets(verified), case.units(), edits, strict=True):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from cfbench_recsys.metrics.base import compute_metrics
 from cfbench_recsys.metrics.coverage import Coverage, coverage
 from cfbench_recsys.metrics.edits import Perturbations

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from cfbench_recsys.metrics.gini import gini
 
 
@@ -40,7 +39,9 @@ def test_nothing_is_concentrated_where_all_are_alike(importances: list[float]) -
 @settings(deadline=None)
 @given(
     st.lists(
-        st.lists(st.sampled_from([-3.0, -1.0, 0.0, 0.25, 0.5, 4.0]), min_size=1, max_size=8), min_size=1, max_size=5
+        st.lists(st.sampled_from([-3.0, -1.0, 0.0, 0.25, 0.5, 4.0]), min_size=1, max_size=8),
+        min_size=1,
+        max_size=5,
     )
 )
 def test_it_equals_the_formula_and_padding_does_not_matter(units: list[list[float]]) -> None:

@@ -1,4 +1,4 @@
-"""Paper 001's metrics on ML-1M with trained weights equal the reference values; needs data that we may not ship."""
+"""Paper 001's metrics on ML-1M with trained weights equal the reference values; needs data of others."""
 
 from __future__ import annotations
 
@@ -83,8 +83,12 @@ def exact_contribution(golden: dict) -> FloatArray:
 @pytest.mark.parametrize(
     ("explainer", "importances"), [("cosine", cosine), ("exact_contribution", exact_contribution)]
 )
-def test_refined_metrics_equal_the_reference_raw_and_normalized(golden: dict, explainer: str, importances) -> None:
-    seen = ImplicitObservations(golden["model"], golden["targets"], importances(golden), golden["interactions"])
+def test_refined_metrics_equal_the_reference_raw_and_normalized(
+    golden: dict, explainer: str, importances
+) -> None:
+    seen = ImplicitObservations(
+        golden["model"], golden["targets"], importances(golden), golden["interactions"]
+    )
     published = {"supporting_only": False}
     results = compute_metrics(
         [

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from cfbench_recsys.metrics.insertion import Config, Insertion, insertion
 
 
@@ -24,10 +23,14 @@ def test_the_ratio_survives_scores_that_float64_cannot_hold() -> None:
     assert insertion(tiny - math.log(2), tiny, normalize=True) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(("supporting_only", "normalize"), [(True, True), (False, True), (True, False), (False, False)])
+@pytest.mark.parametrize(
+    ("supporting_only", "normalize"), [(True, True), (False, True), (True, False), (False, False)]
+)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_it_equals_the_formula(draw_implicit, supporting_only: bool, normalize: bool, data: st.DataObject) -> None:
+def test_it_equals_the_formula(
+    draw_implicit, supporting_only: bool, normalize: bool, data: st.DataObject
+) -> None:
     case, importances = draw_implicit(data, "item")
     metric = Insertion(Config(k_e=(1, 2, 9), supporting_only=supporting_only, normalize=normalize))
     results = metric.compute(case.implicit(importances))
@@ -41,6 +44,8 @@ def test_it_equals_the_formula(draw_implicit, supporting_only: bool, normalize: 
 
 
 def test_the_four_variants_have_four_names() -> None:
-    variants = [Config(k_e=(3,), supporting_only=s, normalize=n) for s in (True, False) for n in (True, False)]
+    variants = [
+        Config(k_e=(3,), supporting_only=s, normalize=n) for s in (True, False) for n in (True, False)
+    ]
     names = [Insertion(config).columns(5, "item")[0].name for config in variants]
     assert names == ["INS@3", "INS-raw@3", "INS-all@3", "INS-raw-all@3"]

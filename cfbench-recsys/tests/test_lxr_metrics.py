@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from cfbench_recsys.metrics.base import compute_metrics
 from cfbench_recsys.metrics.lxr_del_p import LxrDelP, lxr_del_p
 from cfbench_recsys.metrics.lxr_ins_p import LxrInsP

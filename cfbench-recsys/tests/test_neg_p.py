@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from cfbench_recsys.metrics.neg_p import Config, NegP, neg_p
 from cfbench_recsys.metrics.pos_p import PosP
 
@@ -33,7 +32,9 @@ def test_it_equals_the_formula(draw_implicit, level: str, data: st.DataObject, s
 @pytest.mark.parametrize("level", ["item", "list"])
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_neg_p_of_an_order_is_pos_p_of_the_order_reversed(draw_implicit, level: str, data: st.DataObject) -> None:
+def test_neg_p_of_an_order_is_pos_p_of_the_order_reversed(
+    draw_implicit, level: str, data: st.DataObject
+) -> None:
     case, importances = draw_implicit(data, level)
     reversed_order = [
         {item: float(place) for place, item in enumerate(case.order(user, of_unit))}

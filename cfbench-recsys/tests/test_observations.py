@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 
 from cfbench_core.specs import ComponentSpec, resolve
 from cfbench_recsys.edits import Edits
@@ -95,13 +92,15 @@ def test_metrics_that_look_at_the_same_profiles_share_their_forward_passes(awkwa
     scored = 0
 
     class Counting:
-        def score_profiles(self, profiles):  # noqa: ANN001, ANN202
+        def score_profiles(self, profiles):
             nonlocal scored
             scored += profiles.shape[0]
             return case.model().score_profiles(profiles)
 
-    importances = [{item: 1.0 for item in case.histories[user]} for user, _ in case.units()]
-    seen = ImplicitObservations(Counting(), case.targets(), case.importance_array(importances), case.interactions())
+    importances = [dict.fromkeys(case.histories[user], 1.0) for user, _ in case.units()]
+    seen = ImplicitObservations(
+        Counting(), case.targets(), case.importance_array(importances), case.interactions()
+    )
     compute_metrics([PosP(Config())], seen)
     once = scored
     assert once == BLOCK  # 5 units of at most 10 different steps
@@ -113,7 +112,7 @@ def test_metrics_that_look_at_the_same_profiles_share_their_forward_passes(awkwa
 
 def test_importances_of_the_wrong_shape_or_not_finite_are_refused(awkward) -> None:
     case = awkward("list")
-    importances = [{item: 1.0 for item in case.histories[user]} for user, _ in case.units()]
+    importances = [dict.fromkeys(case.histories[user], 1.0) for user, _ in case.units()]
     good = case.importance_array(importances)
     with pytest.raises(ValueError, match="histories"):
         ImplicitObservations(case.model(), case.targets(), good[:, :-1], case.interactions())
@@ -126,7 +125,7 @@ def test_a_model_that_answers_not_a_number_is_refused(awkward) -> None:
     case = awkward("item")
 
     class Broken:
-        def score_profiles(self, profiles):  # noqa: ANN001, ANN202
+        def score_profiles(self, profiles):
             return np.full(profiles.shape, np.nan)
 
     edits = case.edits([{} for _ in case.units()])

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from cfbench_recsys.metrics.pos_at import Config, PosAt, pos_at
 
 
@@ -17,7 +16,9 @@ def test_the_item_is_among_the_first_five_or_not() -> None:
 
 def test_columns_say_what_departs_from_the_paper() -> None:
     assert PosAt(Config(k_r=(5,), k_e=(1, 2))).columns(10, "item")[1].name == "POS@5,2"
-    assert PosAt(Config(k_r=(5,), k_e=(1,), supporting_only=False)).columns(10, "item")[0].name == "POS-all@5,1"
+    assert (
+        PosAt(Config(k_r=(5,), k_e=(1,), supporting_only=False)).columns(10, "item")[0].name == "POS-all@5,1"
+    )
 
 
 @pytest.mark.parametrize("supporting_only", [True, False])

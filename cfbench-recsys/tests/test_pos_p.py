@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from cfbench_recsys.metrics.pos_p import Config, PosP, pos_p
 
 

@@ -26,7 +26,8 @@ def count_displaced(
 ) -> IntArray:
     """(B,) how many items of target ``of[b]`` rank beyond K under edit b."""
     ranks = target_ranks(model, edits, targets, of, interactions)
-    return np.count_nonzero(ranks > targets.k, axis=1).astype(np.int64)
+    displaced: IntArray = np.count_nonzero(ranks > targets.k, axis=1)
+    return displaced
 
 
 def threshold(targets: Targets, importances: FloatArray, above: float = 0.5) -> Edits:
@@ -40,8 +41,8 @@ def smallest_prefix(
     """Removes the c most important interactions, with the smallest c that displaces all items of the target.
 
     Where no c displaces all (list level), the smallest of those that displace the most; where none displaces
-    anything, no answer. What a prefix displaces is not monotone in c, so bisection may miss the smallest: all are
-    tried, in rounds of growing size, until the unit is done.
+    anything, no answer. What a prefix displaces is not monotone in c, so bisection may miss the smallest: all
+    are tried, in rounds of growing size, until the unit is done.
     """
     order = ImportanceOrder.of(targets, importances)
     all_of_it = np.count_nonzero(targets.items >= 0, axis=1)
@@ -72,8 +73,9 @@ def verify(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_
 def prune(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
     """Takes edits back, one at a time in their order, as long as no fewer items are displaced.
 
-    Goes round until no single edit can be taken back. An edit that displaces nothing is left as it is (that is
-    for :func:`verify`). All units take their turns together: a round is one batch of one trial for each unit.
+    Goes round until no single edit can be taken back. An edit that displaces nothing is left as it is (that
+    is for :func:`verify`). All units take their turns together: a round is one batch of one trial for each
+    unit.
     """
     units = np.arange(len(targets))
     displaced = count_displaced(model, targets, edits, units, interactions)
@@ -102,9 +104,10 @@ def prune(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_m
 def can_take_one_back(
     model: Any, targets: Targets, edits: Edits, displaced: IntArray, interactions: sparse.csr_matrix
 ) -> BoolArray:
-    """(B,) whether some single edge of edit b can be taken back while ``displaced[b]`` items, or more, stay displaced.
+    """(B,) whether some single edge of edit b can be taken back while ``displaced[b]`` items stay displaced.
 
-    False where ``displaced`` is 0. Edges are tried in rounds of growing size, until one is found or all are tried.
+    False where ``displaced`` is 0. Edges are tried in rounds of growing size, until one is found or all are
+    tried.
     """
     found = np.zeros(len(targets), dtype=bool)
     first, lengths = np.searchsorted(edits.rows, np.arange(len(targets))), edits.counts()

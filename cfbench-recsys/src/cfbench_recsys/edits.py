@@ -1,13 +1,14 @@
 """Edited inputs of a recommender: which interactions are removed or added, for a batch of questions at once.
 
-One type serves every purpose: an edited profile is an edit of the user's own edges, a counterfactual on the graph
-touches anybody's edges, and one step of a deletion curve is an edit too.
+One type serves every purpose: an edited profile is an edit of the user's own edges, a counterfactual on the
+graph touches anybody's edges, and one step of a deletion curve is an edit too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -104,8 +105,8 @@ class Edits:
     def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
         """(B, items) the edited profiles of ``users``, binary, indices sorted.
 
-        Edges of other users change nobody's own profile; removing what is not there, or adding what is, changes
-        nothing.
+        Edges of other users change nobody's own profile; removing what is not there, or adding what is,
+        changes nothing.
         """
         blocks = [
             self.take(start, start + _PROFILES_AT_ONCE)._profiles(interactions)
@@ -113,7 +114,9 @@ class Edits:
         ]
         if len(blocks) == 1:
             return blocks[0]
-        return sparse.vstack(blocks, format="csr") if blocks else sparse.csr_matrix((0, interactions.shape[1]))
+        return (
+            sparse.vstack(blocks, format="csr") if blocks else sparse.csr_matrix((0, interactions.shape[1]))
+        )
 
     def _profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
         present = np.zeros((len(self), interactions.shape[1]), dtype=bool)
@@ -129,7 +132,7 @@ class Edits:
 _PROFILES_AT_ONCE = 512  # bounds the memory of ``present``
 
 
-def binary_rows(present: BoolArray, columns: IntArray, width: int) -> sparse.csr_matrix:
+def binary_rows(present: BoolArray, columns: np.ndarray[Any, Any], width: int) -> sparse.csr_matrix:
     """(B, ``width``) CSR matrix with as many ones in each row as ``present`` (B, N) has True in it.
 
     ``columns`` says in which columns, row after row, ascending within each row.

@@ -1,8 +1,8 @@
 """What metrics are computed from: how the recommender responds to an explanation.
 
-Metrics are pure functions of observations. An observation is made when a metric first asks for it, and kept: metrics
-that look at the same edited profiles share their forward passes. Throughout: B units, T items of each target
-(T = 1 at item level, K at list level), S steps.
+Metrics are pure functions of observations. An observation is made when a metric first asks for it, and kept:
+metrics that look at the same edited profiles share their forward passes. Throughout: B units, T items of each
+target (T = 1 at item level, K at list level), S steps.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class ImplicitObservations:
     @functools.cached_property
     def supporters(self) -> IntArray:
         """(B,) number of interactions with positive importance."""
-        return np.count_nonzero((self.importances > 0) & ~self.padding, axis=1).astype(np.int64)
+        counts: IntArray = np.count_nonzero((self.importances > 0) & ~self.padding, axis=1)
+        return counts
 
     # Cumulative removals, in ``steps`` chunks
 

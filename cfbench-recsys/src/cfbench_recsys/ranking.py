@@ -1,8 +1,8 @@
 """Ranks and top-K lists among a user's candidates, with ties broken the same way everywhere.
 
-Logits that agree on a grid of 2**-30 (about 1e-9) are ties, broken by the lower item index. The grid is far wider than
-the rounding noise of float64, so that two items whose logits are equal on paper tie on every device and in
-every batch, and far finer than a difference that means anything.
+Logits that agree on a grid of 2**-30 (about 1e-9) are ties, broken by the lower item index. The grid is far
+wider than the rounding noise of float64, so that two items whose logits are equal on paper tie on every
+device and in every batch, and far finer than a difference that means anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GRID = 2.0**30
 
 
 def on_grid(scores: FloatArray, history: IntArray, padding: BoolArray) -> FloatArray:
-    """(B, items) scores in grid steps (whole numbers), -inf for the items of ``history`` (B, H), which are no candidates."""
+    """(B, items) scores in whole grid steps; -inf for ``history`` (B, H), whose items are no candidates."""
     steps = scores * GRID
     np.rint(steps, out=steps)
     rows, columns = np.nonzero(~padding)
@@ -29,9 +29,9 @@ def on_grid(scores: FloatArray, history: IntArray, padding: BoolArray) -> FloatA
 def ranks_of(scores: FloatArray, items: IntArray, history: IntArray, padding: BoolArray) -> IntArray:
     """(B, T) 1-based ranks of ``items`` (B, T) among the candidates; history (B, H) is left out.
 
-    rank(i) = 1 + #{j: s_j > s_i} + #{j < i: s_j = s_i}. The history is the *original* one: an item that an edit
-    removed does not come back into the ranking. A place of a list that holds no item (-1: fewer candidates than
-    places) keeps its own rank, so that it is never displaced.
+    rank(i) = 1 + #{j: s_j > s_i} + #{j < i: s_j = s_i}. The history is the *original* one: an item that an
+    edit removed does not come back into the ranking. A place of a list that holds no item (-1: fewer
+    candidates than places) keeps its own rank, so that it is never displaced.
     """
     flat, row_starts = scores.reshape(-1), np.arange(len(scores))[:, None] * scores.shape[1]
     seen_scores = np.where(padding, -np.inf, flat[row_starts + history])  # faster than take_along_axis
@@ -49,7 +49,9 @@ def ranks_of(scores: FloatArray, items: IntArray, history: IntArray, padding: Bo
                 if tied.size:
                     ties = (part[tied] >= not_behind[tied]) & (part[tied] <= ahead_of[tied])
                     which = tied + start
-                    ranks[which, t] += _with_a_lower_index(ties, items[which, t], history[which], padding[which])
+                    ranks[which, t] += _with_a_lower_index(
+                        ties, items[which, t], history[which], padding[which]
+                    )
     return np.where(items < 0, np.arange(1, items.shape[1] + 1), ranks)
 
 
@@ -58,7 +60,7 @@ _ROWS_AT_ONCE = 16  # keeps what is compared, and what comes of it, in the cache
 
 @contextmanager
 def _small_buffers() -> Iterator[None]:
-    """Keeps NumPy from copying rows shorter than its buffer (8192) before comparing them: three times faster."""
+    """Keeps NumPy from copying rows shorter than its buffer (8192) to compare them: three times faster."""
     before = np.setbufsize(1024)
     try:
         yield
@@ -67,7 +69,7 @@ def _small_buffers() -> Iterator[None]:
 
 
 def _around(own: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(..., ) the greatest and the smallest score that tie with ``own``, given that all are rounded to the grid.
+    """The greatest and the smallest score that tie with ``own`` (...), once all are rounded to the grid.
 
     The same as rounding every score, but without touching every score. Half a step is rounded to the even
     neighbour, so a step that is even takes in both of its ends, and one that is odd takes in neither.
@@ -77,13 +79,16 @@ def _around(own: FloatArray) -> tuple[FloatArray, FloatArray]:
     step = np.rint(own * GRID)
     above, below = (step + 0.5) / GRID, (step - 0.5) / GRID
     odd = np.fmod(step, 2.0, where=np.isfinite(step), out=np.zeros_like(step)) != 0
-    return np.where(odd, np.nextafter(above, -np.inf), above), np.where(odd, np.nextafter(below, np.inf), below)
+    return np.where(odd, np.nextafter(above, -np.inf), above), np.where(
+        odd, np.nextafter(below, np.inf), below
+    )
 
 
 def _count(marks: BoolArray) -> IntArray:
-    """(B,) number of True in each row; narrow integers make this several times faster than ``count_nonzero``."""
+    """(B,) number of True in each row; narrow integers make it faster than ``count_nonzero``."""
     narrow = np.uint16 if marks.shape[1] < 2**16 else np.uint32
-    return np.add.reduce(marks, axis=1, dtype=narrow).astype(np.int64)
+    counts: IntArray = np.add.reduce(marks, axis=1, dtype=narrow).astype(np.int64)
+    return counts
 
 
 def _with_a_lower_index(ties: BoolArray, items: IntArray, history: IntArray, padding: BoolArray) -> IntArray:

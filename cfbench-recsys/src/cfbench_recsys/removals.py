@@ -16,6 +16,7 @@ from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray,
 from cfbench_recsys.scoring import target_responses
 from cfbench_recsys.targets import Targets
 
+Int32Array = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
 First = Literal["most important", "least important"]
 
 
@@ -33,19 +34,21 @@ class ImportanceOrder:
     users: IntArray
     starts: IntArray
     lengths: IntArray
-    items: IntArray
-    places: IntArray
+    items: Int32Array
+    places: Int32Array
 
     @staticmethod
     def of(targets: Targets, importances: FloatArray) -> ImportanceOrder:
         """Descending importance; equally important interactions in ascending item index.
 
-        "Least important first" is this order read from its other end, exactly, ties included. So the n - c least
-        important interactions are those that are not the c most important, and NEG-P of an order is POS-P of the
-        order reversed.
+        "Least important first" is this order read from its other end, exactly, ties included. So the n - c
+        least important interactions are those that are not the c most important, and NEG-P of an order is
+        POS-P of the order reversed.
         """
         if importances.shape != targets.padding.shape:
-            raise ValueError(f"importances are {importances.shape}, but the histories {targets.padding.shape}")
+            raise ValueError(
+                f"importances are {importances.shape}, but the histories {targets.padding.shape}"
+            )
         present = ~targets.padding
         if not np.isfinite(importances[present]).all():
             raise ValueError("an importance is not a finite number")
@@ -68,7 +71,7 @@ class ImportanceOrder:
 
 @dataclass(frozen=True)
 class OrderedRemovals:
-    """P edits, made when they are scored: edit p takes the interactions at places low[p]..high[p]-1 from unit units[p]."""
+    """P edits, made when scored: edit p removes places low[p]..high[p]-1 of the order of unit units[p]."""
 
     order: ImportanceOrder
     units: IntArray
@@ -98,8 +101,8 @@ class OrderedRemovals:
         return Edits(users, rows, users[rows], self.order.items[index[removed]].astype(np.int64), ops)
 
     def _interactions(self) -> tuple[IntArray, BoolArray, BoolArray]:
-        """(P, W) where the interactions of each edit's unit stand in the order, which of them there are (W is the
-        most that any unit has), and which of them are removed."""
+        """Three (P, W): where each interaction of an edit's unit stands in the order, whether it is there at
+        all (W is the most that any unit has), and whether it is removed."""
         lengths = self.order.lengths[self.units]
         position = np.arange(lengths.max(initial=0))
         index = self.order.starts[self.units, None] + position
@@ -109,7 +112,7 @@ class OrderedRemovals:
 
 
 class RemovalResponses:
-    """Ranks and logits of the targets after removals along the order; each removal is scored once, whoever asks.
+    """Ranks and logits of the targets after removals along the order; each is scored once, whoever asks.
 
     A unit with n interactions knows 2n removals: of its 0..n most important ones, and of its 1..n-1 least
     important ones.
@@ -152,7 +155,7 @@ class RemovalResponses:
 
 
 def step_counts(lengths: IntArray, steps: int) -> IntArray:
-    """(B, steps) how many interactions are gone after each of ``steps`` chunks, as even as ``numpy.array_split``."""
+    """(B, steps) how many interactions are gone after each chunk, by the rule of ``numpy.array_split``."""
     step = np.arange(1, steps + 1)
     counts: IntArray = step * (lengths[:, None] // steps) + np.minimum(step, lengths[:, None] % steps)
     return counts

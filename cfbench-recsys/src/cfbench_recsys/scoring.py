@@ -1,7 +1,7 @@
 """Scores of a recommender under edits, in blocks of one fixed shape.
 
-A matrix product may round differently for another number of rows. Blocks of one shape, the last one padded, make a
-unit's scores independent of how the work was split.
+A matrix product may round differently for another number of rows. Blocks of one shape, the last one padded,
+make a unit's scores independent of how the work was split.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Scorable(Protocol):
 def score_blocks(
     model: Any, edits: Scorable, interactions: sparse.csr_matrix
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yields ``(rows, scores)``: which edits, and their (rows, items) logits. The last edit fills the last block."""
+    """Yields ``(rows, scores)``: which edits, and their (rows, items) logits. The last edit fills up."""
     for start in range(0, len(edits), BLOCK):
         rows = slice(start, min(start + BLOCK, len(edits)))
         block = edits.choose(np.minimum(np.arange(start, start + BLOCK), len(edits) - 1))

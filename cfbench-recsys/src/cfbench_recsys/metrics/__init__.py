@@ -11,71 +11,132 @@ LXR = "Barkan et al. 2024"
 BOTH, ITEM, LIST = frozenset({"item", "list"}), frozenset({"item"}), frozenset({"list"})
 
 
-def _spec(
-    name: str, summary: str, target: str, format: str, level: frozenset[str], paper: str | None, empty: str
-) -> ComponentSpec:
-    """``target`` ends in "+" for a metric that has options: a class ``Config`` in the same module."""
-    module = f"cfbench_recsys.metrics.{target.partition(':')[0]}"
-    return ComponentSpec(
-        id=f"recsys/metric/{name}",
-        summary=summary,
-        target=f"cfbench_recsys.metrics.{target.rstrip('+')}",
-        config=f"{module}:Config" if target.endswith("+") else None,
-        provides={"format": frozenset({format}), "level": level},
-        needs={"explainer": {"format": frozenset({format})}},
-        paper=paper,
-        details={"unit": "explanation", "empty": empty},
-    )
+def _specs(
+    format: str, level: frozenset[str], paper: str | None, empty: str, *metrics: tuple[str, str, str]
+) -> list[ComponentSpec]:
+    """Metrics that share format, level, paper and what they do with an empty answer or a short history.
+
+    Each is (name, implementation, summary); "+" behind an implementation: it has options, the class ``Config`` in
+    the same file.
+    """
+    return [
+        ComponentSpec(
+            id=f"recsys/metric/{name}",
+            summary=summary,
+            target=f"{__name__}.{target.rstrip('+')}",
+            config=f"{__name__}.{target.partition(':')[0]}:Config" if target.endswith("+") else None,
+            provides={"format": frozenset({format}), "level": level},
+            needs={"explainer": {"format": frozenset({format})}},
+            paper=paper,
+            details={"unit": "explanation", "empty": empty},
+        )
+        for name, target, summary in metrics
+    ]
 
 
-def _implicit(
-    name: str, summary: str, target: str, level: frozenset[str], paper: str | None, empty: str
-) -> ComponentSpec:
-    return _spec(name, summary, target, "implicit", level, paper, empty)
-
-
-def _explicit(
-    name: str, summary: str, target: str, level: frozenset[str], paper: str | None, empty: str
-) -> ComponentSpec:
-    return _spec(name, summary, target, "explicit", level, paper, empty)
-
-
-_SHORT = "a user with fewer interactions than steps reaches the empty profile early (see full removal)"
+_SHORT = "a user with fewer interactions than steps reaches the empty profile early (see Full removal)"
 _FEW = "fewer than K_e interactions (or supporting ones): what there is"
 
 METRICS: list[ComponentSpec] = [
-    _implicit("pos-p", "Stay in the list, most important removed first", "pos_p:PosP+", BOTH, PAPER_000, _SHORT),
-    _implicit("neg-p", "Stay in the list, least important removed first", "neg_p:NegP+", BOTH, PAPER_000, _SHORT),
-    _implicit("gini", "Concentration of the importances", "gini:Gini", BOTH, PAPER_000, "0: all alike, or one"),
-    _implicit("floor", "What compresses POS-P and NEG-P", "floor:Floor+", BOTH, None, "not a matter of the answer"),
-    _implicit("pos-at", "In the list without the K_e most important", "pos_at:PosAt+", ITEM, PAPER_001, _FEW),
-    _implicit("cdcg", "Discounted rank without the K_e most important", "cdcg:Cdcg+", ITEM, PAPER_001, _FEW),
-    _implicit("del", "Score without the K_e most important", "deletion:Deletion+", ITEM, PAPER_001, _FEW),
-    _implicit("ins", "Score with only the K_e most important", "insertion:Insertion+", ITEM, PAPER_001, _FEW),
-    _implicit("lxr-pos-p", "LXR's POS-P, mean of 11 points", "lxr_pos_p:LxrPosP+", ITEM, LXR, _SHORT),
-    _implicit("lxr-neg-p", "LXR's NEG-P, mean of 11 points", "lxr_neg_p:LxrNegP+", ITEM, LXR, _SHORT),
-    _implicit("lxr-ndcg-p", "LXR's NDCG-P, mean of 11 points", "lxr_ndcg_p:LxrNdcgP", ITEM, LXR, _SHORT),
-    _implicit("lxr-del-p", "LXR's DEL-P, mean of 11 points", "lxr_del_p:LxrDelP", ITEM, LXR, _SHORT),
-    _implicit("lxr-ins-p", "LXR's INS-P, mean of 11 points", "lxr_ins_p:LxrInsP", ITEM, LXR, _SHORT),
-    _explicit("pn-s", "Share of the items pushed out of the list", "pn_s:PnS", BOTH, PAPER_000, "0: displaces nothing"),
-    _explicit("pn-r", "PN-S that weighs the first places more", "pn_r:PnR", LIST, PAPER_000, "0: displaces nothing"),
-    _explicit("edits", "Number of edited edges", "edits:Perturbations", BOTH, PAPER_000, "0 edits"),
-    _explicit("coverage", "Share of units with an answer", "coverage:Coverage", BOTH, None, "0: no answer"),
-    _explicit("success-rate", "Share of answers that work", "success_rate:SuccessRate", BOTH, None, "0: no success"),
-    _explicit(
-        "edits-of-successes",
-        "Number of edited edges, where it works",
-        "edits_of_successes:EditsOfSuccesses",
+    *_specs(
+        "implicit",
         BOTH,
-        None,
-        "missing: no success",
+        PAPER_000,
+        _SHORT,
+        ("pos-p", "pos_p:PosP+", "How long the item stays while the most important interactions go"),
+        ("neg-p", "neg_p:NegP+", "How long the item stays while the least important interactions go"),
     ),
-    _explicit(
-        "minimality",
-        "Share of successes in which every edit is needed",
-        "minimality:Minimality",
+    *_specs(
+        "implicit",
+        BOTH,
+        PAPER_000,
+        "0: all importances equal, or one interaction",
+        ("gini", "gini:Gini", "Concentration of the importances"),
+    ),
+    *_specs(
+        "implicit",
         BOTH,
         None,
-        "missing: no success",
+        "does not depend on the answer",
+        ("floor", "floor:Floor+", "What compresses POS-P and NEG-P: bias of the model, short histories"),
+    ),
+    *_specs(
+        "implicit",
+        ITEM,
+        PAPER_001,
+        _FEW,
+        ("pos-at", "pos_at:PosAt+", "Among the first K_r without the K_e most important interactions"),
+        ("cdcg", "cdcg:Cdcg+", "Discounted rank without the K_e most important interactions"),
+        ("del", "deletion:Deletion+", "Score without the K_e most important interactions"),
+        ("ins", "insertion:Insertion+", "Score with only the K_e most important interactions"),
+    ),
+    *_specs(
+        "implicit",
+        ITEM,
+        LXR,
+        _SHORT,
+        ("lxr-pos-p", "lxr_pos_p:LxrPosP+", "LXR's POS-P, mean of 11 points"),
+        ("lxr-neg-p", "lxr_neg_p:LxrNegP+", "LXR's NEG-P, mean of 11 points"),
+        ("lxr-ndcg-p", "lxr_ndcg_p:LxrNdcgP", "LXR's NDCG-P, mean of 11 points"),
+        ("lxr-del-p", "lxr_del_p:LxrDelP", "LXR's DEL-P, mean of 11 points"),
+        ("lxr-ins-p", "lxr_ins_p:LxrInsP", "LXR's INS-P, mean of 11 points"),
+    ),
+    *_specs(
+        "explicit",
+        BOTH,
+        PAPER_000,
+        "0: nothing is edited, nothing displaced",
+        ("pn-s", "pn_s:PnS", "Share of the items that leave the list"),
+        ("edits", "edits:Perturbations", "Number of edited edges, #Perturb"),
+    ),
+    *_specs(
+        "explicit",
+        LIST,
+        PAPER_000,
+        "0: nothing is displaced",
+        ("pn-r", "pn_r:PnR", "Share of the list that is displaced, its first places weighing more"),
+    ),
+    *_specs(
+        "explicit",
+        BOTH,
+        None,
+        "0: no answer, no success",
+        ("coverage", "coverage:Coverage", "Share of units with an answer"),
+        ("success-rate", "success_rate:SuccessRate", "Share of units with an answer that works"),
+    ),
+    *_specs(
+        "explicit",
+        BOTH,
+        None,
+        "missing: says nothing about an answer that fails",
+        (
+            "edits-of-successes",
+            "edits_of_successes:EditsOfSuccesses",
+            "Number of edited edges where it works",
+        ),
+        ("minimality", "minimality:Minimality", "Share of successes in which every edit is needed"),
+    ),
+    *_specs(
+        "explicit",
+        ITEM,
+        None,
+        "its old place",
+        ("place-after", "place_after:PlaceAfter", "Place of the item after the edit"),
     ),
 ]
+
+DEFAULT_METRICS = (
+    "pos-p",
+    "neg-p",
+    "gini",
+    "floor",
+    "pn-s",
+    "pn-r",
+    "edits",
+    "coverage",
+    "success-rate",
+    "edits-of-successes",
+    "minimality",
+    "place-after",
+)
+"""What is measured where a configuration names no metrics: paper 000, with what one needs to read it rightly."""

@@ -17,7 +17,7 @@ def affinity(logits: FloatArray) -> FloatArray:
 
 
 def relative_affinity(logits: FloatArray, logits_before: FloatArray) -> FloatArray:
-    """f(x')_y / f(x)_y. Through logarithms, so that it is right where f(x)_y itself is too small for float64."""
+    """f(x')_y / f(x)_y, through logarithms: right even where f(x)_y itself is too small for float64."""
     import numpy as np
     from scipy.special import log_expit
 

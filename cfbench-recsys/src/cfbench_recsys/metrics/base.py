@@ -1,12 +1,12 @@
 """What the suite asks of a metric, and how metrics are computed together.
 
-A metric is a pure function whose arguments are named after observations (``observations.py``), and a small class
-around it that says, before anything is computed, which columns it will fill.
+A metric is a pure function whose arguments are named after observations (``observations.py``), and a small
+class around it that says, before anything is computed, which columns it will fill.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class Metric(Protocol):
-    """Constructed with its configuration (None where there is nothing to set); importing it must not import torch."""
+    """Made from its configuration, None where there is nothing to set. Importing it must not import torch."""
 
     def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
         """What it will report for lists of length k."""
 
     def compute(self, seen: Any) -> Mapping[str, FloatArray]:
-        """Column name -> (B,) values. ``seen``: ImplicitObservations or ExplicitObservations, as its spec's needs say.
+        """Column name -> (B,) values. ``seen``: Implicit- or ExplicitObservations, as its spec's needs say.
 
         NaN where the metric says nothing about a unit, for example the size of an answer that failed.
         """
@@ -41,14 +41,7 @@ def compute_metrics(metrics: Iterable[Metric], seen: Any) -> dict[str, FloatArra
         for name in declared:
             results[name] = np.asarray(found[name], dtype=np.float64)
             if results[name].shape != (units,):
-                raise ValueError(f"{type(metric).__name__}: {name} has shape {results[name].shape}, not ({units},)")
+                raise ValueError(
+                    f"{type(metric).__name__}: {name} has shape {results[name].shape}, not ({units},)"
+                )
     return results
-
-
-def score_rows(results: Mapping[str, FloatArray], units: Sequence[Any]) -> dict[str, list[Any]]:
-    """The long form of a table, ``{"unit": [...], "metric": [...], "value": [...]}``, metric by metric."""
-    return {
-        "unit": list(units) * len(results),
-        "metric": [name for name in results for _ in units],
-        "value": [float(value) for values in results.values() for value in values],
-    }

@@ -1,7 +1,7 @@
 """CDCG@K_e: how far up the item still is when the K_e most important interactions are gone.
 
-Paper 001, equation 5: CDCG@K_e = 1 / log2(1 + rank(y; x without the K_e most important)). On ``supporting_only`` and
-on ranks see ``pos_at.py``.
+Paper 001, equation 5: CDCG@K_e = 1 / log2(1 + rank(y; x without the K_e most important)). On
+``supporting_only`` and on ranks see ``pos_at.py``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """DEL@K_e: how much of the item's score is left when the K_e most important interactions are gone.
 
-Paper 001, equation 7: DEL@K_e = f(x without the K_e most important)_y / f(x)_y, with f the sigmoid of the logit.
+Paper 001, equation 7: DEL@K_e = f(x without the K_e most important)_y / f(x)_y, with f the sigmoid of the
+logit.
 
-``normalize``: the paper divides by f(x)_y; its code does not. Both are metrics here, and ``false`` gives the numbers
-that were published. On ``supporting_only`` see ``pos_at.py``.
+``normalize``: the paper divides by f(x)_y; its code does not. Both are metrics here, and ``false`` gives the
+numbers that were published. On ``supporting_only`` see ``pos_at.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class Config:
     normalize: Annotated[bool, Help("divide by the score of the untouched profile")] = True
 
 
-def deletion(logits_without_explanation: FloatArray, logits_before: FloatArray, normalize: bool) -> FloatArray:
+def deletion(
+    logits_without_explanation: FloatArray, logits_before: FloatArray, normalize: bool
+) -> FloatArray:
     """(B, S) from logits (B, S), and (B, 1) of the untouched profile."""
     if normalize:
         return relative_affinity(logits_without_explanation, logits_before)

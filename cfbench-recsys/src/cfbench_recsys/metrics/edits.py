@@ -1,9 +1,9 @@
 """#Perturb: how many edges the answer edits, in all, by removal and by addition.
 
-Paper 000, equation 7, extended to graphs: an undirected edge counts once. An empty answer counts 0, as in the paper,
-so an explainer that answers nothing has the smallest mean of all. Read it beside coverage and PN-S, or read
-``edits-of-successes``. Methods that add edges cannot be ranked on it against those that only remove: hence no
-direction.
+Paper 000, equation 7, extended to graphs: an undirected edge counts once. An empty answer counts 0, as in the
+paper, so an explainer that answers nothing has the smallest mean of all. Read it beside coverage and PN-S, or
+read ``edits-of-successes``. Methods that add edges cannot be ranked on it against those that only remove:
+hence no direction.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """#Perturb of the successes: how many edges an answer edits when it works.
 
-Ours: equation 7 of paper 000 over the units whose answer displaces something; missing (NaN) for the others. Unlike
-the paper's convention (``edits.py``) an explainer gains nothing by not answering; it is a mean over other units for
-every explainer, so read it beside the success rate.
+Ours: equation 7 of paper 000 over the units whose answer displaces something; missing (NaN) for the others.
+Unlike the paper's convention (``edits.py``) an explainer gains nothing by not answering; it is a mean over
+other units for every explainer, so read it beside the success rate.
 """
 
 from __future__ import annotations

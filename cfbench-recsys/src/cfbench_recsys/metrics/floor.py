@@ -2,7 +2,7 @@
 
 Ours. Two numbers that depend on the recommender and the user only, to be read beside POS-P and NEG-P:
 
-- Floor@K: the same indicator for the empty profile, 1[rank(i; 0) <= K] (list level: the mean over i_1..i_K). A model
+- Floor@K: the same indicator for the empty profile, 1[rank(i; 0) <= K] (list level: their mean). A model
   with a bias keeps an item in the list whatever is removed.
 - Full removal: the share of the T steps after which nothing is left to remove: 1/T for a user with n >= T
   interactions, more for a user with fewer.

@@ -1,6 +1,7 @@
 """Gini index of the importances: is the explanation concentrated on few interactions?
 
-Paper 000, equation 6. With m the importances of the n interactions of the user, min-max scaled to [0, 1], ascending:
+Paper 000, equation 6. With m the importances of the n interactions of the user, min-max scaled to [0, 1],
+ascending:
 
     Gini = 1 - 2 sum_{k=1..n} (m_k / ||m||_1) * (n - k + 0.5) / n
 
@@ -25,7 +26,9 @@ def gini(importances: FloatArray, padding: BoolArray) -> FloatArray:
     lengths = np.count_nonzero(~padding, axis=1)
     ascending = np.sort(np.where(padding, np.inf, importances), axis=1)
     unit, place = np.nonzero(np.arange(importances.shape[1]) < lengths[:, None])
-    given = ascending[unit, place]  # end to end: sums over padded rows would round differently beside a long history
+    given = ascending[
+        unit, place
+    ]  # end to end: sums over padded rows would round differently beside a long history
     low, high = ascending[:, 0], ascending[np.arange(len(ascending)), np.maximum(lengths - 1, 0)]
     concentrated = high > low
     scaled = (given - low[unit]) / np.where(concentrated, high - low, 1.0)[unit]

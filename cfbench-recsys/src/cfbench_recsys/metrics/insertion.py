@@ -2,8 +2,8 @@
 
 Paper 001, equation 6: INS@K_e = f(only the K_e most important)_y / f(x)_y, with f the sigmoid of the logit.
 
-``normalize``: the paper divides by f(x)_y; its code does not. Both are metrics here, and ``false`` gives the numbers
-that were published. On ``supporting_only`` see ``pos_at.py``.
+``normalize``: the paper divides by f(x)_y; its code does not. Both are metrics here, and ``false`` gives the
+numbers that were published. On ``supporting_only`` see ``pos_at.py``.
 """
 
 from __future__ import annotations

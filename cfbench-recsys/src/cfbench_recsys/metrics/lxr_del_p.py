@@ -1,7 +1,7 @@
 """LXR's DEL-P: the item's score, on average over the 11 points of LXR's POS-P (``lxr_pos_p.py``).
 
-The score is the sigmoid of the logit, as in the published code; nothing is divided by the score of the untouched
-profile (DEL@K_e, ``deletion.py``, can be).
+The score is the sigmoid of the logit, as in the published code; nothing is divided by the score of the
+untouched profile (DEL@K_e, ``deletion.py``, can be).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """LXR's INS-P: the item's score while the most important interactions are added, on average over 11 points.
 
-The points are the empty profile, and the profiles that hold only what LXR's POS-P (``lxr_pos_p.py``) has removed
-after each of its 10 steps; the last is the untouched one. The score is that of ``lxr_del_p.py``.
+The points are the empty profile, and the profiles that hold only what LXR's POS-P (``lxr_pos_p.py``) has
+removed after each of its 10 steps; the last is the untouched one. The score is that of ``lxr_del_p.py``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LxrInsP:
         """Nothing to set."""
 
     def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
-        question = "How high is the item's score while the most important interactions are added to an empty profile?"
+        question = "How high is the item's score while the most important interactions are added to nothing?"
         return (Column("LXR-INS-P", "higher", (0.0, 1.0), question),)
 
     def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:

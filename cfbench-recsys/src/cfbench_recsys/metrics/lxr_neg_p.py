@@ -1,7 +1,7 @@
 """LXR's NEG-P@T: as LXR's POS-P@T (``lxr_pos_p.py``), the least important interactions removed first.
 
-The order of removal is that of POS-P, reversed exactly (see ``neg_p.py``). (The published code sorts once more,
-ascending, so that equally important interactions go in the same order both times.)
+The order of removal is that of POS-P, reversed exactly (see ``neg_p.py``). (The published code sorts once
+more, ascending, so that equally important interactions go in the same order both times.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class LxrNegP:
         self.config = config
 
     def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
-        question = "How long is the item among the first {t} while the least important interactions are removed?"
+        question = (
+            "How long is the item among the first {t} while the least important interactions are removed?"
+        )
         return tuple(
             Column(f"LXR-NEG-P@{t}", "higher", (0.0, 1.0), question.format(t=t)) for t in self.config.t
         )

@@ -1,9 +1,9 @@
-"""LXR's POS-P@T, the original of paper 001's POS@K_r,K_e: is the item among the first T, on average over 11 points?
+"""LXR's POS-P@T, the original of POS@K_r,K_e: is the item among the first T, on average over 11 points?
 
-Barkan et al. 2024, Gurevitch et al. 2025 (the "continuous" metrics of paper 001). The points are the untouched
-profile and those after 10 cumulative removals, the most important interactions first, in chunks as even as
-``numpy.array_split`` makes them; the mean is plain, the untouched profile included. (Paper 000's POS-P, ``pos_p.py``,
-leaves the untouched profile out.) Ranks are among the items that the user has not seen.
+Barkan et al. 2024, Gurevitch et al. 2025 (the "continuous" metrics of paper 001). The points are the
+untouched profile and those after 10 cumulative removals, the most important interactions first, in chunks as
+even as ``numpy.array_split`` makes them; the mean is plain, the untouched profile included. (Paper 000's
+POS-P, ``pos_p.py``, leaves the untouched profile out.) Ranks are among the items that the user has not seen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class LxrPosP:
         self.config = config
 
     def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
-        question = "How long is the item among the first {t} while the most important interactions are removed?"
+        question = (
+            "How long is the item among the first {t} while the most important interactions are removed?"
+        )
         return tuple(
             Column(f"LXR-POS-P@{t}", "lower", (0.0, 1.0), question.format(t=t)) for t in self.config.t
         )

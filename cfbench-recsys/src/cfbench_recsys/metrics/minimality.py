@@ -1,7 +1,8 @@
 """Minimality: is every edit of a successful answer needed?
 
-Ours: 1 where no single edit can be taken back with as many items displaced still, 0 where one can, missing (NaN)
-where the answer fails. (A set of edits that is minimal so may still be larger than the smallest counterfactual.)
+Ours: 1 where no single edit can be taken back with as many items displaced still, 0 where one can, missing
+(NaN) where the answer fails. (A set of edits that is minimal so may still be larger than the smallest
+counterfactual.)
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class Minimality:
         """Nothing to set."""
 
     def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
-        return (Column(f"Minimality@{k}", "higher", (0.0, 1.0), "Is every edit of a successful answer needed?"),)
+        return (
+            Column(f"Minimality@{k}", "higher", (0.0, 1.0), "Is every edit of a successful answer needed?"),
+        )
 
     def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
         return {f"Minimality@{seen.k}": minimality(seen.reducible, seen.succeeded)}

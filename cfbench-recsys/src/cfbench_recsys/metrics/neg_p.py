@@ -1,8 +1,10 @@
 """NEG-P: how long an item stays in the list while the least important interactions are removed.
 
-Paper 000, section 3.2: POS-P (``pos_p.py``) with the order of removal reversed. The order is reversed exactly, ties
-included: the least important interaction is the last one of the order that POS-P uses. So NEG-P of an explanation is
-POS-P of the reversed explanation, and an explanation of equal importances scores by the same one order in both.
+Paper 000, section 3.2: POS-P (``pos_p.py``) with the order of removal reversed. The order is reversed
+exactly, ties
+included: the least important interaction is the last one of the order that POS-P uses. So NEG-P of an
+explanation is POS-P of the reversed explanation, and an explanation of equal importances scores by the same
+one order in both.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ class NegP:
         self.steps = config.steps
 
     def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
-        question = "How long does the item stay in the list while the least important interactions are removed?"
+        question = (
+            "How long does the item stay in the list while the least important interactions are removed?"
+        )
         return (Column(with_steps(f"NEG-P@{k}", self.steps), "higher", (0.0, 1.0), question),)
 
     def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:

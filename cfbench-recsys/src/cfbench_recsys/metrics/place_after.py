@@ -1,7 +1,8 @@
-"""Place after the edit: where does the explained item land? For sentences, and for how far beyond K an answer pushes.
+"""Place after the edit: where does the explained item land? For sentences, and to see how far.
 
-Ours. rank(i; x') with x' the edited profile (or graph), 1-based among the candidates; the item's old place where there
-is no answer. Neither direction is better: an edit must push the item beyond K, how far is no merit.
+Ours. rank(i; x') with x' the edited profile (or graph), 1-based among the candidates; the item's old place
+where there is no answer. Neither direction is better: an edit must push the item beyond K, how far is no
+merit.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """PN-R, probability of necessity (ranking): PN-S of a list, with displacement at the top counting more.
 
-Paper 000, equation 5, list level only; i_k is at place k of the original list, x' the edited profile (or graph):
+Paper 000, equation 5, list level only; i_k is at place k of the original list, x' the edited profile (or
+graph):
 
     PN-R@K(u) = 1 - sum_k 1[rank(i_k; x') <= K] / log2(rank(i_k; x') + 1)  /  sum_k 1 / log2(k + 1)
 
-An untouched list scores 0, one of which nothing is left 1. Items that only change places within the list change
+An untouched list scores 0, one of which nothing is left 1. Items that only change places within the list
+change
 nothing: it is the places that are lost to others that count.
 """
 
@@ -24,7 +26,7 @@ def pn_r(ranks_after: IntArray, k: int) -> FloatArray:
     import numpy as np
 
     places = np.arange(1, ranks_after.shape[-1] + 1)
-    # Place by place, not item by item: whoever of the list holds a place, the sum has the same terms in the same
+    # Place by place, not item by item: whoever of the list holds a place, the sum has the same terms in one
     # order, so that a list in which nobody was displaced scores exactly 0.
     held = (ranks_after[..., None] == places).any(axis=-2) & (places <= k)
     discount = 1 / np.log2(places + 1)

@@ -1,4 +1,4 @@
-"""PN-S, probability of necessity (single): does the edit push the item, or how much of the list, out of the top K?
+"""PN-S, probability of necessity (single): does the edit push the item, or the list, out of the top K?
 
 Paper 000, equations 3 and 4, with x' the edited profile (or graph):
 

@@ -3,9 +3,9 @@
 Paper 001, equation 4: POS@K_r,K_e = 1[rank(y; x without the K_e most important) <= K_r].
 
 "Excluding contradictory elements" happens here: only interactions of positive importance count among the K_e
-(``supporting_only``); in the published numbers they do not need to. A user with fewer keeps what there is. Ranks are
-among the items that the user has not seen, with ties broken by the lower index (equation 1 ranks among all items, and
-lets ties share the better rank).
+(``supporting_only``); in the published numbers they do not need to. A user with fewer keeps what there is.
+Ranks are among the items that the user has not seen, with ties broken by the lower index (equation 1 ranks
+among all items, and lets ties share the better rank).
 """
 
 from __future__ import annotations

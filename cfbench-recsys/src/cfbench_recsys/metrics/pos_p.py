@@ -1,13 +1,13 @@
 """POS-P: how long an item stays in the list while the most important interactions are removed.
 
-Paper 000, equations 1 and 2. The history is sorted by importance, descending (ties: lower item index), and removed
-in T chunks as even as ``numpy.array_split`` makes them; x(t) is what remains after t chunks.
+Paper 000, equations 1 and 2. The history is sorted by importance, descending (ties: lower item index), and
+removed in T chunks as even as ``numpy.array_split`` makes them; x(t) is what remains after t chunks.
 
     POS-P@K(u, i) = 1/T sum_t 1[rank(i; x(t)) <= K]            item level
     POS-P@K(u)    = the mean of this over i_1..i_K             list level
 
-All of the history takes part, items of importance zero too. (The published code drops those, so that an explainer
-which gives many exact zeros is judged on fewer removals than another.)
+All of the history takes part, items of importance zero too. (The published code drops those, so that an
+explainer which gives many exact zeros is judged on fewer removals than another.)
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class PosP:
         self.steps = config.steps
 
     def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
-        question = "How long does the item stay in the list while the most important interactions are removed?"
+        question = (
+            "How long does the item stay in the list while the most important interactions are removed?"
+        )
         return (Column(with_steps(f"POS-P@{k}", self.steps), "lower", (0.0, 1.0), question),)
 
     def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:

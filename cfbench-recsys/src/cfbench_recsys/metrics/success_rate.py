@@ -1,4 +1,4 @@
-"""Success rate: for how many units the answer displaces the item (item level), or any item of the list (list level).
+"""Success rate: how many answers displace the item (item level), or any item of the list (list level).
 
 Ours. At item level the same as PN-S; at list level PN-S says how much of the list is displaced, this whether
 anything is.
