@@ -55,9 +55,8 @@ def place_folder(temporary: Path, final: Path) -> bool:
     try:
         temporary.rename(final)
     except OSError as error:
-        if (
-            error.errno in _NOT_EMPTY or final.exists()
-        ):  # Windows says "access denied" for a name that is taken
+        # Windows says "access denied" for a name that is taken.
+        if error.errno in _NOT_EMPTY or final.exists():
             return False
         raise
     _sync(final.parent)

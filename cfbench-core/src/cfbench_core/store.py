@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cfbench_core.files import disk_trouble, place_folder, remove_folder, write_atomically
+from cfbench_core.files import disk_trouble, place_folder, remove_folder
 from cfbench_core.hashing import file_digest
 from cfbench_core.stages import Work
 
@@ -153,7 +153,7 @@ class Store:
         try:
             text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
             with disk_trouble(self.root):
-                write_atomically(temporary / MANIFEST, text + "\n")
+                (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
                 if replace or (final.exists() and not self.has(work.kind, work.key)):
                     remove_folder(final, self._temporary())
                 ours: dict[str, Any] = json.loads(text)
