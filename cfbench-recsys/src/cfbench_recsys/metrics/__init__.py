@@ -16,7 +16,7 @@ def _specs(
 ) -> list[ComponentSpec]:
     """Metrics that share format, level, paper and what they do with an empty answer or a short history.
 
-    Each is (name, implementation, summary); "+" behind an implementation: it has options, the class ``Config`` in
+    """Metrics that share format, level, paper and what they do with an empty answer or short history.
     the same file.
     """
     return [
@@ -139,4 +139,4 @@ DEFAULT_METRICS = (
     "minimality",
     "place-after",
 )
-"""What is measured where a configuration names no metrics: paper 000, with what one needs to read it rightly."""
+"""What is measured where a configuration names none: paper 000, with what one needs to read it rightly."""
