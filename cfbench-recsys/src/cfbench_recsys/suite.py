@@ -102,7 +102,10 @@ class RecsysSuite:
         return EXAMPLE_DOCUMENT.format(explainers=", ".join(names))
 
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
-        return " · ".join(str(summaries[d.label]) for d in config.data if d.label in summaries)
+        read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
+        return " · ".join(
+            summary["text"] + "".join(f" [{difference}]" for difference in summary["differences"]) for summary in read
+        )
 
     def in_words(self, run: Run) -> str:
         from cfbench_recsys.sentences import best_explanation
