@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cfbench_core.api import execute, plan, prepare, run
+    from cfbench_core.api import execute, prepare, run
     from cfbench_core.hooks import hookimpl
     from cfbench_core.registry import installed
     from cfbench_core.run_directory import Run
@@ -20,12 +20,11 @@ _HOME = {
     "execute": "cfbench_core.api",
     "hookimpl": "cfbench_core.hooks",
     "installed": "cfbench_core.registry",
-    "plan": "cfbench_core.api",
     "prepare": "cfbench_core.api",
     "run": "cfbench_core.api",
 }
 
-__all__ = ["ComponentSpec", "Run", "execute", "hookimpl", "installed", "plan", "prepare", "run"]
+__all__ = ["ComponentSpec", "Run", "execute", "hookimpl", "installed", "prepare", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,8 +15,10 @@ from cfbench_core.config import Help, Range
 from cfbench_core.plan import Cell, TableLayout
 
 if TYPE_CHECKING:
+    from cfbench_core.data_files import DataAccess
     from cfbench_core.registry import Registry
     from cfbench_core.run_directory import Run
+    from cfbench_core.specs import Capabilities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +54,19 @@ class Suite(Protocol):
     def example_document(self, registry: Registry) -> str:
         """A commented YAML configuration for ``cfbench init``."""
 
-    def cells(self, config: Any, registry: Registry, explanations: Path | None = None) -> Sequence[Cell]:
-        """The grid. With ``explanations`` (a table made elsewhere, columns of the contract) its cells score that."""
+    def cells(
+        self, config: Any, registry: Registry, access: DataAccess | None = None, explanations: Path | None = None
+    ) -> Sequence[Cell]:
+        """The grid. ``access`` tells where data sets are looked for.
+
+        With ``explanations`` (a table made elsewhere, columns of the contract) the cells score that.
+        """
+
+    def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
+        """What a class named by ``import:`` provides and needs, told from its methods."""
 
     def describe_data(self, config: Any, summaries: Mapping[str, Any]) -> str:
-        """A few words for the head line: "debian-python (1,685 packages, 643 dependencies)"; "" before data is read."""
+        """A few words for the head line, from what the stages of kind "data" reported, by their labels."""
 
     def in_words(self, run: Run) -> str:
         """One explanation of the run as a sentence, or "" when there is none to tell."""

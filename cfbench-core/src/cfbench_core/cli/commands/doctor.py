@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -90,17 +91,18 @@ def _machine() -> Finding:
 
 
 def _torch() -> Finding:
-    """The only slow question: torch is imported if it is installed, for only torch knows of the GPU."""
+    """Asked of another process: only torch knows of the GPU, and the core does not import torch."""
     if find_spec("torch") is None:
         return Finding("torch", "not installed (not every suite needs it)")
-    try:
-        import torch
-    except Exception as error:  # a broken installation is just what is looked for
-        return Finding(
-            "torch", f"cannot be imported: {error}".splitlines()[0], "install it anew: pip install torch"
-        )
-    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no GPU, computes on the CPU"
-    return Finding("torch", f"{torch.__version__}, {gpu}")
+    question = (
+        "import torch; gpu = torch.cuda.is_available(); "
+        "print(torch.__version__ + ',', torch.cuda.get_device_name(0) if gpu else 'no GPU, computes on the CPU')"
+    )
+    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
+    if asked.returncode:
+        error = (asked.stderr.strip().splitlines() or ["no word from it"])[-1]
+        return Finding("torch", f"cannot be imported: {error}", "install it anew: pip install torch")
+    return Finding("torch", asked.stdout.strip())
 
 
 def _distributions() -> Iterator[Finding]:
