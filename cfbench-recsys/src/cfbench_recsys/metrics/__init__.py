@@ -16,8 +16,8 @@ def _specs(
 ) -> list[ComponentSpec]:
     """Metrics that share format, level, paper and what they do with an empty answer or a short history.
 
-    """Metrics that share format, level, paper and what they do with an empty answer or short history.
-    the same file.
+    Each is (name, implementation, summary); "+" behind an implementation: it has options, the class
+    ``Config`` in the same file.
     """
     return [
         ComponentSpec(
