@@ -131,7 +131,7 @@ def test_a_control_never_wins_and_a_floor_that_is_not_beaten_is_named(tmp_path: 
     (table,) = tables(run)
     assert emphasis(table) == {"ours": "best", "top": "", "luck": "", "zero": ""}
     assert table.leads[0].floors_not_beaten == ("luck",)
-    assert "In 1 of them even the best cannot be told from a floor." in render(run, "html")
+    assert "In 1 of all 1 even the best cannot be told from a floor." in render(run, "html")
 
 
 def test_an_incomplete_cell_cannot_win_and_shows_how_many_units_it_stands_on(run: Run) -> None:
@@ -149,6 +149,31 @@ def test_units_without_a_value_are_counted_beside_the_mean(tmp_path: Path) -> No
     (table,) = tables(small_run(tmp_path / "run", {"a": [1.0, math.nan, 0.5], "b": [1.0, 0.0, 0.5]}))
     coverage = {row.name: row.entries[0].number.coverage for row in table.rows}
     assert coverage == {"a": "2 of 3", "b": ""}
+
+
+def test_an_explainer_does_not_win_by_answering_only_where_it_is_easy(tmp_path: Path) -> None:
+    easy, hard = [0.9] * 4, [0.2] * 16
+    values = {
+        "picky": [*[0.95] * 4, *[math.nan] * 16],
+        "thorough": [*easy, *hard],
+        "worse": [*easy, *[0.1] * 16],
+    }
+    (table,) = tables(small_run(tmp_path / "run", values))
+    means = {row.name: row.entries[0].number.mean for row in table.rows}
+    assert means == pytest.approx({"picky": 0.95, "thorough": 0.34, "worse": 0.26})
+    # average ranks: thorough (4 x 2.5 + 16 x 1) / 20 = 1.3, worse 2.1, picky (4 x 1 + 16 x 3) / 20 = 2.6
+    assert emphasis(table) == {"picky": "", "thorough": "best", "worse": "second"}
+
+
+def test_units_that_nobody_has_a_value_for_change_nothing(tmp_path: Path) -> None:
+    values = {"a": [0.9, 0.8, 0.9, math.nan], "b": [0.1, 0.2, 0.3, math.nan]}
+    (table,) = tables(small_run(tmp_path / "run", values))
+    assert emphasis(table) == {"a": "best", "b": "second"}
+
+
+def test_what_tells_nobody_apart_is_not_counted(tmp_path: Path) -> None:
+    run = small_run(tmp_path / "run", {"a": [1.0] * 5, "b": [1.0] * 5})
+    assert "Nothing here tells one explainer from another." in render(run, "html")
 
 
 def test_one_unit_has_a_mean_and_no_interval(tmp_path: Path) -> None:
@@ -317,6 +342,7 @@ def test_the_answer_comes_first_and_agrees_with_the_tables(run: Run) -> None:
     html = render(run, "html")
     text = "".join(Page(html).text)
     leads = [lead for table in tables(run) for lead in table.leads if lead.header.column.name != "time"]
+    assert all(len(lead.names) < 3 for lead in leads)  # all of them tell somebody apart
     best = {name: sum(name in lead.names for lead in leads) for name in ("lime-rs", "shap", "cosine")}
     most = max(best.values())
     assert f"in {most} of {len(leads)} comparisons" in text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfbench_core.reports import plots
-from cfbench_core.reports.tables import LEGEND, Number, Table, label_words, outcome_words, tables
+from cfbench_core.reports.tables import LEGEND, Lead, Number, Table, label_words, outcome_words, tables
 from cfbench_core.run_directory import TIME, Run, RunCell
 from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
 
@@ -35,16 +35,16 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
         "sort_key": _sort_key,
     }
     all_tables = tables(run)
-    standings = _standings(all_tables)
-    compared = sum(1 for table in all_tables for lead in table.leads if lead.header.column is not TIME)
+    comparisons = _comparisons(all_tables)
+    standings = _standings(comparisons)
     return environment.get_template("report.html.j2").render(
         suite=run.suite,
         title=data or ", ".join(_values(run, "dataset")) or run.suite,
         facts=_facts(run),
         quality=_quality(run),
         standings=standings,
-        answer=_answer(standings, compared, all_tables),
-        compared=compared,
+        answer=_answer(standings, comparisons),
+        compared=sum(comparison.tells for comparison in comparisons),
         tables=all_tables,
         rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
         legend=LEGEND,
@@ -96,7 +96,7 @@ def _quality(run: Run) -> list[tuple[str, str]]:
 
 @dataclass
 class Standing:
-    """In how many columns (of all tables, times apart) one has a number, leads alone, or is level."""
+    """In how many comparisons one took part, was the best alone, or was level with the best."""
 
     name: str
     measured: int = 0
@@ -108,35 +108,64 @@ class Standing:
         return self.alone + self.level
 
 
-def _standings(all_tables: Sequence[Table]) -> list[Standing]:
-    """Competitors, those most often best or level with the best first."""
-    found: dict[str, Standing] = {}
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of one table: the competitors that it measures, and who leads."""
+
+    competitors: tuple[str, ...]
+    lead: Lead
+
+    @property
+    def tells(self) -> bool:
+        """Whether it tells any two apart."""
+        return len(self.lead.names) < len(self.competitors)
+
+
+def _comparisons(all_tables: Sequence[Table]) -> list[Comparison]:
+    """Each metric of each table that has a leader, times apart."""
+    found = []
     for table in all_tables:
-        leads = {lead.header.column.name: lead for lead in table.leads if lead.header.column is not TIME}
-        for row in (row for row in table.rows if not row.role):
-            standing = found.setdefault(row.name, Standing(row.name))
-            for header, entry in zip(table.headers, row.entries, strict=True):
-                lead = leads.get(header.column.name)
-                if lead is None or not entry.number.n:
-                    continue
+        for lead in table.leads:
+            if lead.header.column is not TIME:
+                place = table.headers.index(lead.header)
+                rows = [row for row in table.rows if not row.role and row.entries[place].number.n]
+                found.append(Comparison(tuple(row.name for row in rows), lead))
+    return found
+
+
+def _standings(comparisons: Sequence[Comparison]) -> list[Standing]:
+    """Competitors, over the comparisons that tell any two apart; those most often best first."""
+    found: dict[str, Standing] = {}
+    for comparison in comparisons:
+        for name in comparison.competitors:
+            standing = found.setdefault(name, Standing(name))
+            if comparison.tells:
                 standing.measured += 1
-                standing.alone += lead.names == (row.name,)
-                standing.level += row.name in lead.names and len(lead.names) > 1
+                standing.alone += comparison.lead.names == (name,)
+                standing.level += name in comparison.lead.names and len(comparison.lead.names) > 1
     return sorted(found.values(), key=lambda s: (-s.best, -s.alone, s.name))
 
 
-def _answer(standings: Sequence[Standing], compared: int, all_tables: Sequence[Table]) -> str:
-    """The answer in a sentence or two."""
-    if not compared:
-        return ""
+def _answer(standings: Sequence[Standing], comparisons: Sequence[Comparison]) -> str:
+    """The answer in a sentence or three."""
+    telling = [comparison for comparison in comparisons if comparison.tells]
+    chance = sum(1 for comparison in comparisons if comparison.lead.floors_not_beaten)
+    caution = (
+        f" In {chance} of all {len(comparisons)} even the best cannot be told from a floor." if chance else ""
+    )
+    if not telling:
+        return f"Nothing here tells one explainer from another.{caution}" if comparisons else ""
     first = [s.name for s in standings if s.best == standings[0].best]
     names = first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
-    over = f"{standings[0].best} of {compared} comparisons (each metric of each table, times apart)"
-    leads = [lead for table in all_tables for lead in table.leads if lead.header.column is not TIME]
-    chance = sum(1 for lead in leads if lead.floors_not_beaten)
-    caution = f" In {chance} of them even the best cannot be told from a floor." if chance else ""
     verb = "leads: it is" if len(first) == 1 else "lead: each is"
-    return f"{names} {verb} the best, or cannot be told from the best, in {over}.{caution}"
+    answer = (
+        f"{names} {verb} the best, or cannot be told from the best, in {standings[0].best} of {len(telling)} "
+        "comparisons (each metric of each table, times apart)."
+    )
+    idle = len(comparisons) - len(telling)
+    if idle:
+        answer += f" {idle} more told nobody apart."
+    return answer + caution
 
 
 # Ranks over the tables

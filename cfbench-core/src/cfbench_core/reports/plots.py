@@ -19,7 +19,7 @@ from cfbench_core.run_directory import TIME
 
 WIDTH = 340
 _LINE = 21
-_LETTER = 6.1  # the width of a letter of 11 px, on average
+_LETTER = 6.6  # the width of a letter of 11 px, on average and bold
 
 
 class Scale(NamedTuple):

@@ -1,15 +1,8 @@
 """The tables of a run, as data: what stands in each place, and what is emphasised. Renderers only paint them.
 
 One table for each group of cells that the suite's layout names, one line for each explainer, one column for
-each metric and a last one for the time of one explanation.
-
-**The best and those level with it.** Only competitors can win: a bound or a floor is a control. A cell that
-is incomplete cannot win either, for its mean is over the units that it managed, which may be the easy ones.
-The best is the competitor with the best mean. A competitor is *level with the best* if the 95% paired
-bootstrap interval of the difference between the two, over the units that both have and resampled by cluster,
-contains zero; or if there are too few common units to tell. The best and all that are level with it are bold;
-among the others the best mean is underlined. The intervals are not corrected for the number of competitors,
-so one level explainer in twenty is wrongly left out.
+each metric and a last one for the time of one explanation. Who wins a column, and
+who is level with the winner, is told in ``winners.py``.
 """
 
 from __future__ import annotations
@@ -22,8 +15,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from cfbench_core.plan import Column
+from cfbench_core.reports.winners import Verdict, verdicts
 from cfbench_core.run_directory import TIME, Run, RunCell
-from cfbench_core.statistics import FloatArray, align, bootstrap_interval
+from cfbench_core.statistics import align
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +27,8 @@ Emphasis = Literal["", "best", "second"]
 LEGEND = (
     "Mean ± half the width of its 95% interval. Bold: the best explainer, and all whose difference from it "
     "could be chance (95% paired interval: two may differ clearly though their own intervals overlap). "
-    "Underlined: the next. Bounds and floors are controls and do not compete; nor do incomplete cells."
+    "Underlined: the next. Where units lack a value (53 of 150), the best is told by ranks over all units, "
+    "a missing value being the last. Bounds and floors do not compete, nor do incomplete cells."
 )
 _ORDER = {"": 0, "bound": 1, "floor": 2}
 _OUTCOMES = {"out_of_memory": "out of memory", "planned": "not run yet"}
@@ -211,6 +206,9 @@ class _Builder:
             for cell in cells
         }
         self.cells = sorted(cells, key=self._place)
+        measured = [cell for cell in self.cells if cell.id in run.unit_values]
+        competitors = [cell for cell in measured if not cell.role and cell.done]
+        self.compared = [*competitors, *(cell for cell in measured if cell.role == "floor")]
 
     def _headers(
         self, cells: Sequence[RunCell], summary: Mapping[tuple[str, str], Number]
@@ -238,21 +236,26 @@ class _Builder:
 
     def table(self) -> Table:
         decimals = [self._decimals(place) for place in range(len(self.headers))]
-        verdicts = self._verdicts()
-        rows = tuple(self._row(cell, decimals, verdicts) for cell in self.cells)
+        found = self._verdicts()
+        rows = tuple(self._row(cell, decimals, found) for cell in self.cells)
         leads = tuple(
-            Lead(
-                header,
-                tuple(self.names[id] for id in verdict.level),
-                _text(self.numbers[verdict.level[0]][place], decimals[place]),
-                tuple(self.names[id] for id in verdict.floors),
-            )
-            for place, (header, verdict) in enumerate(zip(self.headers, verdicts, strict=True))
+            self._lead(place, verdict, decimals[place])
+            for place, verdict in enumerate(found)
             if verdict.level
         )
         row_label = self.run.layout.row
         notes = tuple(_notes(rows))
         return Table(self.labels, row_label, self.title, self._quality(), self.headers, rows, leads, notes)
+
+    def _lead(self, place: int, verdict: Verdict, decimals: int | None) -> Lead:
+        names = [self.names[cell.id] for cell in self.compared]
+        best = self.compared[verdict.level[0]]
+        return Lead(
+            self.headers[place],
+            tuple(names[i] for i in verdict.level),
+            _text(self.numbers[best.id][place], decimals),
+            tuple(names[i] for i in verdict.not_beaten),
+        )
 
     def _decimals(self, place: int) -> int | None:
         """As many as the column's typical uncertainty justifies; times span decades: None, each its own."""
@@ -260,13 +263,12 @@ class _Builder:
             return None
         return _decimals([self.numbers[cell.id][place].half_width for cell in self.cells])
 
-    def _row(self, cell: RunCell, decimals: Sequence[int | None], verdicts: Sequence[_Verdict]) -> Row:
+    def _row(self, cell: RunCell, decimals: Sequence[int | None], found: Sequence[Verdict]) -> Row:
+        at = self.compared.index(cell) if cell in self.compared else -1
+        missing = "–" if cell.done or cell.status == "partial" else outcome_words(cell.status)
         entries = []
-        for number, places, verdict in zip(self.numbers[cell.id], decimals, verdicts, strict=True):
-            emphasis: Emphasis = (
-                "best" if cell.id in verdict.level else "second" if cell.id == verdict.second else ""
-            )
-            missing = "–" if cell.done or cell.status == "partial" else outcome_words(cell.status)
+        for number, places, verdict in zip(self.numbers[cell.id], decimals, found, strict=True):
+            emphasis: Emphasis = "best" if at in verdict.level else "second" if at == verdict.second else ""
             entries.append(Entry(_text(number, places) if number.n else missing, number, emphasis))
         return Row(self.names[cell.id], cell.role, cell.status, cell.reason, tuple(entries))
 
@@ -280,71 +282,15 @@ class _Builder:
             f"{metric} {value:.3f}" for metric, value in zip(here["metric"], here["value"], strict=True)
         )
 
-    def _verdicts(self) -> list[_Verdict]:
-        """Who wins each column; all columns are resampled together."""
-        eligible = [
-            cell.id for cell in self.cells if not cell.role and cell.done and cell.id in self.run.unit_values
-        ]
-        floors = [cell.id for cell in self.cells if cell.role == "floor" and cell.id in self.run.unit_values]
-        if not eligible or not self.headers:
-            return [_Verdict()] * len(self.headers)
-        compared = [*eligible, *floors]
-        _, clusters, values = align(
-            [self.run.unit_values[id] for id in compared], [header.column.name for header in self.headers]
-        )
-        costs = [self._costs(eligible, place) for place in range(len(self.headers))]
-        best = [int(np.nanargmin(c)) if not np.isnan(c).all() else 0 for c in costs]
-        differences = (
-            values - np.stack([values[:, b, place] for place, b in enumerate(best)], axis=1)[:, None, :]
-        )
-        low, high = bootstrap_interval(differences.reshape(len(values), -1), clusters=clusters)
-        shape = (len(compared), len(self.headers))
-        bounds = zip(low.reshape(shape).T, high.reshape(shape).T, strict=True)
-        return [
-            self._verdict(place, eligible, floors, costs[place], best[place], low, high)
-            for place, (low, high) in enumerate(bounds)
-        ]
-
-    def _costs(self, eligible: Sequence[str], place: int) -> FloatArray:
-        """Means, the lower the better; NaN where a cell cannot win."""
-        sign = {"higher": -1.0, "lower": 1.0, "": math.nan}[self.headers[place].column.direction]
-        return np.array([sign * self.numbers[id][place].mean for id in eligible])
-
-    def _verdict(
-        self,
-        place: int,
-        eligible: Sequence[str],
-        floors: Sequence[str],
-        costs: FloatArray,
-        best: int,
-        low: FloatArray,
-        high: FloatArray,
-    ) -> _Verdict:
-        """``low`` and ``high``: (eligible and floors,) intervals of each value less that of the best."""
-        if np.isnan(costs).all():
-            return _Verdict()
-        order = [int(i) for i in np.argsort(costs) if not math.isnan(costs[i])]
-        level = ~((low > 0) | (high < 0))
-        winners = [best, *(i for i in order if i != best and level[i])]
-        others = [i for i in order if i not in winners]
-        beaten = (high < 0) if self.headers[place].column.direction == "higher" else (low > 0)
-        not_beaten = [
-            id
-            for id, won in zip(floors, beaten[len(eligible) :], strict=True)
-            if self.numbers[id][place].n and not won
-        ]
-        return _Verdict(
-            tuple(eligible[i] for i in winners), eligible[others[0]] if others else "", tuple(not_beaten)
-        )
-
-
-class _Verdict(NamedTuple):
-    """Of one column, by cell id: the best and those level with it, the next, and the floors that are not
-    beaten."""
-
-    level: tuple[str, ...] = ()
-    second: str = ""
-    floors: tuple[str, ...] = ()
+    def _verdicts(self) -> list[Verdict]:
+        """Who wins each column, as places in ``self.compared``."""
+        columns = [header.column for header in self.headers]
+        if not self.compared:
+            return [Verdict()] * len(columns)
+        cells = [self.run.unit_values[cell.id] for cell in self.compared]
+        _, clusters, values = align(cells, [column.name for column in columns])
+        competitors = sum(1 for cell in self.compared if not cell.role)
+        return verdicts(values, [column.direction for column in columns], competitors, clusters)
 
 
 def _row_names(run: Run, cells: Sequence[RunCell]) -> list[str]:

@@ -1,0 +1,99 @@
+"""Who wins a column of a table, and who is level with the winner.
+
+Only competitors can win: bounds and floors are controls. A cell that is incomplete cannot win either, for its
+mean is over the units that it managed, which may be the easy ones.
+
+The *best* is the competitor with the best mean. Another is *level with the best* if the 95% paired bootstrap
+interval of their difference, over the units that both have and resampled by cluster, contains zero; or if
+there are too few common units to tell. Best and level are bold; the best of the others is underlined.
+
+Where a competitor has no value for a unit that another has one for (the sparsity of an answer that was not
+found), means are over different units and say little. Such a column is decided by ranks instead: for each
+unit the competitors are ranked, those without a value sharing the last place, and the best is the one with
+the best average rank over all units.
+
+The intervals are not corrected for the number of competitors: of twenty that are level in truth, one is
+wrongly left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cfbench_core.statistics import FloatArray, bootstrap_interval, ranks
+
+
+class Verdict(NamedTuple):
+    """Of one column, as places of the explainers.
+
+    ``level``: the best, then those level with it, the better first; empty where nobody can win. ``second``:
+    the next, or None. ``not_beaten``: the floors from which the best cannot be told, or that are better.
+    """
+
+    level: tuple[int, ...] = ()
+    second: int | None = None
+    not_beaten: tuple[int, ...] = ()
+
+
+def verdicts(
+    values: FloatArray, directions: Sequence[str], competitors: int, clusters: NDArray[Any]
+) -> list[Verdict]:
+    """One verdict for each column.
+
+    Args:
+        values: (units, explainers, columns), NaN where there is none; the first ``competitors`` explainers
+            compete, the others are floors.
+        directions: (columns,) "higher", "lower" or "": nobody wins where neither is better.
+        clusters: (units,) which units belong together.
+    """
+    if not competitors or not directions:
+        return [Verdict()] * len(directions)
+    costs = np.stack(
+        [_costs(values[:, :, place], direction, competitors) for place, direction in enumerate(directions)],
+        axis=2,
+    )
+    counts = (~np.isnan(costs)).sum(axis=0)
+    means = np.where(
+        counts > 0, np.nansum(costs, axis=0) / np.maximum(counts, 1), np.inf
+    )  # (explainers, columns)
+    best = means[:competitors].argmin(axis=0)
+    differences = costs - np.take_along_axis(costs, best[None, None, :], axis=1)
+    low, high = bootstrap_interval(differences.reshape(len(values), -1), clusters=clusters)
+    low, high = low.reshape(means.shape), high.reshape(means.shape)
+    return [
+        _verdict(means[:, place], int(best[place]), low[:, place], high[:, place], competitors)
+        for place in range(len(directions))
+    ]
+
+
+def _costs(column: FloatArray, direction: str, competitors: int) -> FloatArray:
+    """(units, explainers), the lower the better: the values, or their ranks where competitors lack some."""
+    if not direction:
+        return np.full(column.shape, np.nan)
+    measured = ~np.isnan(column).all(axis=0)
+    competing = column[:, measured & (np.arange(column.shape[1]) < competitors)]
+    missing = np.isnan(competing)
+    if not (missing.any(axis=1) & ~missing.all(axis=1)).any():
+        return -column if direction == "higher" else column
+    ranked = np.full(column.shape, np.nan)
+    ranked[:, measured] = ranks(column[:, measured], direction)
+    return ranked
+
+
+def _verdict(means: FloatArray, best: int, low: FloatArray, high: FloatArray, competitors: int) -> Verdict:
+    """``low`` and ``high``: (explainers,) the interval of each one's cost less that of the best."""
+    if np.isinf(means[best]):
+        return Verdict()
+    order = [
+        int(place) for place in np.argsort(means[:competitors], kind="stable") if np.isfinite(means[place])
+    ]
+    is_level = ~((low > 0) | (high < 0))
+    level = (best, *(place for place in order if place != best and is_level[place]))
+    others = [place for place in order if place not in level]
+    floors = range(competitors, len(means))
+    not_beaten = tuple(place for place in floors if np.isfinite(means[place]) and not low[place] > 0)
+    return Verdict(level, others[0] if others else None, not_beaten)
