@@ -1,0 +1,88 @@
+"""How well a recommender finds what was held back: HR@K, NDCG@K and Recall@K.
+
+For a user with held-back items T (at least one), and L the first K candidates of the model's ranking (all items but those
+of the user's input; ties to the lower item index):
+
+    HR@K     = 1[L and T have an item in common]
+    Recall@K = |L and T| / |T|
+    NDCG@K   = sum_{p: L_p in T} 1/log2(p + 1)  /  sum_{p = 1..min(K, |T|)} 1/log2(p + 1),   p = 1..K
+
+each the plain mean over the users. Ranks come from float64 scores of all items, never from a sample of them. Explaining a
+model that finds nothing says nothing, so every run reports these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.ranking import top_k
+from cfbench_recsys.scoring import BLOCK
+from cfbench_recsys.splits import Holdout
+
+KS = (10, 20)
+
+
+def evaluate(
+    model: Any, holdout: Holdout, interactions: sparse.csr_matrix, ks: tuple[int, ...] = KS
+) -> dict[str, float]:
+    """``{"HR@10": ..., "NDCG@10": ..., "Recall@10": ..., "HR@20": ...}`` of a fitted model.
+
+    A model of the user's profile sees ``holdout.inputs``. A graph model scores its graph ``interactions``, whose rows
+    of ``holdout.users`` are these inputs.
+    """
+    if hasattr(model, "score_edits"):
+        return ranking_quality(lambda rows: model.score_edits(Edits.nothing(holdout.users[rows])), holdout, ks)
+    return ranking_quality(lambda rows: model.score_profiles(holdout.inputs[rows]), holdout, ks)
+
+
+def ranking_quality(
+    scores: Callable[[IntArray], FloatArray], holdout: Holdout, ks: tuple[int, ...] = KS
+) -> dict[str, float]:
+    """The same for any source of scores: ``scores(rows)`` gives (len(rows), items) for rows of the holdout.
+
+    Empty when there are no users. It is always asked for ``BLOCK`` rows (the last row fills the last block), so that numbers do not hang on a
+    batch.
+    """
+    n = len(holdout.users)
+    if n == 0:
+        return {}
+    found = np.zeros((n, max(ks)), dtype=np.bool_)
+    for start in range(0, n, BLOCK):
+        rows = np.arange(start, start + BLOCK)
+        kept = min(BLOCK, n - start)
+        rows = np.minimum(rows, n - 1)
+        seen, padding = padded_rows(holdout.inputs, rows)
+        lists = top_k(scores(rows), seen, padding, max(ks))[:kept]
+        found[start : start + kept] = _are_targets(lists, holdout.targets, rows[:kept])
+    wanted = np.diff(holdout.targets.indptr)
+    gains = 1.0 / np.log2(np.arange(2, max(ks) + 2))
+    ideal = np.concatenate([[0.0], np.cumsum(gains)])
+    quality: dict[str, float] = {}
+    for k in ks:
+        hits = found[:, :k]
+        quality[f"HR@{k}"] = float(hits.any(axis=1).mean())
+        quality[f"NDCG@{k}"] = float((hits @ gains[:k] / ideal[np.minimum(wanted, k)]).mean())
+        quality[f"Recall@{k}"] = float((hits.sum(axis=1) / wanted).mean())
+    return quality
+
+
+def padded_rows(matrix: sparse.csr_matrix, rows: IntArray) -> tuple[IntArray, BoolArray]:
+    """(B, H) column indices of some rows, and True where there is none (index 0 stands there)."""
+    lengths = np.diff(matrix.indptr)[rows].astype(np.int64)
+    position = np.arange(max(1, int(lengths.max(initial=0))))
+    padding = position >= lengths[:, None]
+    columns = np.zeros(padding.shape, dtype=np.int64)
+    columns[~padding] = matrix[rows].indices
+    return columns, padding
+
+
+def _are_targets(lists: IntArray, targets: sparse.csr_matrix, rows: IntArray) -> BoolArray:
+    """(B, K) whether each listed item is one of the row's targets; a place without an item (-1) is none."""
+    wanted = targets[rows].toarray() > 0
+    hits: BoolArray = np.take_along_axis(wanted, np.maximum(lists, 0), axis=1) & (lists >= 0)
+    return hits

@@ -1,0 +1,100 @@
+"""Training in epochs with early stopping on validation data; shared by the trained recommenders."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from cfbench_core.errors import UserError
+
+from cfbench_recsys.splits import Holdout
+
+CRITERION = "NDCG@10"
+"""What the best epoch is chosen by."""
+
+VALIDATION_USERS = 2000
+"""At most so many validation users are looked at while training."""
+
+State = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """How long to train: at most ``epochs``, a look at the validation data every ``every`` epochs, and an end when
+    ``patience`` looks in a row brought nothing better."""
+
+    epochs: int
+    patience: int
+    every: int = 1
+
+
+def train(
+    epoch: Callable[[], float],
+    validate: Callable[[], Mapping[str, float]],
+    snapshot: Callable[[], State],
+    stopping: Stopping,
+    report: Callable[[int, int], None],
+) -> tuple[State, dict[str, Any]]:
+    """Runs epochs; returns the state of the best one, and a summary of the training (JSON).
+
+    ``epoch()`` trains once over the data and returns its mean loss; ``validate()`` gives the quality on validation
+    data, or nothing when there are none: then all epochs are run and the last state is kept.
+
+    Raises:
+        UserError: if the loss is no longer a finite number.
+    """
+    started = time.perf_counter()
+    history: list[dict[str, float]] = []
+    best: tuple[float, int, State] | None = None
+    bad_looks = 0
+    for number in range(1, stopping.epochs + 1):
+        loss = epoch()
+        report(number, stopping.epochs)
+        if not math.isfinite(loss):
+            raise UserError(f"training diverged in epoch {number} (loss {loss}); try a smaller learning_rate")
+        if number % stopping.every and number < stopping.epochs:
+            continue
+        quality = validate()
+        history.append({"epoch": number, "loss": loss, **quality})
+        if best is None or not quality or quality[CRITERION] > best[0]:
+            best = (quality.get(CRITERION, -math.inf), number, snapshot())
+            bad_looks = 0
+        else:
+            bad_looks += 1
+            if bad_looks == stopping.patience:
+                break
+    assert best is not None, "there is at least one epoch"
+    chosen = next(look for look in history if look["epoch"] == best[1])
+    summary = {
+        "epochs": number,
+        "best_epoch": best[1],
+        "validation": {name: value for name, value in chosen.items() if name not in ("epoch", "loss")},
+        "elapsed_seconds": time.perf_counter() - started,
+        "history": history,
+    }
+    return best[2], summary
+
+
+def sample_of(holdout: Holdout, generator: np.random.Generator) -> Holdout:
+    """The holdout, or ``VALIDATION_USERS`` of its users drawn at random."""
+    if len(holdout.users) <= VALIDATION_USERS:
+        return holdout
+    rows = np.sort(generator.permutation(len(holdout.users))[:VALIDATION_USERS])
+    return Holdout(holdout.users[rows], holdout.inputs[rows], holdout.targets[rows])
+
+
+def torch_device(name: str) -> Any:
+    """The torch device that ``device: auto | cpu | cuda`` means here.
+
+    Raises:
+        UserError: if cuda is asked for and there is none.
+    """
+    import torch
+
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UserError("device: cuda is not available here; use 'auto' or 'cpu'")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
