@@ -92,3 +92,17 @@ def test_a_pruned_answer_displaces_as_much_and_nothing_more_can_be_taken_back(
         for item in answer if before else ():
             smaller = {other: op for other, op in left.items() if other != item}
             assert case.displaced(user, items, case.after(user, smaller)) < after
+
+
+def test_pruning_never_gives_up_what_taking_an_edit_back_has_won(awkward) -> None:
+    """Without 0, 1 and 2 only item 3 leaves the list; with 1 back, item 4 too, until 2 is back as well."""
+    case = awkward("list")
+    case.histories, case.k = [{0, 1, 2}], 2
+    case.bias = [0, 0, 0, 9, 10, 10, 10]
+    case.weights = [[0] * 7 for _ in range(7)]
+    case.weights[0][3] = 2
+    for interaction, support in ((0, 1), (1, -1), (2, 1)):
+        case.weights[interaction][4] = support
+    assert case.units() == [(0, [3, 4])]
+    pruned = prune(case.model(), case.targets(), case.edits([{0: -1, 1: -1, 2: -1}]), case.interactions())
+    assert as_sets(pruned) == [{0, 2}]
