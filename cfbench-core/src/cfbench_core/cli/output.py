@@ -51,6 +51,12 @@ def table(
         )
 
 
+def hanging(word: str, text: str) -> str:
+    """Text folded behind a word, its lines below each other."""
+    width = min(shutil.get_terminal_size((120, 24)).columns, 110)
+    return click.wrap_text(text, width, word, " " * len(word))
+
+
 def pairs(items: Mapping[str, str]) -> None:
     """Names and values, aligned; lines after a value's first stand below it."""
     width = max(len(name) for name in items)

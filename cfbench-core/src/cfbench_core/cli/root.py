@@ -17,7 +17,7 @@ from cfbench_core.cli.exit_codes import INTERNAL, OK, STOPPED, WRONG
 from cfbench_core.cli.group import Group
 from cfbench_core.errors import UserError
 
-RESUMABLE = {"run", "evaluate", "data"}
+RESUMABLE = {"run", "evaluate", "explain", "data"}
 """Commands that go on where they were stopped when they are called again."""
 
 ENVIRONMENT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -42,7 +42,7 @@ cli = Group(
     sections={
         "Look around": _section("list", "describe", "plugins", "doctor"),
         "Run": _section("init", "plan", "run", "evaluate", "status"),
-        "Read results": _section("report", "compare"),
+        "Read results": _section("report", "explain", "compare"),
         "Data and cache": _section("data", "cache"),
         "Extend": _section("new-plugin", "check", "completion"),
     },

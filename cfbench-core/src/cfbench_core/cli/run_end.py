@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfbench_core.cli.output import stdout_console
+from cfbench_core.cli.output import hanging, stdout_console
 from cfbench_core.cli.problems import show_problems
 from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
@@ -31,9 +31,7 @@ def show_end(run: Run) -> None:
     words = in_words_of(run)
     if words:
         click.echo()
-        console.print(
-            _hanging("In words: ", words, console.width), markup=False, highlight=False, soft_wrap=True
-        )
+        click.echo(hanging("In words: ", words))
     click.echo(
         f"Report: {run.directory / 'report.html'}      "
         f"Again, for less: cfbench report {run.directory} --format latex"
@@ -74,8 +72,3 @@ def _fitting(found: Sequence[Table], console: Console) -> Sequence[Table]:
         if room < 0 and number:
             return found[:number]
     return found
-
-
-def _hanging(word: str, text: str, width: int) -> str:
-    """Text folded behind a word."""
-    return click.wrap_text(text, min(width, 110), word, " " * len(word), preserve_paragraphs=True)

@@ -15,18 +15,24 @@ from cfbench_core.cli.run_end import show_end
 
 if TYPE_CHECKING:
     from cfbench_core.api import Prepared
+    from cfbench_core.run_directory import Run
 
 
 def execute_and_show(prepared: Prepared, *, out: Path | None, fresh: bool, quiet: bool) -> int:
-    """Runs what was planned and returns the exit code."""
+    """Runs what was planned, shows its end, and returns the exit code."""
     if not prepared.plan.to_run:
         show_plan(prepared.plan)
         click.echo("\nnothing to run", err=True)
         return NOTHING_TO_RUN
-    with shown(prepared, quiet) as observer:
-        run = execute(prepared, out=out, fresh=fresh, observer=observer)
+    run = execute_shown(prepared, out=out, fresh=fresh, quiet=quiet)
     show_end(run)
     return run.exit_code
+
+
+def execute_shown(prepared: Prepared, *, out: Path | None, fresh: bool, quiet: bool) -> Run:
+    """Runs what was planned, with its progress on stderr."""
+    with shown(prepared, quiet) as observer:
+        return execute(prepared, out=out, fresh=fresh, observer=observer)
 
 
 def show_dry_run(prepared: Prepared) -> int:

@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from importlib.util import find_spec
@@ -126,8 +127,10 @@ def _data_folders() -> Iterator[Finding]:
 def _writable(subject: str, folder: Path, advice: str) -> Finding:
     """Whether a folder can be written to (or made), and the room on its disk."""
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if not os.access(there, os.W_OK | os.X_OK):
-        return Finding(subject, f"{folder}: cannot be written to", advice)
+    try:
+        tempfile.TemporaryFile(dir=there).close()  # asking for rights would not tell: root has all
+    except OSError as error:
+        return Finding(subject, f"{folder}: cannot be written to ({error.strerror})", advice)
     free = shutil.disk_usage(there).free
     too_little = "little space left: 'cfbench cache gc' makes some" if free < LITTLE_SPACE else ""
     return Finding(subject, f"{folder}, {output.size(free)} free", too_little)

@@ -1,0 +1,138 @@
+"""``cfbench explain``: the answers for one unit (a user, a row, ...) in words."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cfbench_core.cli import options, output
+from cfbench_core.cli.exit_codes import FAILED, OK
+from cfbench_core.cli.group import subcommand
+from cfbench_core.cli.prepare import prepared
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.run_directory import Run, RunCell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@subcommand(
+    "explain",
+    examples=(
+        "cfbench explain runs/study --unit spyder              of a run that there is",
+        "cfbench explain study.yaml --unit spyder/python3-six  compute what is missing first",
+        "cfbench explain runs/study                            the clearest answer of each explainer",
+    ),
+)
+@click.argument("target", metavar="DIR|CONFIG", type=click.Path(path_type=Path))
+@click.option(
+    "--unit",
+    metavar="ID",
+    help="As in the column 'unit' of scores.parquet; or its beginning, a user.",
+)
+@options.reading
+@options.executing
+def command(
+    target: Path,
+    unit: str | None,
+    changes: tuple[str, ...],
+    suite: str | None,
+    data_dir: Path | None,
+    offline: bool,
+    out: Path | None,
+    executor: str | None,
+    workers: int | None,
+    fresh: bool,
+    quiet: bool,
+) -> int:
+    """Tell in words what each explainer answers for one unit: a user's recommendation, a row, ...
+
+    DIR is a run directory; CONFIG is run first, from the cache where it can be.
+    Exits with 1 if no answer works.
+    """
+    if target.is_dir():
+        run = Run(target)
+    else:
+        from cfbench_core.cli.running import execute_shown
+
+        planned = prepared(
+            target,
+            changes=changes,
+            suite=suite,
+            data_dir=data_dir,
+            offline=offline,
+            quiet=quiet,
+            executor=executor,
+            workers=workers,
+        )
+        run = execute_shown(planned, out=out, fresh=fresh, quiet=quiet)
+    units = _units(run, unit) if unit is not None else None
+    return OK if _tell(run, units) else FAILED
+
+
+class _Part(Run):
+    """A run as if it had nothing but one cell, and some of its units (all of them if None)."""
+
+    def __init__(self, run: Run, cell: str, units: frozenset[str] | None) -> None:
+        super().__init__(run.directory)
+        self._whole, self._cell, self._units = run, cell, units
+
+    @functools.cached_property
+    def scores(self) -> pd.DataFrame:
+        return self._part(self._whole.scores)
+
+    @functools.cached_property
+    def explanations(self) -> pd.DataFrame:
+        return self._part(self._whole.explanations)
+
+    def _part(self, table: pd.DataFrame) -> pd.DataFrame:
+        here = table["cell"] == self._cell
+        if self._units is not None:
+            here &= table["unit"].isin(self._units)
+        return table[here]
+
+
+def _units(run: Run, wanted: str) -> frozenset[str]:
+    """The units that an id means: itself, or all that begin with it and a slash (a user's items)."""
+    known = [str(unit) for unit in run.scores["unit"].dropna().unique()]
+    found = frozenset(unit for unit in known if unit == wanted or unit.startswith(f"{wanted}/"))
+    if not found:
+        beginnings = {unit.partition("/")[0] for unit in known}
+        hint = did_you_mean(wanted, sorted({*known, *beginnings}))
+        raise UserError(
+            f"{wanted!r} was not explained in {run.directory}.{hint}  (column 'unit' of scores.parquet)"
+        )
+    return found
+
+
+def _tell(run: Run, units: frozenset[str] | None) -> bool:
+    """Whether there was anything to tell."""
+    from cfbench_core.reports.tables import label_words
+
+    told = False
+    title = ""
+    for cell, words in _sentences(run, units):
+        here = " · ".join(label_words({name: cell.labels[name] for name in run.layout.by}))
+        if here != title:
+            title = here
+            output.heading(f"\n{title}" if told else title)
+        click.echo(output.hanging(f"  {cell.labels[run.layout.row]}: ", words))
+        told = True
+    if not told:
+        click.echo("No answer works: nothing that was named changes what is explained.")
+    return told
+
+
+def _sentences(run: Run, units: frozenset[str] | None) -> Iterator[tuple[RunCell, str]]:
+    """What the suite says of each cell, where it has something to say."""
+    from cfbench_core.cli.run_end import in_words_of
+
+    for cell in run.cells():
+        if cell.done or cell.status == "partial":
+            words = in_words_of(_Part(run, cell.id, units))
+            if words:
+                yield cell, words
