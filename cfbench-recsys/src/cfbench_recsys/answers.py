@@ -14,7 +14,7 @@ from scipy import sparse
 
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.removals import ImportanceOrder, OrderedRemovals
-from cfbench_recsys.scoring import Scorable, target_ranks
+from cfbench_recsys.scoring import BLOCK, Scorable, target_ranks
 from cfbench_recsys.targets import Targets
 
 FIRST_ROUND = 8
@@ -71,34 +71,36 @@ def verify(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_
 
 
 def prune(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
-    """Takes edits back, one at a time in their order, as long as no fewer items are displaced.
+    """Takes edges back, one at a time in their order, as long as no fewer items are displaced.
 
-    Goes round until no single edit can be taken back. An edit that displaces nothing is left as it is (that
-    is for :func:`verify`). All units take their turns together: a round is one batch of one trial for each
-    unit.
+    Goes round and round until no single edge can be taken back. An edit that displaces nothing is left as it
+    is (that is for :func:`verify`). All units take their turns together; when few are left, each tries
+    several edges ahead at once, and the first that can be taken back is, as if they had been tried one after
+    the other.
     """
-    units = np.arange(len(targets))
-    displaced = count_displaced(model, targets, edits, units, interactions)
-    kept = np.ones(len(edits.rows), dtype=bool)
-    next_edge = np.searchsorted(edits.rows, units)
-    first, stop = next_edge.copy(), np.searchsorted(edits.rows, units, side="right")
-    left = stop - first  # edges in the answer
-    in_vain = np.where(displaced > 0, 0, left)  # trials since an edge was last taken back
-    while (trying := np.flatnonzero(in_vain < left)).size:
-        edge = next_edge[trying]
-        next_edge[trying] = np.where(edge + 1 < stop[trying], edge + 1, first[trying])
-        there = kept[edge]
-        trying, edge = trying[there], edge[there]
-        without = kept.copy()
-        without[edge] = False
-        trial = edits.where(without).choose(trying)
-        now = count_displaced(model, targets, trial, trying, interactions)
-        good = now >= displaced[trying]
-        kept[edge[good]] = False
-        displaced[trying[good]] = now[good]
-        left[trying[good]] -= 1
-        in_vain[trying] = np.where(good, 0, in_vain[trying] + 1)
-    return edits.where(kept)
+    displaced = count_displaced(model, targets, edits, np.arange(len(targets)), interactions)
+    place = np.zeros(len(targets), dtype=np.int64)  # which of its edges a unit tries next
+    in_vain = np.zeros(len(targets), dtype=np.int64)  # how many it has tried since it last took one back
+    while (trying := np.flatnonzero((displaced > 0) & (in_vain < edits.counts()))).size:
+        lengths = edits.counts()[trying]
+        first = np.searchsorted(edits.rows, trying)
+        width = max(1, BLOCK // len(trying))
+        row, ahead = np.nonzero(np.arange(width) < (lengths - in_vain[trying])[:, None])
+        edge = first[row] + (place[trying[row]] + ahead) % lengths[row]
+        trials = _AllButOne(edits, trying[row], edge)
+        now = np.zeros((len(trying), width), dtype=np.int64)
+        now[row, ahead] = count_displaced(model, targets, trials, trying[row], interactions)
+
+        good = now >= displaced[trying, None]
+        best, found = good.argmax(axis=1), good.any(axis=1)
+        back = (place[trying] + best) % lengths  # the place of the edge that is taken back, if one is
+        place[trying] = np.where(found, back, place[trying] + width)
+        in_vain[trying] = np.where(found, 0, in_vain[trying] + width)
+        displaced[trying] = np.where(found, now[np.arange(len(trying)), best], displaced[trying])
+        kept = np.ones(len(edits.rows), dtype=bool)
+        kept[(first + back)[found]] = False
+        edits = edits.where(kept)
+    return edits
 
 
 def can_take_one_back(
