@@ -131,7 +131,7 @@ def test_a_control_never_wins_and_a_floor_that_is_not_beaten_is_named(tmp_path: 
     (table,) = tables(run)
     assert emphasis(table) == {"ours": "best", "top": "", "luck": "", "zero": ""}
     assert table.leads[0].floors_not_beaten == ("luck",)
-    assert "In 1 of all 1 even the best cannot be told from a floor." in render(run, "html")
+    assert "In 1 of all 1, even the best cannot be told from a floor." in render(run, "html")
 
 
 def test_an_incomplete_cell_cannot_win_and_shows_how_many_units_it_stands_on(run: Run) -> None:

@@ -105,6 +105,20 @@ def test_intervals_of_a_run_resample_users(directory: Path) -> None:
     assert half_width > 1.8 * as_if_independent
 
 
+def test_times_shared_by_a_batch_count_as_one_measurement(directory: Path) -> None:
+    costs = pd.read_parquet(directory / "costs.parquet")
+    mine = costs["cell"] == "toy-shop/mf/shap/list/5"
+    costs.loc[mine, "elapsed_seconds"] = [0.010] * 30 + [0.012] * 30
+    costs.loc[costs["cell"] == "toy-shop/mf/cosine/list/5", "elapsed_seconds"] = 0.001
+    costs.to_parquet(directory / "costs.parquet")
+    summary = Run(directory).summary.set_index(["cell", "metric"])
+    two_batches = summary.loc[("toy-shop/mf/shap/list/5", "time")]
+    assert two_batches[["mean", "ci_low", "ci_high"]].tolist() == pytest.approx([0.011, 0.010, 0.012])
+    one_batch = summary.loc[("toy-shop/mf/cosine/list/5", "time")]
+    assert one_batch["mean"] == pytest.approx(0.001)
+    assert pd.isna(one_batch["ci_low"]) and pd.isna(one_batch["ci_high"])
+
+
 def test_the_layout_may_name_another_column_that_units_share(directory: Path) -> None:
     scores = pd.read_parquet(directory / "scores.parquet").rename(columns={"user": "household"})
     scores.to_parquet(directory / "scores.parquet")

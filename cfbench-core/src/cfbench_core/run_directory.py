@@ -22,7 +22,7 @@ from cfbench_core.plan import Column, TableLayout
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfbench_core.statistics import UnitValues
+    from cfbench_core.statistics import FloatArray, UnitValues
 
 TIME = Column("time", "lower", None, "How long does one explanation take, in seconds of wall time?")
 """The column that every cell has beside its metrics, from ``costs.parquet``."""
@@ -300,9 +300,22 @@ def summarise(run: Run) -> pd.DataFrame:
         measured = run.unit_values[cell.id].metrics if cell.id in run.unit_values else ()
         for metric in dict.fromkeys([*(column.name for column in cell.columns), *measured]):
             numbers = found.get((cell.id, metric), {"n": 0, "n_missing": 0})
+            if metric == TIME.name:
+                numbers = numbers | _time_interval(run.unit_values[cell.id].column(metric))
             rows.append({**numbers, "cell": cell.id, **cell.labels, "metric": metric, "status": cell.status})
     frame = pd.DataFrame(rows, columns=_summary_columns(run))
     return frame.astype({"n": "int64", "n_missing": "int64"})
+
+
+def _time_interval(seconds: FloatArray) -> dict[str, float]:
+    """Units explained in one batch share its time evenly: equal times are one measurement, not many."""
+    import numpy as np
+
+    from cfbench_core.statistics import bootstrap_interval
+
+    measured = seconds[~np.isnan(seconds)]
+    low, high = bootstrap_interval(measured, clusters=measured)
+    return {"ci_low": float(low), "ci_high": float(high)}
 
 
 def _summary_columns(run: Run) -> list[str]:

@@ -35,16 +35,17 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
         "sort_key": _sort_key,
     }
     all_tables = tables(run)
-    comparisons = _comparisons(all_tables)
-    standings = _standings(comparisons)
+    leads = [lead for table in all_tables for lead in table.leads if lead.header.column is not TIME]
+    standings = _standings(leads)
     return environment.get_template("report.html.j2").render(
         suite=run.suite,
         title=data or ", ".join(_values(run, "dataset")) or run.suite,
         facts=_facts(run),
         quality=_quality(run),
         standings=standings,
-        answer=_answer(standings, comparisons),
-        compared=sum(comparison.tells for comparison in comparisons),
+        answer=_answer(standings, leads),
+        compared=sum(lead.tells for lead in leads),
+        leads=len(leads),
         tables=all_tables,
         rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
         legend=LEGEND,
@@ -96,7 +97,7 @@ def _quality(run: Run) -> list[tuple[str, str]]:
 
 @dataclass
 class Standing:
-    """In how many comparisons one took part, was the best alone, or was level with the best."""
+    """In how many columns of all tables one has a number, is the best alone, or is level with it."""
 
     name: str
     measured: int = 0
@@ -108,53 +109,28 @@ class Standing:
         return self.alone + self.level
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One metric of one table: the competitors that it measures, and who leads."""
-
-    competitors: tuple[str, ...]
-    lead: Lead
-
-    @property
-    def tells(self) -> bool:
-        """Whether it tells any two apart."""
-        return len(self.lead.names) < len(self.competitors)
-
-
-def _comparisons(all_tables: Sequence[Table]) -> list[Comparison]:
-    """Each metric of each table that has a leader, times apart."""
-    found = []
-    for table in all_tables:
-        for lead in table.leads:
-            if lead.header.column is not TIME:
-                place = table.headers.index(lead.header)
-                rows = [row for row in table.rows if not row.role and row.entries[place].number.n]
-                found.append(Comparison(tuple(row.name for row in rows), lead))
-    return found
-
-
-def _standings(comparisons: Sequence[Comparison]) -> list[Standing]:
-    """Competitors, over the comparisons that tell any two apart; those most often best first."""
+def _standings(leads: Sequence[Lead]) -> list[Standing]:
+    """Competitors, over the columns that tell any two apart; those most often best first."""
     found: dict[str, Standing] = {}
-    for comparison in comparisons:
-        for name in comparison.competitors:
+    for lead in leads:
+        for name in lead.competitors:
             standing = found.setdefault(name, Standing(name))
-            if comparison.tells:
+            if lead.tells:
                 standing.measured += 1
-                standing.alone += comparison.lead.names == (name,)
-                standing.level += name in comparison.lead.names and len(comparison.lead.names) > 1
+                standing.alone += lead.names == (name,)
+                standing.level += name in lead.names and len(lead.names) > 1
     return sorted(found.values(), key=lambda s: (-s.best, -s.alone, s.name))
 
 
-def _answer(standings: Sequence[Standing], comparisons: Sequence[Comparison]) -> str:
+def _answer(standings: Sequence[Standing], leads: Sequence[Lead]) -> str:
     """The answer in a sentence or three."""
-    telling = [comparison for comparison in comparisons if comparison.tells]
-    chance = sum(1 for comparison in comparisons if comparison.lead.floors_not_beaten)
+    telling = [lead for lead in leads if lead.tells]
+    chance = sum(1 for lead in leads if lead.floors_not_beaten)
     caution = (
-        f" In {chance} of all {len(comparisons)} even the best cannot be told from a floor." if chance else ""
+        f" In {chance} of all {len(leads)}, even the best cannot be told from a floor." if chance else ""
     )
     if not telling:
-        return f"Nothing here tells one explainer from another.{caution}" if comparisons else ""
+        return f"Nothing here tells one explainer from another.{caution}" if leads else ""
     first = [s.name for s in standings if s.best == standings[0].best]
     names = first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
     verb = "leads: it is" if len(first) == 1 else "lead: each is"
@@ -162,7 +138,7 @@ def _answer(standings: Sequence[Standing], comparisons: Sequence[Comparison]) ->
         f"{names} {verb} the best, or cannot be told from the best, in {standings[0].best} of {len(telling)} "
         "comparisons (each metric of each table, times apart)."
     )
-    idle = len(comparisons) - len(telling)
+    idle = len(leads) - len(telling)
     if idle:
         answer += f" {idle} more told nobody apart."
     return answer + caution

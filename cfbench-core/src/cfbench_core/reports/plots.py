@@ -65,28 +65,40 @@ def dot_plot(table: Table, place: int) -> str:
     """
     header = table.headers[place]
     rows = [row for row in table.rows if not row.role]
-    controls = [row for row in table.rows if row.role and row.entries[place].number.n]
-    shown = [row.entries[place] for row in [*rows, *controls] if row.entries[place].number.n]
+    measured = [row for row in table.rows if row.role and row.entries[place].number.n]
+    shown = [row.entries[place] for row in [*rows, *measured] if row.entries[place].number.n]
     if not shown:
         return ""
     left = 12 + _LETTER * min(max((len(row.name) for row in rows), default=4), 20)
-    scale = _scale(header, shown, left, WIDTH - 14)
+    right = WIDTH - 14
+    scale = _scale(header, shown, left, right)
+    controls = _controls(measured, place, scale)
     top = 6 + 13 * len(controls)
     bottom = top + _LINE * max(len(rows), 1) + 4
-    parts = [
-        *_axis(scale, top, bottom),
-        *(part for n, row in enumerate(controls) for part in _control(row, place, scale, 6 + 13 * n, bottom)),
-        *(
-            part
-            for n, row in enumerate(rows)
-            for part in _dot(row, place, scale, top + _LINE * n + _LINE / 2 + 2)
-        ),
-        *_better(header, left, WIDTH - 14, bottom + 31),
-    ]
-    name = f"{header.label}: {table.title}. " + "; ".join(
-        f"{row.label} {row.entries[place].text}" for row in table.rows
-    )
-    return _svg(WIDTH, bottom + (36 if header.arrow else 20), name, parts)
+    parts = list(_axis(scale, top, bottom))
+    for number, together in enumerate(controls):
+        parts += _control(together, place, scale, 6 + 13 * number, bottom, band=len(measured) <= 2)
+    for number, row in enumerate(rows):
+        parts += _dot(row, place, scale, top + _LINE * (number + 0.5) + 2)
+    parts += _better(header, left, right, bottom + 31)
+    described = "; ".join(f"{row.label} {row.entries[place].text}" for row in table.rows)
+    height = bottom + (36 if header.arrow else 20)
+    return _svg(WIDTH, height, f"{header.label}: {table.title}. {described}", parts)
+
+
+def _controls(rows: Sequence[Row], place: int, scale: Scale) -> list[list[Row]]:
+    """Controls of one role whose lines fall together, so that they share a label."""
+
+    def at(row: Row) -> float:
+        return scale(row.entries[place].number.mean)
+
+    groups: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: (row.role, at(row))):
+        if groups and groups[-1][-1].role == row.role and at(row) - at(groups[-1][-1]) < 4:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
 
 
 def _scale(header: Header, shown: Sequence[Entry], start: float, stop: float) -> Scale:
@@ -113,19 +125,25 @@ def _axis(scale: Scale, top: float, bottom: float) -> Iterator[str]:
     yield _line("axis", scale.start, bottom, scale.stop, bottom)
 
 
-def _control(row: Row, place: int, scale: Scale, y: float, bottom: float) -> Iterator[str]:
-    """A bound or a floor: its mean as a line across, its interval as a band, its name above."""
-    entry = row.entries[place]
-    x = scale(entry.number.mean)
-    if not math.isnan(entry.number.half_width):
-        low, high = scale(entry.number.ci_low), scale(entry.number.ci_high)
-        yield _element(
-            f"rect band {row.role}", x=low, y=y + 7, width=max(high - low, 0.5), height=bottom - y - 7
-        )
-    yield _line(f"control {row.role}", x, y + 7, x, bottom)
-    near_end = x > (scale.start + scale.stop) / 2
-    at, anchor = (x - 4, "end") if near_end else (x + 4, "start")
-    yield _text(f"name {row.role}", at, y + 9, row.label, anchor, f"{row.label}: {entry.text}")
+def _control(
+    rows: Sequence[Row], place: int, scale: Scale, y: float, bottom: float, band: bool
+) -> Iterator[str]:
+    """Bounds or floors: their means as lines across, their intervals as bands, their names above."""
+    role = rows[0].role
+    for row in rows:
+        number = row.entries[place].number
+        x = scale(number.mean)
+        if band and not math.isnan(number.half_width):
+            low, high = scale(number.ci_low), scale(number.ci_high)
+            yield _element(
+                f"rect band {role}", x=low, y=y + 7, width=max(high - low, 0.5), height=bottom - y - 7
+            )
+        yield _line(f"control {role}", x, y + 7, x, bottom)
+    label = f"{rows[0].name}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''} ({role})"
+    fits = x + 4 + _LETTER * len(label) <= WIDTH
+    at, anchor = (x + 4, "start") if fits else (x - 4, "end")
+    tooltip = "; ".join(f"{row.label}: {row.entries[place].text}" for row in rows)
+    yield _text(f"name {role}", at, y + 9, label, anchor, tooltip)
 
 
 def _dot(row: Row, place: int, scale: Scale, y: float) -> Iterator[str]:

@@ -108,16 +108,25 @@ class Header:
 
 @dataclass(frozen=True)
 class Lead:
-    """Who leads one column: the best first, then those level with it.
+    """Who leads one column.
 
-    ``floors_not_beaten`` names the floors from which the best cannot be told (by the same rule, or worse than
-    them).
+    Attributes:
+        names: the best first, then those level with it.
+        text: the best one's mean and interval.
+        competitors: all that have a number here, those too that are incomplete and cannot win.
+        floors_not_beaten: the floors from which the best cannot be told, or that are better.
     """
 
     header: Header
     names: tuple[str, ...]
     text: str
+    competitors: tuple[str, ...]
     floors_not_beaten: tuple[str, ...] = ()
+
+    @property
+    def tells(self) -> bool:
+        """Whether the column tells any two competitors apart."""
+        return len(self.names) < len(self.competitors)
 
 
 @dataclass(frozen=True)
@@ -250,10 +259,12 @@ class _Builder:
     def _lead(self, place: int, verdict: Verdict, decimals: int | None) -> Lead:
         names = [self.names[cell.id] for cell in self.compared]
         best = self.compared[verdict.level[0]]
+        measured = [cell for cell in self.cells if not cell.role and self.numbers[cell.id][place].n]
         return Lead(
             self.headers[place],
             tuple(names[i] for i in verdict.level),
             _text(self.numbers[best.id][place], decimals),
+            tuple(self.names[cell.id] for cell in measured),
             tuple(names[i] for i in verdict.not_beaten),
         )
 
@@ -329,8 +340,9 @@ def _decimals(half_widths: Sequence[float]) -> int:
 
 
 def _text(number: Number, decimals: int | None) -> str:
+    """``decimals`` None: as many as the number's own uncertainty justifies."""
+    if math.isnan(number.half_width):
+        return f"{number.mean:.3g}" if decimals is None else f"{number.mean:.{decimals}f}"
     if decimals is None:
         decimals = _decimals([number.half_width])
-    if math.isnan(number.half_width):
-        return f"{number.mean:.{decimals}f}"
     return f"{number.mean:.{decimals}f} ± {number.half_width:.{decimals}f}"
