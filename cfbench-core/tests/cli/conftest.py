@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         installed.cache_clear()
 
     yield put
+    for path in site.iterdir():
+        sys.modules.pop(path.stem, None)
     installed.cache_clear()
 
 

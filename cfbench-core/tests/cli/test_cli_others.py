@@ -18,8 +18,8 @@ from cfbench_core.cli.root import cli
 from .conftest import Command, Install
 
 CONTRACT = {
-    "list", "describe", "plugins", "plan", "run", "status", "evaluate", "explain", "report", "compare", "data",
-    "init", "new-plugin", "check", "doctor", "cache",
+    "list", "describe", "plugins", "plan", "run", "status", "evaluate", "explain", "report", "compare",
+    "data", "init", "new-plugin", "check", "doctor", "cache",
 }  # fmt: skip
 
 

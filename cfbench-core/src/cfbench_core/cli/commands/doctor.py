@@ -97,9 +97,9 @@ def _torch() -> Finding:
         return Finding("torch", "not installed (not every suite needs it)")
     question = (
         "import torch; gpu = torch.cuda.is_available(); "
-        "print(torch.__version__ + ',', torch.cuda.get_device_name(0) if gpu else 'no GPU, computes on the CPU')"
+        "print(torch.__version__, '·', torch.cuda.get_device_name(0) if gpu else 'no GPU, uses the CPU')"
     )
-    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
+    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
     if asked.returncode:
         error = (asked.stderr.strip().splitlines() or ["no word from it"])[-1]
         return Finding("torch", f"cannot be imported: {error}", "install it anew: pip install torch")
@@ -128,7 +128,7 @@ def _writable(subject: str, folder: Path, advice: str) -> Finding:
     """Whether a folder can be written to (or made), and the room on its disk."""
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
-        tempfile.TemporaryFile(dir=there).close()  # asking for rights would not tell: root has all
+        tempfile.TemporaryFile(dir=there).close()  # asking for rights would not do: root has all
     except OSError as error:
         return Finding(subject, f"{folder}: cannot be written to ({error.strerror})", advice)
     free = shutil.disk_usage(there).free
