@@ -140,8 +140,8 @@ def _control(
             )
         yield _line(f"control {role}", x, y + 7, x, bottom)
     label = f"{rows[0].name}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''} ({role})"
-    fits = x + 4 + _LETTER * len(label) <= WIDTH
-    at, anchor = (x + 4, "start") if fits else (x - 4, "end")
+    long = _LETTER * len(label)
+    at, anchor = (x + 4, "start") if x + 4 + long <= WIDTH else (max(x - 4, long), "end")
     tooltip = "; ".join(f"{row.label}: {row.entries[place].text}" for row in rows)
     yield _text(f"name {role}", at, y + 9, label, anchor, tooltip)
 
