@@ -71,7 +71,8 @@ def _show_group(row: str, cells: Sequence[Cell]) -> None:
     reasons: dict[str, list[str]] = {}
     for cell in cells:
         if cell.skipped:
-            reasons.setdefault(cell.skipped, []).append(str(cell.labels[row]))
+            name = str(cell.labels[row])
+            reasons.setdefault(cell.skipped.removeprefix(f"{name} "), []).append(name)
     for reason, names in reasons.items():
         click.echo(_folded("skip", names) + f": {reason}")
 
