@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from file_server import Site, serving
 
 from cfbench_core.cli.group import Group
 from cfbench_core.cli.root import cli
@@ -174,6 +176,29 @@ def test_data_are_listed_and_found_where_they_lie(toy: Path, install: Install, c
     assert cfbench("data", "fetch", "by-hand").out.startswith("by-hand: is there already")
     verified = cfbench("data", "verify", "by-hand")
     assert verified.code == 0 and "no checksum is known" in verified.out
+
+
+def test_data_are_fetched_with_their_licence_told_and_verified(
+    toy: Path, install: Install, cfbench: Command
+) -> None:
+    content = b"user,item\n" * 1000
+    with serving(Site(content)) as site:
+        download = f"DataFile(name='by-hand.csv', url={site.url!r}, bytes=10000, sha256={_sha256(content)!r})"
+        source = DATA_PLUGIN.replace("forms=", f"downloads=({download},), forms=")
+        install("cfbench-data", "1.0", source.replace("import DataFiles", "import DataFile, DataFiles"))
+        fetched = cfbench("data", "fetch", "by-hand", "--data-dir", "mine")
+    assert fetched.code == 0 and fetched.out == f"by-hand: in {Path('mine/by-hand')}\n"
+    assert "ask its owner" in fetched.err and "downloading by-hand.csv (10.0 kB)" in fetched.err
+    assert (toy / "mine/by-hand/by-hand.csv").read_bytes() == content
+    assert cfbench("data", "verify", "by-hand", "--data-dir", "mine").code == 0
+
+    (toy / "mine/by-hand/by-hand.csv").write_bytes(b"user,item\n" * 999)
+    damaged = cfbench("data", "verify", "by-hand", "--data-dir", "mine")
+    assert damaged.code == 1 and "WRONG" in damaged.out
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def test_data_path_without_a_name_tells_where_is_searched(toy: Path, cfbench: Command) -> None:
