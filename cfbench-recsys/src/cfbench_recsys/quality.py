@@ -1,14 +1,14 @@
 """How well a recommender finds what was held back: HR@K, NDCG@K and Recall@K.
 
-For a user with held-back items T (at least one), and L the first K candidates of the model's ranking (all items but those
-of the user's input; ties to the lower item index):
+For a user with held-back items T (at least one), and L the first K candidates of the model's ranking (all
+items but those of the user's input; ties to the lower item index):
 
     HR@K     = 1[L and T have an item in common]
     Recall@K = |L and T| / |T|
     NDCG@K   = sum_{p: L_p in T} 1/log2(p + 1)  /  sum_{p = 1..min(K, |T|)} 1/log2(p + 1),   p = 1..K
 
-each the plain mean over the users. Ranks come from float64 scores of all items, never from a sample of them. Explaining a
-model that finds nothing says nothing, so every run reports these.
+each the plain mean over the users. Ranks come from float64 scores of all items, never from a sample of them.
+Explaining a model that finds nothing says nothing, so every run reports these.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ def evaluate(
 ) -> dict[str, float]:
     """``{"HR@10": ..., "NDCG@10": ..., "Recall@10": ..., "HR@20": ...}`` of a fitted model.
 
-    A model of the user's profile sees ``holdout.inputs``. A graph model scores its graph ``interactions``, whose rows
-    of ``holdout.users`` are these inputs.
+    A model of the user's profile sees ``holdout.inputs``. A graph model scores its graph ``interactions``,
+    whose rows of ``holdout.users`` are these inputs.
     """
     if hasattr(model, "score_edits"):
-        return ranking_quality(lambda rows: model.score_edits(Edits.nothing(holdout.users[rows])), holdout, ks)
+        return ranking_quality(
+            lambda rows: model.score_edits(Edits.nothing(holdout.users[rows])), holdout, ks
+        )
     return ranking_quality(lambda rows: model.score_profiles(holdout.inputs[rows]), holdout, ks)
 
 
@@ -45,8 +47,8 @@ def ranking_quality(
 ) -> dict[str, float]:
     """The same for any source of scores: ``scores(rows)`` gives (len(rows), items) for rows of the holdout.
 
-    Empty when there are no users. It is always asked for ``BLOCK`` rows (the last row fills the last block), so that numbers do not hang on a
-    batch.
+    Empty when there are no users. It is always asked for ``BLOCK`` rows (the last row fills the last block),
+    so that numbers do not hang on a batch.
     """
     n = len(holdout.users)
     if n == 0:

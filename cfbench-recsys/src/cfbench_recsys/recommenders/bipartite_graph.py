@@ -1,17 +1,18 @@
-"""The user-item graph of graph recommenders: normalised propagation, and the same on many edited graphs at once.
+"""The user-item graph: normalised propagation, and the same on many edited graphs at once.
 
-A is the symmetric adjacency matrix over users and items, D its diagonal of degrees, and one layer of propagation is
-Ã = D^-1/2 A D^-1/2 (0 for a node without edges). The graph is bipartite, so a layer takes user values to items by Rᵀ
-and item values to users by R, with R (users, items) the binary interactions; both are kept as sparse matrices of O(edges).
+A is the symmetric adjacency matrix over users and items, D its diagonal of degrees, and one layer of
+propagation is Ã = D^-1/2 A D^-1/2 (0 for a node without edges). The graph is bipartite, so a layer takes user
+values to items by Rᵀ and item values to users by R, with R (users, items) the binary interactions; both are
+kept as sparse matrices of O(edges).
 
-B edited graphs A_b = A + Delta_b (Delta_b a few edges, of any weight) need no B matrices: a layer applied to one column for
-each graph, x (nodes, B), is
+B edited graphs A_b = A + Delta_b (Delta_b a few edges, of any weight) need no B matrices: a layer applied to
+one column for each graph, x (nodes, B), is
 
     y[:, b] = D_b^-1/2 (A + Delta_b) D_b^-1/2 x[:, b]
             = factor * (A (factor * x) + scatter of Delta),    factor[n, b] = degree_b(n)^-1/2,
 
-one product with the shared A, elementwise scalings, and a few scattered entries. It is exact, and differentiable in the
-weights of the edited edges, through the degrees too.
+one product with the shared A, elementwise scalings, and a few scattered entries. It is exact, and
+differentiable in the weights of the edited edges, through the degrees too.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ SMALLEST_DEGREE = 1e-9
 """A node with a smaller (or negative) degree counts as isolated: its factor and gradients are 0."""
 
 
-class SparseProduct(torch.autograd.Function):
-    """``matrix @ x`` for a constant sparse matrix whose transpose is at hand, so that going back is as cheap."""
+class _SparseProduct(torch.autograd.Function):
+    """``matrix @ x`` for a constant sparse matrix; its transpose is at hand, so going back is as cheap."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
@@ -37,8 +38,14 @@ class SparseProduct(torch.autograd.Function):
         return matrix @ x
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         return ctx.transposed @ gradient, None, None
+
+
+def sparse_product(x: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
+    """``matrix @ x``, differentiable in ``x``."""
+    result: Tensor = _SparseProduct.apply(x, matrix, transposed)  # type: ignore[no-untyped-call]
+    return result
 
 
 def sparse_tensor(matrix: sparse.csr_matrix, dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -66,13 +73,11 @@ class Propagation:
 
     def to_items(self, users: Tensor) -> Tensor:
         """(users, d) -> (items, d)"""
-        result: Tensor = SparseProduct.apply(users, self.to_items_matrix, self.to_users_matrix)
-        return result
+        return sparse_product(users, self.to_items_matrix, self.to_users_matrix)
 
     def to_users(self, items: Tensor) -> Tensor:
         """(items, d) -> (users, d)"""
-        result: Tensor = SparseProduct.apply(items, self.to_users_matrix, self.to_items_matrix)
-        return result
+        return sparse_product(items, self.to_users_matrix, self.to_items_matrix)
 
     def mean_of_layers(self, users: Tensor, items: Tensor, layers: int) -> tuple[Tensor, Tensor]:
         """1/(L+1) sum_{l=0..L} Ã^l E for the embeddings E = (users, items)."""
@@ -119,8 +124,10 @@ class BipartiteGraph:
         found[self.neighbours[starts[columns] + within], columns] = 1.0
         return found
 
-    def edited(self, graphs: int, rows: Tensor, edge_users: Tensor, edge_items: Tensor, delta: Tensor) -> EditedGraphs:
-        """B = ``graphs`` versions of the graph: ``delta[e]`` is added to the weight of edge e in graph ``rows[e]``."""
+    def edited(
+        self, graphs: int, rows: Tensor, edge_users: Tensor, edge_items: Tensor, delta: Tensor
+    ) -> EditedGraphs:
+        """B = ``graphs`` versions: ``delta[e]`` is added to the weight of edge e in graph ``rows[e]``."""
         return EditedGraphs(self, graphs, rows, edge_users, edge_items, delta)
 
 
@@ -128,11 +135,17 @@ class EditedGraphs:
     """B edited versions of one graph; column b of every matrix belongs to version b.
 
     Attributes:
-        user_factors, item_factors: (users, B) and (items, B), degree^-1/2 in the edited graph, 0 for isolated nodes.
+        user_factors, item_factors: (users, B), (items, B) degree^-1/2 after the edit; 0 for isolated nodes.
     """
 
     def __init__(
-        self, graph: BipartiteGraph, graphs: int, rows: Tensor, edge_users: Tensor, edge_items: Tensor, delta: Tensor
+        self,
+        graph: BipartiteGraph,
+        graphs: int,
+        rows: Tensor,
+        edge_users: Tensor,
+        edge_items: Tensor,
+        delta: Tensor,
     ) -> None:
         self.graph = graph
         self.rows, self.edge_users, self.edge_items, self.delta = rows, edge_users, edge_items, delta
@@ -143,29 +156,36 @@ class EditedGraphs:
         """One layer: values of the users (users, B) -> values of the items (items, B)."""
         graph = self.graph
         scaled = users * self.user_factors
-        summed = SparseProduct.apply(scaled, graph.to_items_matrix, graph.to_users_matrix)
+        summed = sparse_product(scaled, graph.to_items_matrix, graph.to_users_matrix)
         moved = scaled[self.edge_users, self.rows] * self.delta
-        return self.item_factors * summed.index_put((self.edge_items, self.rows), moved, accumulate=True)
+        return self.item_factors * summed.index_put_((self.edge_items, self.rows), moved, accumulate=True)
 
     def to_users(self, items: Tensor) -> Tensor:
         """One layer: values of the items (items, B) -> values of the users (users, B)."""
         graph = self.graph
         scaled = items * self.item_factors
-        summed = SparseProduct.apply(scaled, graph.to_users_matrix, graph.to_items_matrix)
+        summed = sparse_product(scaled, graph.to_users_matrix, graph.to_items_matrix)
         moved = scaled[self.edge_items, self.rows] * self.delta
-        return self.user_factors * summed.index_put((self.edge_users, self.rows), moved, accumulate=True)
+        return self.user_factors * summed.index_put_((self.edge_users, self.rows), moved, accumulate=True)
 
     def to_items_from(self, users: Tensor) -> Tensor:
         """``to_items`` of the unit vectors of ``users`` (B,), one for each graph: a look-up, no product."""
         columns = torch.arange(len(users), device=users.device)
         own = self.edge_users == users[self.rows]
         edges = (self.edge_items[own], self.rows[own])
-        weights = self.graph.histories(users).index_put(edges, self.delta[own], accumulate=True)
+        weights = self.graph.histories(users).index_put_(edges, self.delta[own], accumulate=True)
         return self.item_factors * weights * self.user_factors[users, columns]
 
 
 def _factors(degrees: Tensor, graphs: int, nodes: Tensor, rows: Tensor, delta: Tensor) -> Tensor:
-    """(nodes, B) degree^-1/2 under each edit."""
-    edited = degrees[:, None].repeat(1, graphs).index_put((nodes, rows), delta, accumulate=True)
-    connected = edited > SMALLEST_DEGREE
-    return torch.where(connected, torch.where(connected, edited, 1.0).rsqrt(), 0.0)
+    """(nodes, B) degree^-1/2 under each edit. Computed anew only where an edit touches a node."""
+    touched, places = torch.unique(nodes * graphs + rows, return_inverse=True)
+    changes = torch.zeros(len(touched), dtype=delta.dtype, device=delta.device).index_add_(0, places, delta)
+    node, graph = touched // graphs, touched % graphs
+    factors = _inverse_roots(degrees)[:, None].repeat(1, graphs)
+    return factors.index_put_((node, graph), _inverse_roots(degrees[node] + changes))
+
+
+def _inverse_roots(degrees: Tensor) -> Tensor:
+    connected = degrees > SMALLEST_DEGREE
+    return torch.where(connected, torch.where(connected, degrees, 1.0).rsqrt(), 0.0)

@@ -1,15 +1,17 @@
 """EASE: a linear item-item model in closed form, "embarrassingly shallow" and hard to beat.
 
-Steck, "Embarrassingly shallow autoencoders for sparse data", WWW 2019. With X (users, items) the training interactions,
+Steck, "Embarrassingly shallow autoencoders for sparse data", WWW 2019. With X (users, items) the training
+interactions,
 
     B = argmin |X - X B|^2 + l2 |B|^2   such that  diag(B) = 0,
     P = (X^T X + l2 I)^-1,    B[i, j] = -P[i, j] / P[j, j]  (i != j),    scores s(x) = x B.
 
-The logit is linear in the profile with weights B and no bias, so counterfactuals of EASE are exactly known. Where ``l2``
-is not given, that of ``GRID`` with the best NDCG@10 on validation data is taken (the paper selects it so, too).
+The logit is linear in the profile with weights B and no bias, so counterfactuals of EASE are exactly known.
+Where ``l2`` is not given, that of ``GRID`` with the best NDCG@10 on validation data is taken (the paper
+selects it so, too).
 
-B is kept in float64: items that are alike on paper have equal scores up to the rounding of float64, and so tie.
-Memory: 8 items^2 bytes, three times that while fitting.
+B is kept in float64: items that are alike on paper have equal scores up to the rounding of float64, and so
+tie. Memory: 8 items^2 bytes, three times that while fitting.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from cfbench_core.config import Help, InputFile, Range
 from scipy import linalg, sparse
 
+from cfbench_core.config import Help, InputFile, Range
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import CRITERION, State, sample_of
-from cfbench_recsys.splits import Split
+from cfbench_recsys.splits import Holdout, Split
 
 GRID = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
 
@@ -47,7 +49,7 @@ class EASE:
         generator: Callable[..., np.random.Generator],
         report: Callable[[int, int], None] = lambda done, total: None,
     ) -> dict[str, Any]:
-        """Solves for B on ``split.train``. Returns which ``l2`` was taken, and the validation quality of each."""
+        """Solves for B on ``split.train``. Returns the ``l2`` taken, and the validation quality of each."""
         started = time.perf_counter()
         validation = sample_of(split.validation, generator("ease", "validation"))
         grid = (self.config.l2,) if self.config.l2 is not None else GRID
@@ -55,14 +57,19 @@ class EASE:
         best, looks = -np.inf, []
         for number, l2 in enumerate(grid, start=1):
             weight = item_weights(gram, l2)
-            quality = ranking_quality(lambda rows, w=weight: validation.inputs[rows] @ w, validation)
+            quality = _quality(weight, validation)
             looks.append({"l2": l2, **quality})
             if quality.get(CRITERION, 0.0) > best:
                 best, chosen = quality.get(CRITERION, 0.0), looks[-1]
                 self._weight = weight
             report(number, len(grid))
         elapsed = time.perf_counter() - started
-        return {"l2": chosen["l2"], "validation": _metrics(chosen), "elapsed_seconds": elapsed, "history": looks}
+        return {
+            "l2": chosen["l2"],
+            "validation": _metrics(chosen),
+            "elapsed_seconds": elapsed,
+            "history": looks,
+        }
 
     def state(self) -> State:
         """weight (items, items) float64, B."""
@@ -94,6 +101,10 @@ def item_weights(gram: FloatArray, l2: float) -> FloatArray:
     weight = inverse / -np.diag(inverse)
     np.fill_diagonal(weight, 0.0)
     return np.ascontiguousarray(weight)
+
+
+def _quality(weight: FloatArray, holdout: Holdout) -> dict[str, float]:
+    return ranking_quality(lambda rows: holdout.inputs[rows] @ weight, holdout)
 
 
 def _metrics(look: Mapping[str, float]) -> dict[str, float]:

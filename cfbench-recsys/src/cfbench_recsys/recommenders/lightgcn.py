@@ -1,25 +1,28 @@
-"""LightGCN: embeddings smoothed over the user-item graph, with neither weights nor non-linearities in between.
+"""LightGCN: embeddings smoothed over the user-item graph, and nothing else.
 
-He et al., "LightGCN: simplifying and powering graph convolution network for recommendation", SIGIR 2020. With E (nodes, d) the
-embeddings of users and items and Ã = D^-1/2 A D^-1/2 the normalised graph (see ``bipartite_graph.py``),
+He et al., "LightGCN: simplifying and powering graph convolution network for recommendation", SIGIR 2020. With
+E (nodes, d) the embeddings of users and items and Ã = D^-1/2 A D^-1/2 the normalised graph (see
+``bipartite_graph.py``),
 
     P = 1/(L+1) sum_{l=0..L} Ã^l,        F = P E,        s(u)_i = F_u . F_i.
 
-Training as in the paper: BPR, -log sigmoid(s(u)_i - s(u)_j), with L2 on the embeddings E of a batch, Adam, the whole graph
-propagated for each batch. Departs from it in the sampling: ``negatives`` items j are drawn for a whole batch and serve all its
-(u, i), which is one matrix product; pairs (u, j) that are interactions are left out. Batches are larger and so is the learning
-rate, because every step costs a propagation. The epoch with the best NDCG@10 on validation data is kept.
+Training as in the paper: BPR, -log sigmoid(s(u)_i - s(u)_j), with L2 on the embeddings E of a batch, Adam,
+the whole graph propagated for each batch. Departs from it in the sampling: ``negatives`` items j are drawn
+for a whole batch and serve all its (u, i), which is one matrix product; pairs (u, j) that are interactions
+are left out. Batches are larger and so is the learning rate, because every step costs a propagation. The
+epoch with the best NDCG@10 on validation data is kept.
 
-Scores under an edit of the graph: E stays, Ã follows the edit, degrees included (papers 000's code keeps the old degrees
-out of the gradient). Instead of smoothing d columns again for every edit, only one column is sent there and back:
+Scores under an edit of the graph: E stays, Ã follows the edit, degrees included (papers 000's code keeps the
+old degrees out of the gradient). Instead of smoothing d columns again for every edit, only one column is sent
+there and back:
 
     p = P e_u          (nodes,)    one column, from the unit vector of u
     F_u = E^T p        (d,)
     s(u) = (P E F_u) restricted to the items,   one column again,
 
-so B edits are B columns of one matrix, L sparse products there (the first is a look-up) and L back. Exact for any edits: removals
-and additions, anybody's edges. Float64. An edit that changes nothing is scored from the final embeddings.
-Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes).
+so B edits are B columns of one matrix, L sparse products there (the first is a look-up) and L back. Exact for
+any edits: removals and additions, anybody's edges. Float64. An edit that changes nothing is scored from the
+final embeddings. Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes).
 """
 
 from __future__ import annotations
@@ -29,10 +32,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from cfbench_core.config import Help, InputFile, Range
-from cfbench_core.errors import UserError
 from scipy import sparse
 
+from cfbench_core.config import Help, InputFile, Range
+from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import State, Stopping, sample_of, torch_device, train
@@ -49,10 +52,14 @@ class Config:
     l2: Annotated[float, Range(minimum=0), Help("weight of the squared embeddings")] = 1e-4
     negatives: Annotated[int, Range(minimum=1), Help("items drawn for each batch")] = 64
     batch: Annotated[
-        int | None, Range(minimum=1), Help("interactions in a batch; none: 2048, or a sixteenth of all if more")
+        int | None,
+        Range(minimum=1),
+        Help("interactions in a batch; none: 2048, or a sixteenth of all if more"),
     ] = None
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 300
-    patience: Annotated[int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")] = 10
+    patience: Annotated[
+        int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")
+    ] = 10
     every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
     device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
@@ -68,7 +75,7 @@ class LightGCN:
         generator: Callable[..., np.random.Generator],
         report: Callable[[int, int], None] = lambda done, total: None,
     ) -> dict[str, Any]:
-        """Trains on the graph ``split.train``; then scores ``split.profiles``. Returns a summary of the training.
+        """Trains on the graph ``split.train``, to score ``split.profiles``. Returns a summary.
 
         Raises:
             UserError: if there are users to recommend to whom training never sees.
@@ -107,12 +114,15 @@ class LightGCN:
 
         found = (len(state[USERS]), len(state[ITEMS]))
         if found != interactions.shape:
-            raise UserError(f"lightgcn: embeddings of {found} users and items, but the data have {interactions.shape}")
+            raise UserError(
+                f"lightgcn: embeddings of {found} users and items, but the data have {interactions.shape}"
+            )
         self._state = dict(state)
         self._interactions = interactions
         self.device = torch_device(self.config.device)
         self._users, self._items = (
-            torch.from_numpy(np.asarray(state[name], dtype=np.float64)).to(self.device) for name in (USERS, ITEMS)
+            torch.from_numpy(np.asarray(state[name], dtype=np.float64)).to(self.device)
+            for name in (USERS, ITEMS)
         )
         self._graph = BipartiteGraph(interactions, self.device)
         propagation = Propagation(interactions, torch.float64, self.device)
@@ -151,18 +161,23 @@ class LightGCN:
     def score_weighted(self, users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any) -> Any:
         """(B, items) float64 logits as a torch tensor, differentiable in ``delta``, through the degrees too.
 
-        users (B,); edges rows, edge_users, edge_items (E,): int64 tensors. delta (E,) float64: the weight of edge e
-        in the graph of edit rows[e] is (1 if it exists else 0) + delta[e]; edges named twice add up.
+        users (B,); edges rows, edge_users, edge_items (E,): int64 tensors. delta (E,) float64: the weight of
+        edge e in the graph of edit rows[e] is (1 if it exists else 0) + delta[e]; edges named twice add up.
         """
         graphs = self._graph.edited(len(users), rows, edge_users, edge_items, delta)
         layers = self.config.layers
-        embedding = self._users[users].T  # (d, B): layer 0 of p is the unit vector of u
-        values, on_items = graphs.to_items_from(users), True
-        for layer in range(1, layers + 1):
-            embedding = embedding + (self._items if on_items else self._users).T @ values
-            if layer < layers:
-                values = graphs.to_users(values) if on_items else graphs.to_items(values)
-                on_items = not on_items
+        values, on_items = graphs.to_items_from(users), True  # layer 1; layer 0 is the unit vector of u
+        item_sum, user_sum = values, None
+        for _ in range(layers - 1):
+            values = graphs.to_users(values) if on_items else graphs.to_items(values)
+            on_items = not on_items
+            if on_items:
+                item_sum = item_sum + values
+            else:
+                user_sum = values if user_sum is None else user_sum + values
+        embedding = self._users[users].T + self._items.T @ item_sum  # (d, B)
+        if user_sum is not None:
+            embedding = embedding + self._users.T @ user_sum
         embedding = embedding / (layers + 1)
 
         # Back by Horner's rule, v + Ã (v + Ã (v + ...)), on the side that ends at the items
@@ -170,13 +185,15 @@ class LightGCN:
         on_items = layers % 2 == 0
         values = item_values if on_items else user_values
         for _ in range(layers):
-            values = user_values + graphs.to_users(values) if on_items else item_values + graphs.to_items(values)
+            values = (
+                user_values + graphs.to_users(values) if on_items else item_values + graphs.to_items(values)
+            )
             on_items = not on_items
         return values.T / (layers + 1)
 
 
 def _effective(edits: Edits, interactions: sparse.csr_matrix) -> BoolArray:
-    """(E,) the edges whose weight really changes; of an edge named several times in one edit, the last one counts."""
+    """(E,) the edges whose weight really changes; of an edge named twice in one edit, the last one counts."""
     users, items = interactions.shape
     edge = edits.edge_users * items + edits.edge_items
     exists = np.asarray(interactions[edits.edge_users, edits.edge_items] != 0).ravel()
@@ -252,4 +269,7 @@ class _Training:
 
     def state(self) -> State:
         """Copies, as :meth:`LightGCN.state`."""
-        return {USERS: self.users.detach().cpu().numpy().copy(), ITEMS: self.items.detach().cpu().numpy().copy()}
+        return {
+            USERS: self.users.detach().cpu().numpy().copy(),
+            ITEMS: self.items.detach().cpu().numpy().copy(),
+        }

@@ -1,23 +1,25 @@
 """MF: two-tower matrix factorisation, a user tower over the profile and a free embedding for each item.
 
-Matrix factorisation as in Koren, Bell & Volinsky, "Matrix factorization techniques for recommender systems", 2009, with the
-user's embedding computed from the profile, as papers 000-002 use it. With x (items,) the profile, W_p, W_i (d, items)
-and b_p, b_i (d,):
+Matrix factorisation as in Koren, Bell & Volinsky, "Matrix factorization techniques for recommender systems",
+2009, with the user's embedding computed from the profile, as papers 000-002 use it. With x (items,) the
+profile, W_p, W_i (d, items) and b_p, b_i (d,):
 
     s(x)_j = (W_p x + b_p) . (W_i[:, j] + b_i),        probability of j = sigmoid(s(x)_j).
 
-The logit is linear in the profile: s(x)_j = s(0)_j + sum_i x_i W[i, j] with W = W_p^T (W_i + b_i 1^T), of rank d.
+The logit is linear in the profile: s(x)_j = s(0)_j + sum_i x_i W[i, j] with W = W_p^T (W_i + b_i 1^T), of
+rank d.
 
-Training: in every epoch and for every user, a random ``holdout`` share of the profile (at least one interaction) is taken
-out of the input and has to be found among the items that the user has not:
+Training: in every epoch and for every user, a random ``holdout`` share of the profile (at least one
+interaction) is taken out of the input and has to be found among the items that the user has not:
 
     loss_u = mean_{j held out} softplus(-s_j) + negatives * mean_{j not in x_u} softplus(s_j),
 
-binary cross-entropy with ``negatives`` negatives for each positive in expectation, over all of them in place of a sample
-(one matrix product for a batch of users). Adam; the epoch with the best NDCG@10 on validation data is kept.
+binary cross-entropy with ``negatives`` negatives for each positive in expectation, over all of them in place
+of a sample (one matrix product for a batch of users). Adam; the epoch with the best NDCG@10 on validation
+data is kept.
 
-Departs from the papers' code, where the positive is part of the input profile while training (so that the model learns that an
-item recommends itself): here a positive is never in its input.
+Departs from the papers' code, where the positive is part of the input profile while training (so that the
+model learns that an item recommends itself): here a positive is never in its input.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from cfbench_core.config import Help, InputFile, Range
 from scipy import sparse
 
+from cfbench_core.config import Help, InputFile, Range
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import State, Stopping, sample_of, torch_device, train
@@ -41,12 +43,18 @@ class Config:
     dimensions: Annotated[int, Range(minimum=1), Help("length of the embeddings")] = 64
     learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 0.01
     negatives: Annotated[float, Range(above=0), Help("weight of the negatives, for each positive")] = 16.0
-    holdout: Annotated[float, Range(above=0, below=1), Help("share of a profile to be predicted from the rest")] = 0.2
+    holdout: Annotated[
+        float, Range(above=0, below=1), Help("share of a profile to be predicted from the rest")
+    ] = 0.2
     batch: Annotated[int, Range(minimum=1), Help("users in a batch")] = 256
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 200
-    patience: Annotated[int, Range(minimum=1), Help("epochs without a better validation NDCG@10 before stopping")] = 25
+    patience: Annotated[
+        int, Range(minimum=1), Help("epochs without a better validation NDCG@10 before stopping")
+    ] = 25
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("where to train; auto: cuda where there is one")] = "auto"
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"], Help("where to train; auto: cuda where there is one")
+    ] = "auto"
 
 
 class MF:
@@ -93,7 +101,7 @@ class MF:
         return scores
 
     def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """W[rows, columns], broadcast: what item ``rows`` in the profile adds to the logit of item ``columns``.
+        """W[rows, columns], broadcast: what item ``rows`` of a profile adds to the logit of item ``columns``.
 
         Adds dimension by dimension, so memory stays that of the result and no W (items, items) is formed.
         """

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from cfbench_core.errors import UserError
 
+from cfbench_core.errors import UserError
 from cfbench_recsys.splits import Holdout
 
 CRITERION = "NDCG@10"
@@ -24,8 +24,8 @@ State = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Stopping:
-    """How long to train: at most ``epochs``, a look at the validation data every ``every`` epochs, and an end when
-    ``patience`` looks in a row brought nothing better."""
+    """How long to train: at most ``epochs``, a look at the validation data every ``every`` epochs, and an end
+    when ``patience`` looks in a row brought nothing better."""
 
     epochs: int
     patience: int
@@ -41,8 +41,8 @@ def train(
 ) -> tuple[State, dict[str, Any]]:
     """Runs epochs; returns the state of the best one, and a summary of the training (JSON).
 
-    ``epoch()`` trains once over the data and returns its mean loss; ``validate()`` gives the quality on validation
-    data, or nothing when there are none: then all epochs are run and the last state is kept.
+    ``epoch()`` trains once over the data and returns its mean loss; ``validate()`` gives the quality on
+    validation data, or nothing when there are none: then all epochs are run and the last state is kept.
 
     Raises:
         UserError: if the loss is no longer a finite number.

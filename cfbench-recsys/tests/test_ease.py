@@ -1,0 +1,98 @@
+"""EASE: by hand, against the paper's formula, and against the ridge regressions that it solves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from cfbench_core.seeds import generator
+from cfbench_recsys.quality import evaluate
+from cfbench_recsys.recommenders.ease import EASE, GRID, Config
+from cfbench_recsys.splits import Holdout, Split
+from cfbench_recsys.testing.world import split
+
+nobody = Holdout(np.empty(0, dtype=np.int64), sparse.csr_matrix((0, 2)), sparse.csr_matrix((0, 2)))
+
+
+def fitted(interactions: Any, l2: float | None) -> EASE:
+    train = sparse.csr_matrix(np.asarray(interactions, dtype=float))
+    model = EASE(Config(l2=l2))
+    model.fit(Split(train, train, nobody, nobody, np.arange(train.shape[0])), generator)
+    return model
+
+
+def test_two_items_by_hand() -> None:
+    """X^T X + I = [[3, 1], [1, 2]], its inverse [[2, -1], [-1, 3]] / 5; B[i, j] = -P[i, j] / P[j, j]."""
+    weight = fitted([[1, 1], [1, 0]], l2=1.0).state()["weight"]
+    np.testing.assert_allclose(weight, [[0, 1 / 3], [1 / 2, 0]], atol=1e-15)
+
+
+binary = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 8), st.integers(1, 6)),
+    elements=st.sampled_from([0.0, 1.0]),
+)
+
+
+@settings(deadline=None)
+@given(binary, st.sampled_from([0.5, 3.0, 100.0]))
+def test_each_column_is_the_ridge_regression_of_an_item_on_the_others(x: np.ndarray, l2: float) -> None:
+    weight = fitted(x, l2).state()["weight"]
+    for item in range(x.shape[1]):
+        others = [other for other in range(x.shape[1]) if other != item]
+        gram = x[:, others].T @ x[:, others] + l2 * np.eye(len(others))
+        expected = np.linalg.solve(gram, x[:, others].T @ x[:, item])
+        np.testing.assert_allclose(weight[others, item], expected, atol=1e-10)
+        assert weight[item, item] == 0.0
+
+
+@settings(deadline=None)
+@given(binary)
+def test_scores_are_the_sum_of_the_weights(x: np.ndarray) -> None:
+    model = fitted(x, 2.0)
+    scores = model.score_profiles(sparse.csr_matrix(x))
+    items = np.arange(x.shape[1])
+    np.testing.assert_allclose(scores, x @ model.weights(items[:, None], items[None, :]), atol=1e-12)
+    assert scores.dtype == np.float64
+
+
+def test_a_users_scores_do_not_depend_on_the_batch() -> None:
+    data = split()
+    model = EASE(Config(l2=10.0))
+    model.fit(data, generator)
+    together = model.score_profiles(data.profiles)
+    alone = np.vstack([model.score_profiles(data.profiles[[user]]) for user in range(data.profiles.shape[0])])
+    assert np.array_equal(together, alone)
+
+
+def test_l2_is_chosen_by_ndcg_on_validation() -> None:
+    data = split()
+    model = EASE(Config())
+    summary = model.fit(data, generator)
+    ndcg = {}
+    for l2 in GRID:
+        candidate = EASE(Config(l2=l2))
+        candidate.fit(data, generator)
+        ndcg[l2] = evaluate(candidate, data.validation, data.profiles)["NDCG@10"]
+    assert summary["l2"] == max(ndcg, key=lambda l2: ndcg[l2])
+    assert summary["validation"]["NDCG@10"] == pytest.approx(max(ndcg.values()))
+    assert len({round(value, 6) for value in ndcg.values()}) > 1
+
+
+def test_a_loaded_model_scores_as_the_fitted_one() -> None:
+    data = split()
+    model, loaded = EASE(Config(l2=10.0)), EASE(Config())
+    model.fit(data, generator)
+    loaded.load_state(model.state(), data.profiles)
+    assert np.array_equal(model.score_profiles(data.profiles), loaded.score_profiles(data.profiles))
+
+
+def test_an_empty_profile_scores_nothing_anywhere() -> None:
+    model = fitted([[1, 1, 0], [0, 1, 1]], 1.0)
+    assert np.array_equal(model.score_profiles(sparse.csr_matrix((1, 3))), np.zeros((1, 3)))
