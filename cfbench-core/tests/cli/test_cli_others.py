@@ -98,20 +98,56 @@ def test_init_of_a_suite_that_is_not_there_says_what_to_install(toy: Path, cfben
     assert refused.code == 2 and "no suite 'texts' is installed" in refused.err
 
 
-def test_check_passes_what_behaves_and_fails_what_does_not(toy: Path, cfbench: Command) -> None:
-    good = cfbench("check", "numbers")
+CHECKED_PLUGIN = """
+from cfbench_core.hooks import hookimpl
+from cfbench_core.specs import ComponentSpec
+
+@hookimpl
+def cfbench_explainers():
+    return [
+        ComponentSpec(id="toy/explainer/good", summary="Good", target="good:Good", config="good:Config"),
+        ComponentSpec(id="toy/explainer/bad", summary="Bad", target="good:Good", config="good:Undescribed"),
+    ]
+"""
+CHECKED = """
+from dataclasses import dataclass
+from typing import Annotated
+from cfbench_core.config import Help
+
+@dataclass(frozen=True)
+class Config:
+    base: Annotated[int, Help("of the digits")] = 10
+
+@dataclass(frozen=True)
+class Undescribed:
+    base: int = 10
+
+class Good:
+    def __init__(self, config): ...
+"""
+
+
+@pytest.fixture
+def checked(toy: Path, install: Install) -> None:
+    """Two explainers are installed, of which "bad" does not describe its option."""
+    install("cfbench-checked", "1.0", CHECKED_PLUGIN)
+    (toy.parent / "site" / "good.py").write_text(CHECKED)
+
+
+def test_check_passes_what_behaves_and_fails_what_does_not(checked: None, cfbench: Command) -> None:
+    good = cfbench("check", "good")
     assert good.code == 0 and good.out.endswith("\nIt behaves.\n")
-    bad = cfbench("check", "digits")
-    assert bad.code == 1
-    failed = next(line for line in bad.out.splitlines() if line.startswith("✗"))
-    assert failed.split()[1] == "configuration-is-described" and "option 'order' has no Help" in failed
+    bad = cfbench("check", "bad")
+    assert bad.code == 1 and bad.out.endswith("\n1 of 4 checks failed\n")
+    (failed,) = [line for line in bad.out.splitlines() if line.startswith("✗")]
+    assert failed.split()[1] == "configuration-is-described" and "option 'base' has no Help" in failed
 
 
-def test_a_failing_check_may_be_waived_by_name_and_with_a_reason(toy: Path, cfbench: Command) -> None:
-    waived = cfbench("check", "digits", "--waive", "configuration-is-described=only a toy")
+def test_a_failing_check_may_be_waived_by_name_and_with_a_reason(checked: None, cfbench: Command) -> None:
+    waived = cfbench("check", "bad", "--waive", "configuration-is-described=only a toy")
     assert waived.code == 0 and "waived: only a toy" in waived.out
-    assert cfbench("check", "digits", "--waive", "configuration-is-described").code == 2
-    unknown = cfbench("check", "digits", "--waive", "configuration-is-describe=why not")
+    assert cfbench("check", "bad", "--waive", "configuration-is-described").code == 2
+    unknown = cfbench("check", "bad", "--waive", "configuration-is-describe=why not")
     assert unknown.code == 2 and "Did you mean 'configuration-is-described'?" in unknown.err
 
 

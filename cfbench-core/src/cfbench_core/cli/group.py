@@ -65,7 +65,7 @@ class Group(click.Group):
         width = max(len(name) for name in self.references)
         for title, names in self.sections.items():
             found = {name: self.get_command(ctx, name) for name in names}
-            rows = [(name.ljust(width), c.get_short_help_str(90)) for name, c in found.items() if c]
+            rows = [(name.ljust(width), c.get_short_help_str(66)) for name, c in found.items() if c]
             with formatter.section(title):
                 formatter.write_dl(rows)
 

@@ -16,7 +16,7 @@ command = group(
     "cache",
     module=__name__,
     commands={"ls": "ls", "gc": "gc", "verify": "verify"},
-    help="See, verify and clear what was computed and is kept for later runs.",
+    help="See, verify and clear what was computed and is kept.",
     examples=(
         "cfbench cache ls                   how much there is of what, and where",
         "cfbench cache ls model             the models, one by one",

@@ -42,8 +42,9 @@ MARKS = {
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(component: str, suite: str | None, kind: str, waivers: tuple[str, ...], form: str) -> int:
-    """Check that a component behaves: deterministic, within its scope, at ease with awkward users, ...
+    """Check that a component behaves: the conformance kit.
 
+    Is it deterministic, within its scope, at ease with awkward users, true to its declared capabilities, ...?
     Exits with 1 if a check fails that is not waived.
     """
     from cfbench_core.testing import check_component

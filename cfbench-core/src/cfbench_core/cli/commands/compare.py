@@ -24,9 +24,10 @@ from cfbench_core.cli.group import subcommand
     "--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True
 )
 def command(first: Path, second: Path, form: str) -> int:
-    """Compare two runs: their settings, their outcomes, and their scores on the units that both have.
+    """Compare two runs: settings, outcomes, scores.
 
-    Exits with 3 when they have no cell in common.
+    Scores are compared on the units that both have, with a 95% paired interval of their difference. Exits
+    with 3 when they have no cell in common.
     """
     import dataclasses
 

@@ -23,7 +23,10 @@ SHELLS = ("bash", "zsh", "fish")
 )
 @click.argument("shell", required=False, type=click.Choice(SHELLS))
 def command(shell: str | None) -> None:
-    """Print the completion script of a shell (of yours, unless one is named)."""
+    """Print the script for completion on Tab.
+
+    It is that of your shell unless another is named.
+    """
     from click.shell_completion import get_completion_class
 
     from cfbench_core.cli.root import cli

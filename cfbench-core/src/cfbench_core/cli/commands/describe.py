@@ -33,9 +33,10 @@ from cfbench_core.specs import KINDS, ComponentSpec, lacking, resolve
 @click.argument("id", shell_complete=completions.component_ids)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(id: str, form: str) -> None:
-    """Describe a component: what it is, every key of its configuration, what it goes with, and YAML to paste.
+    """Describe a component: its keys, its partners, YAML to paste.
 
-    ID is its name, or its full id (suite/kind/name) where the name stands for several.
+    ID is its name, or its full id (suite/kind/name) where the name stands for several. Of a suite the keys
+    are those of a whole configuration.
     """
     registry = installed()
     component = _find(id, registry)
@@ -119,8 +120,14 @@ def _show_keys(spec: ComponentSpec) -> None:
             click.echo("\nThere is nothing to set.")
         return
     output.heading("\nConfiguration")
-    rows = [[key.name, f"{key.type} {key.range}".rstrip(), key.default, key.help] for key in keys]
+    rows = [[key.name, _type(key), key.default, key.help] for key in keys]
     output.table(["key", "type", "default", "meaning"], rows, indent="  ")
+
+
+def _type(key: FieldInfo) -> str:
+    """ "whole number >= 2 or none"."""
+    first, *others = key.type.split(" or ")
+    return " or ".join([f"{first} {key.range}".rstrip(), *others])
 
 
 def partners(

@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 )
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(form: str) -> int:
-    """Look at the installation: versions, GPU, plugins, cache, data folders, disk.
+    """Look at the installation: versions, GPU, folders, disk.
 
     Exits with 1 if something is amiss.
     """

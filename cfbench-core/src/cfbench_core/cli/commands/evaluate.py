@@ -41,10 +41,10 @@ def command(
     fresh: bool,
     quiet: bool,
 ) -> int:
-    """Score explanations made elsewhere, with the data, models, units and metrics of CONFIG.
+    """Score explanations that were made elsewhere.
 
-    The numbers are those that cfbench would have given had it made these explanations.
-    Exit codes are those of 'cfbench run'.
+    Data, models, units and metrics are those of CONFIG; its explainers are not run. The numbers are those
+    that cfbench would have given had it made these explanations. Exit codes are those of 'cfbench run'.
     """
     from cfbench_core.cli.running import execute_and_show
 

@@ -49,7 +49,7 @@ def command(
     fresh: bool,
     quiet: bool,
 ) -> int:
-    """Tell in words what each explainer answers for one unit: a user's recommendation, a row, ...
+    """Tell in words what is answered for one user or row.
 
     DIR is a run directory; CONFIG is run first, from the cache where it can be.
     Exits with 1 if no answer works.

@@ -32,9 +32,10 @@ CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
 )
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(kind: str | None, suite: str | None, form: str) -> None:
-    """List what is installed: explainers, recommenders, datasets, metrics, ...
+    """List what is installed, and what it can do.
 
-    KIND may stand in the singular or the plural; without it everything is listed.
+    KIND is explainers, recommenders, datasets, metrics, ..., in the singular or the plural; without it
+    everything is listed.
     """
     registry = installed()
     chosen = _kind(kind, registry) if kind else None

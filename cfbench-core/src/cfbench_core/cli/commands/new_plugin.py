@@ -30,9 +30,10 @@ from cfbench_core.registry import installed
     "--out", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Where to write it."
 )
 def command(name: str, suite: str | None, summary: str | None, paper: str, out: Path | None) -> None:
-    """Write a plugin with an explainer: package, registration, tests, a study. It works as it is written.
+    """Write a plugin: a whole explainer to start from.
 
-    NAME is the explainer's, in lower case with hyphens.
+    Package, registration, configuration, tests with the conformance kit, and a study; all work as they are
+    written. NAME is the explainer's, in lower case with hyphens.
     """
     from cfbench_core.plugin_template import NewPlugin, suites_with_template, write
 

@@ -37,7 +37,7 @@ def command(
     offline: bool,
     form: str,
 ) -> int:
-    """Show what a configuration would compute, and what it skips and why.
+    """Show what would be computed, what is skipped, and why.
 
     CONFIG is a YAML file; without it, the default of what is installed.
     """

@@ -21,7 +21,7 @@ from cfbench_core.registry import Plugin, Registry, installed
 @click.option("--tracebacks", is_flag=True, help="Show where a broken plugin failed.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(tracebacks: bool, form: str) -> None:
-    """List the installed plugins, with the reason where one could not be loaded."""
+    """List the plugins, and why one could not be loaded."""
     registry = installed()
     if form == "json":
         output.as_json([_described(plugin) for plugin in registry.plugins])

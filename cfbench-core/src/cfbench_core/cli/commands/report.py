@@ -31,7 +31,7 @@ FORMATS = ("html", "md", "latex", "csv")
     help="Write to FILE.",
 )
 def command(directory: Path, form: str | None, file: Path | None) -> None:
-    """Report a run: on the terminal, or as HTML, Markdown, LaTeX or CSV."""
+    """Show a run again, or write it in another format."""
     from cfbench_core.cli.run_end import in_words_of
     from cfbench_core.reports import print_tables, render
     from cfbench_core.run_directory import Run
