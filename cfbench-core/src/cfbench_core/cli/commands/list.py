@@ -47,6 +47,8 @@ def command(kind: str | None, suite: str | None, form: str) -> None:
         return
     _tables(found, registry)
     if chosen in (None, "explainer") and not any(c.spec.kind == "explainer" for c in found):
+        if found:
+            click.echo()
         _advise(suite)
     _problems(registry)
 
@@ -109,7 +111,6 @@ def _table(suite: str, kind: str, components: Sequence[Component], registry: Reg
 def _advise(suite: str | None) -> None:
     """What to install when there is nothing to explain with."""
     wanted = {suite: KNOWN_SUITES[suite]} if suite in KNOWN_SUITES else KNOWN_SUITES
-    click.echo()
     click.echo("No explainer is installed yet. Choose what you want to explain:")
     for name, distributions in wanted.items():
         for distribution in distributions.split(" or "):
