@@ -283,5 +283,5 @@ def test_users_whom_training_never_sees_are_refused() -> None:
 
 def test_embeddings_of_other_data_are_refused() -> None:
     model = model_of(np.eye(3), layers=1)
-    with pytest.raises(UserError, match=r"embeddings of \(3, 3\)"):
+    with pytest.raises(UserError, match=r"user_embedding.weight must be \(2, 3\), is \(3, 3\)"):
         model.load_state(model.state(), sparse.csr_matrix(np.ones((2, 3))))

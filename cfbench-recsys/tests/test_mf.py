@@ -179,3 +179,12 @@ def test_users_without_interactions_or_with_all_of_them_do_no_harm() -> None:
 def test_a_training_that_diverges_says_so() -> None:
     with pytest.raises(UserError, match="learning_rate"):
         fitted_state(split().train, Config(learning_rate=1e30, epochs=20))
+
+
+def test_weights_of_other_items_or_without_a_part_are_refused_with_their_names() -> None:
+    model, state = random_model(5, 2, seed=0)
+    with pytest.raises(UserError, match=r"item\.weight must be \(2, 4\), is \(2, 5\)"):
+        model.load_state(state, sparse.csr_matrix((1, 4)))
+    del state["item.bias"]
+    with pytest.raises(UserError, match=r"item\.bias \(2,\) is missing"):
+        model.load_state(state, sparse.csr_matrix((1, 5)))

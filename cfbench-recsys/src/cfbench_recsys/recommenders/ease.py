@@ -27,7 +27,7 @@ from scipy import linalg, sparse
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import CRITERION, State, sample_of
+from cfbench_recsys.recommenders.training import CRITERION, State, check_shapes, sample_of
 from cfbench_recsys.splits import Holdout, Split
 
 GRID = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
@@ -76,7 +76,13 @@ class EASE:
         return {"weight": self._weight}
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave; the interactions are not needed."""
+        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+
+        Raises:
+            UserError: if the weights are missing or have another shape.
+        """
+        items = interactions.shape[1]
+        check_shapes("ease", state, {"weight": (items, items)})
         self._weight = np.ascontiguousarray(state["weight"], dtype=np.float64)
 
     def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:

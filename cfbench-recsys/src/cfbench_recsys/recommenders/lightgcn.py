@@ -38,7 +38,7 @@ from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import State, Stopping, sample_of, torch_device, train
+from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, sample_of, torch_device, train
 from cfbench_recsys.splits import Split
 
 USERS, ITEMS = "user_embedding.weight", "item_embedding.weight"
@@ -48,8 +48,8 @@ USERS, ITEMS = "user_embedding.weight", "item_embedding.weight"
 class Config:
     dimensions: Annotated[int, Range(minimum=1), Help("length of the embeddings")] = 64
     layers: Annotated[int, Range(minimum=1), Help("steps over the graph; the mean of 0..layers is taken")] = 3
-    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 0.01
-    l2: Annotated[float, Range(minimum=0), Help("weight of the squared embeddings")] = 1e-4
+    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 0.03
+    l2: Annotated[float, Range(minimum=0), Help("weight of the squared embeddings")] = 1e-3
     negatives: Annotated[int, Range(minimum=1), Help("items drawn for each batch")] = 64
     batch: Annotated[
         int | None,
@@ -106,17 +106,15 @@ class LightGCN:
         """Takes up what :meth:`state` gave, to score the graph ``interactions`` (users, items).
 
         Raises:
-            UserError: if there is not one embedding for each user and item.
+            UserError: if there is not one embedding for each user and item, all of one length.
         """
         import torch
 
         from cfbench_recsys.recommenders.bipartite_graph import BipartiteGraph, Propagation
 
-        found = (len(state[USERS]), len(state[ITEMS]))
-        if found != interactions.shape:
-            raise UserError(
-                f"lightgcn: embeddings of {found} users and items, but the data have {interactions.shape}"
-            )
+        users, items = interactions.shape
+        length = state[USERS].shape[-1] if USERS in state else self.config.dimensions
+        check_shapes("lightgcn", state, {USERS: (users, length), ITEMS: (items, length)})
         self._state = dict(state)
         self._interactions = interactions
         self.device = torch_device(self.config.device)

@@ -34,7 +34,7 @@ from scipy import sparse
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import State, Stopping, sample_of, torch_device, train
+from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, sample_of, torch_device, train
 from cfbench_recsys.splits import Holdout, Split
 
 
@@ -88,7 +88,18 @@ class MF:
         return dict(self._state)
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave; the interactions are not needed."""
+        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+
+        Raises:
+            UserError: if an array is missing or has another shape.
+        """
+        dimensions = state["profile.bias"].size if "profile.bias" in state else self.config.dimensions
+        matrix, vector = (dimensions, interactions.shape[1]), (dimensions,)
+        check_shapes(
+            "mf",
+            state,
+            {"profile.weight": matrix, "profile.bias": vector, "item.weight": matrix, "item.bias": vector},
+        )
         self._state = dict(state)
         widened = {name: np.asarray(array, dtype=np.float64) for name, array in state.items()}
         self._profile_weight = np.ascontiguousarray(widened["profile.weight"].T)  # (items, d)

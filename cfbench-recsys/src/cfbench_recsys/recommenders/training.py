@@ -87,6 +87,22 @@ def sample_of(holdout: Holdout, generator: np.random.Generator) -> Holdout:
     return Holdout(holdout.users[rows], holdout.inputs[rows], holdout.targets[rows])
 
 
+def check_shapes(model: str, state: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Are the arrays of ``state``, which may come from a file of the user's, those that a model needs?
+
+    Raises:
+        UserError: one line for each array that is missing or of another shape.
+    """
+    wrong = []
+    for name, shape in shapes.items():
+        if name not in state:
+            wrong.append(f"{model}: weights: {name} {shape} is missing (found: {', '.join(state) or 'none'})")
+        elif state[name].shape != shape:
+            wrong.append(f"{model}: weights: {name} must be {shape}, is {state[name].shape}")
+    if wrong:
+        raise UserError(*wrong)
+
+
 def torch_device(name: str) -> Any:
     """The torch device that ``device: auto | cpu | cuda`` means here.
 
