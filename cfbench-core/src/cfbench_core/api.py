@@ -141,7 +141,7 @@ def execute(
     finally:
         recorder.close()
     run = Run(directory)
-    _write_reports(run, prepared)
+    _write_reports(run, prepared, results)
     return run
 
 
@@ -159,6 +159,7 @@ def _compute(prepared: Prepared, recorder: Any, fresh: bool, observer: Observer 
         limits=config.limits,
         search_path=list(prepared.search_path),
         fresh=fresh,
+        log=recorder.directory / "logs" / "output.txt",
     )
     try:
         watch = _Recording(recorder, observer)
@@ -188,10 +189,13 @@ class _Recording:
             self.observer.finished(work, outcome, done, known)
 
 
-def _write_reports(run: Run, prepared: Prepared) -> None:
+def _write_reports(run: Run, prepared: Prepared, results: Results) -> None:
     """``summary.csv`` and ``report.html``."""
     from cfbench_core.reports import write_html
     from cfbench_core.run_directory import write_summary
 
+    read = [stage for stage in prepared.plan.stages() if stage.kind == "data"]
+    summaries = {stage.label: outcome.summary for stage in read for _, outcome in results.of(stage) if outcome.done}
+    data = prepared.suite.describe_data(prepared.config, summaries)
     write_summary(run)
-    write_html(run, in_words=prepared.suite.in_words(run))
+    write_html(run, in_words=prepared.suite.in_words(run), data=data)

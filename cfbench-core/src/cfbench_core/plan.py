@@ -50,10 +50,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How a suite's results are laid out: one table for each value of ``by``, one line for each ``row``."""
+    """How a suite's results are laid out: one table for each value of ``by``, one line for each ``row``.
+
+    ``cluster`` names the column of the scores whose equal values mark units that are not independent of each other (units
+    of one user): intervals draw these, not units. Empty: every unit stands for itself.
+    """
 
     by: tuple[str, ...]
     row: str
+    cluster: str = ""
 
 
 @dataclass(frozen=True)

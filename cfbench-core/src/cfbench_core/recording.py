@@ -102,7 +102,7 @@ class Recorder:
             for entry, cell in zip(cells, self.plan.cells, strict=True):
                 if not cell.skipped:
                     entry["status"], entry["reason"] = _cell_status(cell, results)
-        layout = {"by": list(self.plan.layout.by), "row": self.plan.layout.row}
+        layout = {**vars(self.plan.layout), "by": list(self.plan.layout.by)}
         document = {"suite": self.plan.suite, "layout": layout, "cells": cells}
         write_atomically(self.directory / "plan.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 

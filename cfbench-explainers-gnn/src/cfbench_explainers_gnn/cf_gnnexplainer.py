@@ -19,6 +19,7 @@ Departures from the paper, and why:
   and it vanishes once the target is out, as the paper's indicator function does.
 - Each unit's gradient is divided by its largest component before a step: scores of recommenders differ in scale by
   orders of magnitude. (Adam, which divides each component, would move all edges at one speed, and remove them together.)
+  It is then rounded to a grid of 2**-24, so that rounding noise, which depends on the batch, cannot grow over the steps.
 - Removals are tested on the real model whenever the hard mask changed.
 - The degree normalisation follows the mask, and so do its gradients (the papers' public code detaches them).
 """
@@ -33,21 +34,26 @@ from cfbench_core.config import Help, Range
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.scopes import EdgesInScope, edges_in_scope
-from cfbench_recsys.scoring import BLOCK
 from cfbench_recsys.targets import Context, Targets
 
 if TYPE_CHECKING:
     import torch
 
 
+BLOCK = 64
+"""Units that are optimised together."""
+
+GRID = 2.0**24
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    steps: Annotated[int, Range(minimum=1), Help("optimiser steps")] = 60
-    learning_rate: Annotated[float, Range(above=0), Help("step of the steepest edge's parameter")] = 0.2
-    beta: Annotated[float, Range(minimum=0), Help("weight of the number of removed edges against the margin")] = 0.5
-    slack: Annotated[float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")] = 0.01
+    steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 30
+    learning_rate: Annotated[float, Range(above=0), Help("step of the steepest edge's parameter")] = 2.0
+    beta: Annotated[float, Range(minimum=0), Help("weight of the number of removed edges against the margin")] = 0.1
+    slack: Annotated[float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")] = 0.1
     start: Annotated[float, Help("value of every parameter at the start; sigmoid(1) = 0.73 as in the paper")] = 1.0
-    patience: Annotated[int, Range(minimum=1), Help("steps without a smaller answer after which a unit rests")] = 15
+    patience: Annotated[int, Range(minimum=1), Help("steps without a smaller answer after which a unit rests")] = 10
     hops: Annotated[int, Range(minimum=1), Help("levels of the scope k-hop")] = 2
     alone_above: Annotated[
         int, Range(minimum=1), Help("units with more edges in scope are optimised one at a time, to bound memory")
@@ -76,10 +82,7 @@ class CFGNNExplainer:
         groups += [np.array([row]) for row in np.flatnonzero(sizes > self.config.alone_above)]
         found: dict[int, Edits] = {}
         for rows in groups:
-            # A block always has the same shape, so that a unit's numbers do not depend on its neighbours.
-            width = BLOCK if rows is together else 1
-            padded = np.concatenate([rows, np.repeat(rows[:1], width - len(rows))])
-            edits = _Descent(self.config, targets.take(padded), _select(scope, padded), context).run()
+            edits = _Descent(self.config, targets.take(rows), _select(scope, rows), context).run()
             found |= {int(row): edits.take(place, place + 1) for place, row in enumerate(rows)}
         return [found[row] for row in range(len(targets))]
 
@@ -130,20 +133,21 @@ class _Descent:
             removed = torch.zeros(len(self.targets), dtype=torch.float64).index_add_(0, self.rows, 1 - weight)
             loss = (hinge + self.config.beta * removed / self.sizes).sum()
             (gradient,) = torch.autograd.grad(loss, p)
+            awake = torch.from_numpy(~self.resting(step))[self.rows]  # so that nobody's neighbours prolong the search
             with torch.no_grad():
-                p -= self.config.learning_rate * self.normalised(gradient)
+                p -= self.config.learning_rate * awake * self.normalised(gradient)
             self.test((p < 0).numpy(), step)
             if self.resting(step).all():
                 break
         return self.answer()
 
     def normalised(self, gradient: Any) -> Any:
-        """(E,) the gradient in units of each unit's largest component."""
+        """(E,) the gradient in units of each unit's largest component, on the grid."""
         import torch
 
         largest = torch.zeros(len(self.targets), dtype=torch.float64)
-        largest.index_reduce_(0, self.rows, gradient.abs(), "amax", include_self=True)
-        return gradient / largest.clamp(min=1e-300)[self.rows]
+        largest.scatter_reduce_(0, self.rows, gradient.abs(), "amax")
+        return torch.round(gradient / largest.clamp(min=1e-300)[self.rows] * GRID) / GRID
 
     def margins(self, scores: Any) -> Any:
         """(B, T) score of each target less that of the K-th best other candidate."""

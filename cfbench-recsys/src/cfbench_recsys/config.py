@@ -20,7 +20,7 @@ class Answers:
         Help("explicit answers of implicit methods: smallest prefix that works, importance above 0.5, or none"),
     ] = "smallest-prefix"
     verify: Annotated[bool, Help("an edit that displaces nothing on the real model is no answer")] = True
-    prune: Annotated[bool, Help("take back edits whose return does not spoil the success")] = True
+    prune: Annotated[bool, Help("take back edits whose return does not spoil the success")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,14 @@ from cfbench_recsys.metrics import METRICS
 PROFILE = {"scope": frozenset({"user-vector"})}
 GRAPH = {"scope": frozenset({"user-only", "indirect", "k-hop", "full"})}
 
+AXES = {
+    "format": ("implicit", "explicit"),
+    "level": ("item", "list"),
+    "scope": ("user-vector", "user-only", "indirect", "k-hop", "full"),
+    "access": ("scores", "weights", "gradients", "embeddings", "training"),
+}
+"""The capability axes, each with its values in the order in which people read them."""
+
 
 @hookimpl
 def cfbench_components() -> list[ComponentSpec]:
@@ -19,7 +27,7 @@ def cfbench_components() -> list[ComponentSpec]:
             id="recsys/suite/recsys",
             summary="Why was this recommended? Interactions to remove or add, for one item or a whole list",
             target="cfbench_recsys.suite:RecsysSuite",
-            details={"conformance": "cfbench_recsys.testing:checks"},
+            details={"conformance": "cfbench_recsys.testing:checks", "axes": AXES},
         )
     ]
 

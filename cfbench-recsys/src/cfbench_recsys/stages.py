@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
+from cfbench_core.seeds import generator
 from cfbench_core.stages import UNITS, Task
 
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
@@ -121,7 +122,8 @@ def _users(task: Task, setting: Setting) -> IntArray:
     """The users to explain, as indices: those of a file, or a draw."""
     if "users_file" not in task.parameters:
         pool = setting.split.explainable
-        drawn = task.generator("users").permutation(len(pool))[: task.parameters["users"]]
+        stream = generator(task.work.seed, task.work.inputs["split"], "users")  # the same users for every model
+        drawn = stream.permutation(len(pool))[: task.parameters["users"]]
         return np.sort(pool[drawn])
     path = task.parameters["users_file"]
     listed = pd.read_csv(path, dtype=str)

@@ -42,7 +42,7 @@ class RecsysSuite:
     """data -> split -> model -> units -> [explainer] -> explanations -> scores, for every pair that can work."""
 
     config = RecsysConfig
-    layout = TableLayout(by=("dataset", "model", "level", "format", "scope", "k"), row="explainer")
+    layout = TableLayout(by=("dataset", "model", "level", "format", "scope", "k"), row="explainer", cluster="user")
 
     def cells(
         self,
@@ -142,11 +142,12 @@ class _Grid:
         self.explanations = explanations
         self.split = split
         self.on = f"on {dataset.label}"
+        self.common = {"version": VERSION, "threads": config.threads}
         self.model = Stage(
             kind="model",
             label=f"{recommender.label} {self.on}",
             target=f"{STAGES}:fit_model",
-            parameters={"version": VERSION, "recommender": recommender.parameters(), "threads": config.threads},
+            parameters={**self.common, "recommender": recommender.parameters()},
             inputs={"split": split},
             seed=config.seed,
         )
@@ -199,7 +200,7 @@ class _Grid:
             kind="scores",
             label=f"scores of {explainer.label} for {self.recommender.label} {self.on}",
             target=f"{STAGES}:score_{corner.format}",
-            parameters={"version": VERSION, "metrics": [m.parameters() for m in metrics], **vars(corner)},
+            parameters={**self.common, "metrics": [m.parameters() for m in metrics], **vars(corner)},
             inputs={**known, "explanations": explanations},
             seed=self.config.seed,
             chunked=True,
@@ -215,7 +216,7 @@ class _Grid:
             kind="units",
             label=f"lists of {self.recommender.label} {self.on}",
             target=f"{STAGES}:choose_units",
-            parameters={"version": VERSION, "level": corner.level, "k": corner.k, **chosen},
+            parameters={**self.common, "level": corner.level, "k": corner.k, **chosen},
             inputs={"split": self.split, "model": self.model},
             seed=self.config.seed,
         )
@@ -258,12 +259,11 @@ class _Grid:
             label=f"{explainer.label} learns about {self.recommender.label} {self.on}",
             target=f"{STAGES}:prepare_explainer",
             parameters={
-                "version": VERSION,
+                **self.common,
                 "explainer": explainer.parameters(),
                 "level": corner.level,
                 "scope": corner.scope,
                 "k": corner.k,
-                "threads": self.config.threads,
             },
             inputs=known,
             seed=self.config.seed,
@@ -276,7 +276,7 @@ class _Grid:
             kind="explanations",
             label=f"{explainer.label} for {self.recommender.label} {self.on}",
             target=f"{STAGES}:{function}",
-            parameters={"version": VERSION, "threads": self.config.threads, **parameters},
+            parameters={**self.common, **parameters},
             inputs=inputs,
             seed=self.config.seed,
             chunked=True,

@@ -132,11 +132,11 @@ DEFAULT_METRICS = (
     "floor",
     "pn-s",
     "pn-r",
-    "edits",
-    "coverage",
-    "success-rate",
     "edits-of-successes",
     "minimality",
+    "coverage",
+    "success-rate",
+    "edits",
     "place-after",
 )
-"""What is measured where a configuration names none: paper 000, with what one needs to read it rightly."""
+"""What is measured where a configuration names no metrics: paper 000, with what one needs to read it rightly."""

@@ -1,0 +1,19 @@
+"""The plugin as it is installed: what it registers behaves."""
+
+from __future__ import annotations
+
+import pytest
+from cfbench_core.registry import installed
+from cfbench_core.testing import check_component
+
+NAMES = [c.spec.name for c in installed().components("explainer", "recsys") if c.distribution == "cfbench-explainers-gnn"]
+
+
+def test_it_registers_its_explainers() -> None:
+    assert NAMES == ["cf-gnnexplainer"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_passes_the_conformance_kit(name: str) -> None:
+    report = check_component(f"recsys/explainer/{name}")
+    assert report.passed, str(report)
