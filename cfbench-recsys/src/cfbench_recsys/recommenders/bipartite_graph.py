@@ -132,11 +132,7 @@ class BipartiteGraph:
 
 
 class EditedGraphs:
-    """B edited versions of one graph; column b of every matrix belongs to version b.
-
-    Attributes:
-        user_factors, item_factors: (users, B), (items, B) degree^-1/2 after the edit; 0 for isolated nodes.
-    """
+    """B edited versions of one graph; column b of every matrix belongs to version b."""
 
     def __init__(
         self,
@@ -149,43 +145,48 @@ class EditedGraphs:
     ) -> None:
         self.graph = graph
         self.rows, self.edge_users, self.edge_items, self.delta = rows, edge_users, edge_items, delta
-        self.user_factors = _factors(graph.user_degrees, graphs, edge_users, rows, delta)
-        self.item_factors = _factors(graph.item_degrees, graphs, edge_items, rows, delta)
+        self.scale_users = _Scaling(graph.user_degrees, graphs, edge_users, rows, delta)
+        self.scale_items = _Scaling(graph.item_degrees, graphs, edge_items, rows, delta)
 
     def to_items(self, users: Tensor) -> Tensor:
         """One layer: values of the users (users, B) -> values of the items (items, B)."""
-        graph = self.graph
-        scaled = users * self.user_factors
-        summed = sparse_product(scaled, graph.to_items_matrix, graph.to_users_matrix)
+        scaled = self.scale_users(users)
+        summed = sparse_product(scaled, self.graph.to_items_matrix, self.graph.to_users_matrix)
         moved = scaled[self.edge_users, self.rows] * self.delta
-        return self.item_factors * summed.index_put_((self.edge_items, self.rows), moved, accumulate=True)
+        return self.scale_items(summed.index_put_((self.edge_items, self.rows), moved, accumulate=True))
 
     def to_users(self, items: Tensor) -> Tensor:
         """One layer: values of the items (items, B) -> values of the users (users, B)."""
-        graph = self.graph
-        scaled = items * self.item_factors
-        summed = sparse_product(scaled, graph.to_users_matrix, graph.to_items_matrix)
+        scaled = self.scale_items(items)
+        summed = sparse_product(scaled, self.graph.to_users_matrix, self.graph.to_items_matrix)
         moved = scaled[self.edge_items, self.rows] * self.delta
-        return self.user_factors * summed.index_put_((self.edge_users, self.rows), moved, accumulate=True)
+        return self.scale_users(summed.index_put_((self.edge_users, self.rows), moved, accumulate=True))
 
     def to_items_from(self, users: Tensor) -> Tensor:
         """``to_items`` of the unit vectors of ``users`` (B,), one for each graph: a look-up, no product."""
-        columns = torch.arange(len(users), device=users.device)
         own = self.edge_users == users[self.rows]
-        edges = (self.edge_items[own], self.rows[own])
-        weights = self.graph.histories(users).index_put_(edges, self.delta[own], accumulate=True)
-        return self.item_factors * weights * self.user_factors[users, columns]
+        rows, delta = self.rows[own], self.delta[own]
+        edges = self.graph.histories(users).index_put_((self.edge_items[own], rows), delta, accumulate=True)
+        degrees = self.graph.user_degrees[users].index_add_(0, rows, delta)
+        return self.scale_items(edges * _inverse_roots(degrees))
 
 
-def _factors(degrees: Tensor, graphs: int, nodes: Tensor, rows: Tensor, delta: Tensor) -> Tensor:
-    """(nodes, B) degree^-1/2 under each edit. Computed anew only where an edit touches a node."""
-    touched, places = torch.unique(nodes * graphs + rows, return_inverse=True)
-    changes = torch.zeros(len(touched), dtype=delta.dtype, device=delta.device).index_add_(0, places, delta)
-    node, graph = touched // graphs, touched % graphs
-    factors = _inverse_roots(degrees)[:, None].repeat(1, graphs)
-    return factors.index_put_((node, graph), _inverse_roots(degrees[node] + changes))
+class _Scaling:
+    """degree^-1/2 in each version, times values x (nodes, B). Only the nodes that an edit touches differ."""
+
+    def __init__(self, degrees: Tensor, graphs: int, nodes: Tensor, rows: Tensor, delta: Tensor) -> None:
+        touched, places = torch.unique(nodes * graphs + rows, return_inverse=True)
+        node, graph = touched // graphs, touched % graphs
+        edited = degrees[node].index_add_(0, places, delta)
+        self.touched = (node, graph)
+        self.factors = _inverse_roots(edited)
+        self.untouched_factors = _inverse_roots(degrees)[:, None]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return (x * self.untouched_factors).index_put_(self.touched, x[self.touched] * self.factors)
 
 
 def _inverse_roots(degrees: Tensor) -> Tensor:
+    """degree^-1/2, and 0 with a gradient of 0 for isolated nodes."""
     connected = degrees > SMALLEST_DEGREE
     return torch.where(connected, torch.where(connected, degrees, 1.0).rsqrt(), 0.0)
