@@ -37,7 +37,9 @@ def imports(path: Path, top_level_only: bool = False) -> Iterator[str]:
             elif top_level_only and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
             for child in ("body", "orelse", "finalbody", "handlers"):
-                yield from walk([n for n in getattr(node, child, []) if isinstance(n, (ast.stmt, ast.excepthandler))])
+                yield from walk(
+                    [n for n in getattr(node, child, []) if isinstance(n, (ast.stmt, ast.excepthandler))]
+                )
 
     yield from walk(tree.body)
 

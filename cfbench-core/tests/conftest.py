@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from cfbench_core.registry import Component, Plugin, Registry
 
 sys.path.insert(0, str(Path(__file__).parent / "samples"))  # toy_suite, importable in workers too
@@ -14,21 +15,27 @@ sys.path.insert(0, str(Path(__file__).parent / "samples"))  # toy_suite, importa
 @pytest.fixture
 def registry() -> Registry:
     """The registry of the toy suite and of the core's own executors."""
-    import cfbench_core.plugin
     import toy_suite
+
+    import cfbench_core.plugin
 
     return Registry(
         [
             Plugin(
-                "toy", "cfbench-toy", "1.0", "toy_suite", tuple(Component(s, "cfbench-toy", "1.0") for s in toy_suite.SPECS)
+                "toy",
+                "cfbench-toy",
+                "1.0",
+                "toy_suite",
+                tuple(Component(s, "cfbench-toy", "1.0") for s in toy_suite.SPECS),
             ),
             Plugin(
                 "core",
                 "cfbench-core",
                 "0.1.0",
                 "cfbench_core.plugin",
-                tuple(Component(s, "cfbench-core", "0.1.0") for s in cfbench_core.plugin.cfbench_components()),
+                tuple(
+                    Component(s, "cfbench-core", "0.1.0") for s in cfbench_core.plugin.cfbench_components()
+                ),
             ),
         ]
     )
-

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from cfbench_core.config import Document, create, decode_experiment, fields_of, resolved_document
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
@@ -60,14 +61,24 @@ def test_a_component_is_made_again_from_its_parameters(registry: Registry) -> No
     ("change", "line", "said"),
     [
         ("seed: 3", 2, "seeed: unknown key. Did you mean 'seed'?"),
-        ("  - digits", 6, "explainers[0]: no explainer 'dgits'. Did you mean 'digits'?  (cfbench list explainers)"),
+        (
+            "  - digits",
+            6,
+            "explainers[0]: no explainer 'dgits'. Did you mean 'digits'?  (cfbench list explainers)",
+        ),
         ("factor: 1e1", 4, "models[0].factor: must be a number > 0, got 'lots'"),
         ("base: 2", 7, "explainers[1].base: must be a whole number >= 2 and <= 16, got '1'"),
-        ("levels: digit", 8, "protocol.levels: must be one of digit, number, got 'numbr'. Did you mean 'number'?"),
+        (
+            "levels: digit",
+            8,
+            "protocol.levels: must be one of digit, number, got 'numbr'. Did you mean 'number'?",
+        ),
         ("k: [1, 2]", 8, "protocol.k[1]: must be a whole number >= 1, got '5 items'"),
     ],
 )
-def test_each_mistake_gives_its_line_and_the_remedy(registry: Registry, change: str, line: int, said: str) -> None:
+def test_each_mistake_gives_its_line_and_the_remedy(
+    registry: Registry, change: str, line: int, said: str
+) -> None:
     wrong = {
         "seed: 3": "seeed: 3",
         "  - digits": "  - dgits",
@@ -81,7 +92,11 @@ def test_each_mistake_gives_its_line_and_the_remedy(registry: Registry, change: 
 
 def test_all_mistakes_are_told_at_once(registry: Registry) -> None:
     text = RIGHT.replace("seed: 3", "seed: x").replace("base: 2", "base: two").replace("factor", "faktor")
-    assert [line.split(": ")[1] for line in errors(text, registry)] == ["seed", "models[0].faktor", "explainers[1].base"]
+    assert [line.split(": ")[1] for line in errors(text, registry)] == [
+        "seed",
+        "models[0].faktor",
+        "explainers[1].base",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -95,14 +110,26 @@ def test_all_mistakes_are_told_at_once(registry: Registry) -> None:
         ("suite: toy\nmodels: times\nexplainers: digits", "data: is missing (dataset)"),
         (RIGHT + "seed: 4", "seed: is given twice"),
         (RIGHT.replace("label: binary, ", ""), "two are called 'digits': give one a 'label'"),
-        (RIGHT.replace("  - digits", "  - {name: plain, base: 3}"), "base: unknown key. There is nothing to set"),
-        (RIGHT.replace("  - digits", "  - {base: 3}"), "needs either 'name' (cfbench list explainers) or 'import'"),
+        (
+            RIGHT.replace("  - digits", "  - {name: plain, base: 3}"),
+            "base: unknown key. There is nothing to set",
+        ),
+        (
+            RIGHT.replace("  - digits", "  - {base: 3}"),
+            "needs either 'name' (cfbench list explainers) or 'import'",
+        ),
         (RIGHT.replace("  - digits", "  - {import: no_such_module:X}"), "cannot import no_such_module"),
-        (RIGHT.replace("  - digits", "  - {import: 'toy_suite:Digit'}"), "toy_suite has no 'Digit'. Did you mean 'Digits'?"),
+        (
+            RIGHT.replace("  - digits", "  - {import: 'toy_suite:Digit'}"),
+            "toy_suite has no 'Digit'. Did you mean 'Digits'?",
+        ),
         (RIGHT.replace("factor: 1e1", "table: gone.csv"), "models[0].table: no such file: gone.csv"),
         (RIGHT.replace("factor: 1e1", "factor: .inf"), "models[0].factor: must be a number > 0"),
         (RIGHT.replace("seed: 3", "seed: true"), "seed: must be a whole number >= 0, got 'true'"),
-        (RIGHT.replace("protocol: {levels: digit, k: [1, 2]}", "protocol: 5"), "protocol: must be a mapping with the keys"),
+        (
+            RIGHT.replace("protocol: {levels: digit, k: [1, 2]}", "protocol: 5"),
+            "protocol: must be a mapping with the keys",
+        ),
         (RIGHT.replace("k: [1, 2]", "rate: 1.5"), "protocol.rate: must be a number >= 0 and <= 1, got '1.5'"),
     ],
 )
@@ -142,5 +169,8 @@ def test_every_key_is_described(registry: Registry) -> None:
     described = {field.name: field for field in fields_of(type(config))}
     assert described["seed"].type == "whole number" and described["seed"].range == ">= 0"
     assert described["limits.memory_gb"].default == "8.0"
-    assert described["explainers"].type == "list of explainers" and described["explainers"].default == "(required)"
+    assert (
+        described["explainers"].type == "list of explainers"
+        and described["explainers"].default == "(required)"
+    )
     assert described["protocol.levels"].type == "list of one of digit, number"

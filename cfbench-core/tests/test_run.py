@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cfbench_core.api import execute, prepare
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
@@ -63,7 +64,9 @@ def test_a_run_ends_in_the_tables_of_the_contract(registry: Registry, tmp_path: 
     assert done.config["seed"] == 0 and done.config["limits"] == {"seconds": 1800.0, "memory_gb": 8.0}
 
 
-def test_executors_workers_order_and_chunks_change_nothing(registry: Registry, tmp_path: Path, monkeypatch: Any) -> None:
+def test_executors_workers_order_and_chunks_change_nothing(
+    registry: Registry, tmp_path: Path, monkeypatch: Any
+) -> None:
     expected = None
     for name, changes in {
         "inline": {},
@@ -90,7 +93,9 @@ def test_a_second_run_computes_nothing_and_finds_the_same(registry: Registry, tm
     first = run(registry, tmp_path / "a")
     second = run(registry, tmp_path / "b")
     assert statuses(first) == {"digits": "ok"} and statuses(second) == {"digits": "cached"}
-    ends = [json.loads(line)["status"] for line in (second.directory / "outcomes.jsonl").read_text().splitlines()]
+    ends = [
+        json.loads(line)["status"] for line in (second.directory / "outcomes.jsonl").read_text().splitlines()
+    ]
     assert set(ends) == {"cached"}
     for table in ("scores.parquet", "explanations.parquet", "costs.parquet"):
         assert (first.directory / table).read_bytes() == (second.directory / table).read_bytes()
@@ -133,7 +138,12 @@ def test_what_goes_wrong_costs_its_own_units_only(
     assert statuses(done) == {"digits": "ok", "bad": "partial"}
     bad = done.scores[done.scores["explainer"] == "bad"]
     lost = bad[bad["status"] != "ok"]
-    assert set(lost["status"]) == {status} and set(lost["unit"]) == {"4", "5", "6", "7"}  # the chunk of number 7
+    assert set(lost["status"]) == {status} and set(lost["unit"]) == {
+        "4",
+        "5",
+        "6",
+        "7",
+    }  # the chunk of number 7
     assert lost["value"].isna().all() and set(lost["metric"]) == {"sum", "noise"}
     assert len(bad) == 40
     assert said in next(cell.reason for cell in done.cells("partial"))
@@ -157,7 +167,11 @@ def test_what_failed_is_tried_again_and_the_rest_is_not(registry: Registry, tmp_
 
 
 def test_a_model_that_fails_fails_its_cells_with_its_reason(registry: Registry, tmp_path: Path) -> None:
-    broken = {"name": "times", "label": "broken", "factor": 1e300}  # int(number * factor) has no digits to add up
+    broken = {
+        "name": "times",
+        "label": "broken",
+        "factor": 1e300,
+    }  # int(number * factor) has no digits to add up
     done = run(registry, tmp_path / "run", models=["times", broken], data={"name": "numbers", "count": 3})
     assert {str(cell.labels["model"]): cell.status for cell in done.cells()}["times"] == "ok"
 
@@ -179,7 +193,9 @@ def test_a_directory_of_another_configuration_is_not_overwritten(registry: Regis
 
 def test_printing_does_not_disturb_a_worker(registry: Registry, tmp_path: Path) -> None:
     printing = [{"name": "digits", "misbehave": "print"}]
-    assert statuses(run(registry, tmp_path / "run", executor="process", explainers=printing)) == {"digits": "ok"}
+    assert statuses(run(registry, tmp_path / "run", executor="process", explainers=printing)) == {
+        "digits": "ok"
+    }
 
 
 DRIVER = """
@@ -196,7 +212,9 @@ execute(prepare({configuration!r}, registry=registry), out={out!r})
 @pytest.mark.parametrize("executor", ["inline", "process"])
 def test_killed_in_the_middle_it_goes_on_and_ends_in_the_same_bytes(tmp_path: Path, executor: str) -> None:
     flag = tmp_path / "go"
-    waiting = configuration(executor=executor, workers=2, explainers=[{"name": "digits", "misbehave": f"wait:{flag}"}])
+    waiting = configuration(
+        executor=executor, workers=2, explainers=[{"name": "digits", "misbehave": f"wait:{flag}"}]
+    )
     script = DRIVER.format(samples=str(SAMPLES), configuration=waiting, out=str(tmp_path / "killed"))
     child = subprocess.Popen([sys.executable, "-c", script])
     log = tmp_path / "killed" / "outcomes.jsonl"

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
+
 from cfbench_core.seeds import generator
 from cfbench_explainers_gnn.cf_gnnexplainer import CFGNNExplainer, Config
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.ranking import ranks_of, top_k
 from cfbench_recsys.scopes import edges_in_scope
 from cfbench_recsys.targets import Context, Targets
-from scipy import sparse
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,11 @@ class TwoHops:
         user, (users, items) = edits.users[row], graph.shape
         return np.array(
             [
-                sum(0.01 * graph[user, i] * graph[v, i] * graph[v, y] for i in range(items) for v in range(users))
+                sum(
+                    0.01 * graph[user, i] * graph[v, i] * graph[v, y]
+                    for i in range(items)
+                    for v in range(users)
+                )
                 + sum(graph[user, i] * self.pull[i, y] for i in range(items))
                 for y in range(items)
             ]
@@ -92,7 +97,10 @@ def test_answers_are_successes_on_a_rebuilt_graph_and_within_their_scope(level: 
     assert edits.counts().max() > 0
     allowed = edges_in_scope(graph, targets)
     pairs = set(zip(allowed.rows.tolist(), allowed.users.tolist(), allowed.items.tolist(), strict=True))
-    assert set(zip(edits.rows.tolist(), edits.edge_users.tolist(), edits.edge_items.tolist(), strict=True)) <= pairs
+    assert (
+        set(zip(edits.rows.tolist(), edits.edge_users.tolist(), edits.edge_items.tolist(), strict=True))
+        <= pairs
+    )
     for row in np.flatnonzero(edits.counts()):
         one = targets.take(slice(row, row + 1))
         ranks = ranks_of(model.rebuilt(edits, row)[None], one.items, one.history, one.padding)
@@ -126,7 +134,9 @@ def test_an_item_that_nothing_moves_has_no_answer() -> None:
     alone[:, 11] = 0
     csr = alone.tocsr()
     targets = Targets.of(csr, np.array([0]), np.array([[11]]), 11, "item", "user-only")
-    edits = CFGNNExplainer(Config()).counterfactuals(targets, context(TwoHops(csr.toarray(), stuck.pull), csr))
+    edits = CFGNNExplainer(Config()).counterfactuals(
+        targets, context(TwoHops(csr.toarray(), stuck.pull), csr)
+    )
     assert len(edits.rows) == 0 and len(edits) == 1
 
 

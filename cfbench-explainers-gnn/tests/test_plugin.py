@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
+
 from cfbench_core.registry import installed
 from cfbench_core.testing import check_component
 
-NAMES = [c.spec.name for c in installed().components("explainer", "recsys") if c.distribution == "cfbench-explainers-gnn"]
+NAMES = [
+    c.spec.name
+    for c in installed().components("explainer", "recsys")
+    if c.distribution == "cfbench-explainers-gnn"
+]
 
 
 def test_it_registers_its_explainers() -> None:

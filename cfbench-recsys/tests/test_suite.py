@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
 from cfbench_core import run
 from cfbench_core.api import execute, plan, prepare
 from cfbench_core.errors import UserError
@@ -27,7 +28,11 @@ def study(**changes: Any) -> dict[str, Any]:
         "suite": "recsys",
         "data": "debian-python",
         "recommenders": [{"import": "my_lab:CoOccurrence", "label": "co"}],
-        "explainers": [{"import": "my_lab:ByIndex"}, {"import": "my_lab:TakesTheFirst"}, {"import": "my_lab:NeedsTraining"}],
+        "explainers": [
+            {"import": "my_lab:ByIndex"},
+            {"import": "my_lab:TakesTheFirst"},
+            {"import": "my_lab:NeedsTraining"},
+        ],
         "protocol": {"k": [3], "users": 20},
         "executor": "inline",
         **changes,
@@ -51,8 +56,14 @@ def test_capabilities_are_told_from_the_methods_of_a_class() -> None:
         f"debian-python/co/takes-the-first/{level}/implicit/user-vector/3": "takes-the-first has no implicit format"
         for level in ("item", "list")
     }
-    assert "explainer" not in cells["debian-python/co/by-index/item/implicit/user-vector/3"].stages["explanations"].inputs
-    assert "explainer" in cells["debian-python/co/needs-training/item/implicit/user-vector/3"].stages["explanations"].inputs
+    assert (
+        "explainer"
+        not in cells["debian-python/co/by-index/item/implicit/user-vector/3"].stages["explanations"].inputs
+    )
+    assert (
+        "explainer"
+        in cells["debian-python/co/needs-training/item/implicit/user-vector/3"].stages["explanations"].inputs
+    )
 
 
 def test_planning_computes_each_shared_stage_once() -> None:
@@ -72,7 +83,9 @@ def test_graph_recommenders_are_skipped_for_users_outside_their_graph() -> None:
 def test_a_run_has_every_unit_and_metric(done: Run) -> None:
     assert {cell.status for cell in done.cells()} == {"ok", "skipped"}
     scores = done.scores
-    item = scores[(scores["level"] == "item") & (scores["explainer"] == "by-index") & (scores["metric"] == "POS-P@3")]
+    item = scores[
+        (scores["level"] == "item") & (scores["explainer"] == "by-index") & (scores["metric"] == "POS-P@3")
+    ]
     assert len(item) == 60 and item["unit"].is_unique
     assert (item["unit"] == item["user"] + "/" + item["item"]).all()
     assert set(item["rank"]) == {1, 2, 3}
@@ -88,13 +101,16 @@ def test_an_explanation_in_words_is_true(done: Run) -> None:
 
 def test_explanations_made_elsewhere_get_the_same_numbers(done: Run, tmp_path: Path) -> None:
     for suffix, write in {".parquet": pd.DataFrame.to_parquet, ".csv": pd.DataFrame.to_csv}.items():
-        table = done.explanations[["unit", "explainer", "level", "format", "edge_user", "edge_item", "op", "importance"]]
+        table = done.explanations[
+            ["unit", "explainer", "level", "format", "edge_user", "edge_item", "op", "importance"]
+        ]
         path = tmp_path / f"elsewhere{suffix}"
         write(table.sample(frac=1.0, random_state=1), path, index=False)
         scored = execute(prepare(study(), explanations=path), out=tmp_path / suffix)
         keys = ["cell", "metric", "unit"]
         theirs, ours = (
-            r.scores[r.scores["status"] == "ok"].sort_values(keys).set_index(keys)["value"] for r in (scored, done)
+            r.scores[r.scores["status"] == "ok"].sort_values(keys).set_index(keys)["value"]
+            for r in (scored, done)
         )
         pd.testing.assert_series_equal(theirs.loc[ours.index], ours, rtol=0, atol=0)
 
@@ -108,7 +124,9 @@ def test_explanations_made_elsewhere_get_the_same_numbers(done: Run, tmp_path: P
         ({"edge_user": "another"}, "edge_user 'another' is not in debian-python"),
     ],
 )
-def test_explanations_that_do_not_fit_are_refused(done: Run, tmp_path: Path, change: dict[str, str], said: str) -> None:
+def test_explanations_that_do_not_fit_are_refused(
+    done: Run, tmp_path: Path, change: dict[str, str], said: str
+) -> None:
     table = done.explanations[done.explanations["explainer"] == "takes-the-first"].copy()
     table.loc[table.index[0], list(change)] = list(change.values())
     table.to_parquet(tmp_path / "wrong.parquet")
@@ -130,7 +148,9 @@ def test_weights_from_a_file_give_the_same_recommendations(done: Run, tmp_path: 
     trained = run(study(recommenders=["mf"]), out=tmp_path / "trained")
     from cfbench_core.store import Store
 
-    stage = next(stage for stage in prepare(study(recommenders=["mf"])).plan.stages() if stage.kind == "model")
+    stage = next(
+        stage for stage in prepare(study(recommenders=["mf"])).plan.stages() if stage.kind == "model"
+    )
     weights = Store().path("model", stage.key) / "state.safetensors"
     loaded = run(study(recommenders=[{"name": "mf", "weights": str(weights)}]), out=tmp_path / "loaded")
     columns = ["explainer", "level", "format", "metric", "unit", "value"]
@@ -144,7 +164,9 @@ def test_chosen_users_are_explained(tmp_path: Path, done: Run) -> None:
     assert set(scores["user"]) == {"python3-spyder"}
     (tmp_path / "users.csv").write_text("user\npython3-spyderr\n")
     failed = run(chosen, out=tmp_path / "again", fresh=True)
-    assert all("'python3-spyderr' is not a user of debian-python" in c.reason for c in failed.cells() if c.problem)
+    assert all(
+        "'python3-spyderr' is not a user of debian-python" in c.reason for c in failed.cells() if c.problem
+    )
     assert failed.exit_code == 1
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import click
-from cfbench_core.config import fields_of
-from cfbench_core.registry import Component, Registry, installed
-from cfbench_core.specs import resolve
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from tabulate import tabulate
+
+from cfbench_core.config import fields_of
+from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.specs import resolve
 
 KIND_TITLES = {
     "dataset": "Data sets",
@@ -71,13 +72,23 @@ def axes(capabilities: object) -> str:
 
 def configuration_page(registry: Registry) -> str:
     """The keys of each suite and of each component that has any."""
-    parts = ["# Configuration", "", "One YAML document. `cfbench describe NAME` shows the same on the command line.", ""]
+    parts = [
+        "# Configuration",
+        "",
+        "One YAML document. `cfbench describe NAME` shows the same on the command line.",
+        "",
+    ]
     for component in registry.components("suite"):
         suite = resolve(component.spec.target)
         parts += [f"## Suite `{component.spec.name}`", "", keys(suite.config), ""]
         for inner in registry.components(suite=component.spec.name):
             if inner.spec.config:
-                parts += [f"### `{inner.spec.name}` ({inner.spec.kind})", "", keys(resolve(inner.spec.config)), ""]
+                parts += [
+                    f"### `{inner.spec.name}` ({inner.spec.kind})",
+                    "",
+                    keys(resolve(inner.spec.config)),
+                    "",
+                ]
     return "\n".join(parts)
 
 

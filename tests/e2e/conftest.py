@@ -21,7 +21,12 @@ class Environment:
         self.work = folder / "work"
         self.work.mkdir(parents=True)
         subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-        self.variables = {**os.environ, "CFBENCH_CACHE_DIR": str(folder / "cache"), "NO_COLOR": "1", "COLUMNS": "160"}
+        self.variables = {
+            **os.environ,
+            "CFBENCH_CACHE_DIR": str(folder / "cache"),
+            "NO_COLOR": "1",
+            "COLUMNS": "160",
+        }
         self.variables.pop("CFBENCH_DATA_DIR", None)
 
     def python(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -33,7 +38,9 @@ class Environment:
         return self._run("cfbench", *arguments, extra=extra)
 
     def install(self, *requirements: str | Path) -> None:
-        done = self._run("python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *requirements)
+        done = self._run(
+            "python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *requirements
+        )
         assert done.returncode == 0, done.stderr
 
     def _run(
@@ -41,7 +48,12 @@ class Environment:
     ) -> subprocess.CompletedProcess[str]:
         command = [str(self.folder / "venv" / "bin" / program), *map(str, arguments)]
         return subprocess.run(
-            command, cwd=self.work, env={**self.variables, **(extra or {})}, capture_output=True, text=True, timeout=1200
+            command,
+            cwd=self.work,
+            env={**self.variables, **(extra or {})},
+            capture_output=True,
+            text=True,
+            timeout=1200,
         )
 
 

@@ -68,7 +68,9 @@ def prepare(
     sys.path[:] = [*(folder for folder in folders if folder not in sys.path), *sys.path]  # for `import:`
     the_suite, config = decode_experiment(document, registry)
     changes = {"executor": executor, "workers": workers}
-    config = dataclasses.replace(config, **{key: value for key, value in changes.items() if value is not None})
+    config = dataclasses.replace(
+        config, **{key: value for key, value in changes.items() if value is not None}
+    )
     registry.find("core", "executor", config.executor)
     cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
     plan = Plan(config.suite, tuple(cells), the_suite.layout)
@@ -124,7 +126,11 @@ def run(
 
 
 def execute(
-    prepared: Prepared, *, out: str | Path | None = None, fresh: bool = False, observer: Observer | None = None
+    prepared: Prepared,
+    *,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    observer: Observer | None = None,
 ) -> Run:
     """Runs what :func:`prepare` made."""
     from cfbench_core.environment import capture
@@ -145,7 +151,9 @@ def execute(
     return run
 
 
-def _compute(prepared: Prepared, recorder: Any, fresh: bool, observer: Observer | None) -> tuple[Results, Any]:
+def _compute(
+    prepared: Prepared, recorder: Any, fresh: bool, observer: Observer | None
+) -> tuple[Results, Any]:
     from cfbench_core.runner import run_plan
     from cfbench_core.store import Store
 
@@ -195,7 +203,9 @@ def _write_reports(run: Run, prepared: Prepared, results: Results) -> None:
     from cfbench_core.run_directory import write_summary
 
     read = [stage for stage in prepared.plan.stages() if stage.kind == "data"]
-    summaries = {stage.label: outcome.summary for stage in read for _, outcome in results.of(stage) if outcome.done}
+    summaries = {
+        stage.label: outcome.summary for stage in read for _, outcome in results.of(stage) if outcome.done
+    }
     data = prepared.suite.describe_data(prepared.config, summaries)
     write_summary(run)
     write_html(run, in_words=prepared.suite.in_words(run), data=data)

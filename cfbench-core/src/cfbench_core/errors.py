@@ -18,7 +18,7 @@ class UserError(Exception):
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """" Did you mean 'lime-rs'?" for the nearest known spelling, or nothing when none is near."""
+    """ " Did you mean 'lime-rs'?" for the nearest known spelling, or nothing when none is near."""
     known = list(known)
     folded = {name.lower().replace("_", "-"): name for name in known}
     near = difflib.get_close_matches(wrong.lower().replace("_", "-"), folded, n=1, cutoff=0.6)

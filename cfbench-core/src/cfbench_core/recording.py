@@ -51,9 +51,13 @@ class Recorder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise UserError(f"{directory}: another cfbench is running in it; wait, or give another --out") from None
+            raise UserError(
+                f"{directory}: another cfbench is running in it; wait, or give another --out"
+            ) from None
         self._check_same(document, fresh)
-        write_atomically(directory / "config.yaml", yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True))
+        write_atomically(
+            directory / "config.yaml", yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True)
+        )
         self.write_plan(None)
         self._log = (directory / "outcomes.jsonl").open("a", encoding="utf-8")
 
@@ -104,13 +108,17 @@ class Recorder:
                     entry["status"], entry["reason"] = _cell_status(cell, results)
         layout = {**vars(self.plan.layout), "by": list(self.plan.layout.by)}
         document = {"suite": self.plan.suite, "layout": layout, "cells": cells}
-        write_atomically(self.directory / "plan.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(
+            self.directory / "plan.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        )
 
     def write_tables(self, results: Results, store: Store) -> None:
         """``scores.parquet``, ``explanations.parquet``, ``costs.parquet`` and ``quality.csv``."""
         tables = _Tables(self.plan, results, store)
         _write_parquet(self.directory / "scores.parquet", tables.scores())
-        _write_parquet(self.directory / "explanations.parquet", tables.rows("explanations", "explanations.parquet"))
+        _write_parquet(
+            self.directory / "explanations.parquet", tables.rows("explanations", "explanations.parquet")
+        )
         _write_parquet(self.directory / "costs.parquet", tables.rows("explanations", "costs.parquet"))
         quality = tables.quality()
         write_atomically(self.directory / "quality.csv", quality)
@@ -154,7 +162,9 @@ class _Tables:
         for cell in self.plan.to_run:
             stage = cell.stages["scores"]
             for work, outcome in self.results.of(stage):
-                table = self.read(work, "scores.parquet") if outcome.done else self.missing(cell, work, outcome)
+                table = (
+                    self.read(work, "scores.parquet") if outcome.done else self.missing(cell, work, outcome)
+                )
                 yield self.labelled(cell, table)
             problem = self.results.problem(stage)
             if stage.key not in self.results.works and problem is not None:
@@ -172,7 +182,8 @@ class _Tables:
         units = self.units_of(cell, work) if work else pd.DataFrame({"unit": [None]})
         units = units.drop(columns="group", errors="ignore")
         frames = [
-            units.assign(metric=column.name, value=float("nan"), status=outcome.status) for column in cell.columns
+            units.assign(metric=column.name, value=float("nan"), status=outcome.status)
+            for column in cell.columns
         ]
         frame = pd.concat(frames, ignore_index=True)
         order = ["metric", "unit", "value", "status"]

@@ -72,7 +72,9 @@ class Registry:
     def problems(self) -> list[str]:
         """One line for each plugin that could not be loaded and each id defined twice."""
         lines = [
-            f"{plugin.distribution} {plugin.version}: {plugin.problem}" for plugin in self.plugins if plugin.problem
+            f"{plugin.distribution} {plugin.version}: {plugin.problem}"
+            for plugin in self.plugins
+            if plugin.problem
         ]
         return lines + [self._conflict(id) for id in self.conflicts()]
 
@@ -137,7 +139,9 @@ def _load(entry_point: metadata.EntryPoint) -> Plugin:
     try:
         specs = list(_specs(entry_point.load()))
     except Exception as error:  # a plugin is somebody else's code: whatever it raises becomes its row
-        return plugin(problem=f"{type(error).__name__}: {error}".splitlines()[0], trace=traceback.format_exc())
+        return plugin(
+            problem=f"{type(error).__name__}: {error}".splitlines()[0], trace=traceback.format_exc()
+        )
     return plugin(tuple(Component(spec, name, version) for spec in specs))
 
 

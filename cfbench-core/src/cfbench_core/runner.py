@@ -51,7 +51,9 @@ class Results:
         return next((outcome for _, outcome in self.of(stage) if not outcome.done), None)
 
 
-def run_plan(plan: Plan, store: Store, executor: Executor, chunk: int, fresh: bool, observer: Observer) -> Results:
+def run_plan(
+    plan: Plan, store: Store, executor: Executor, chunk: int, fresh: bool, observer: Observer
+) -> Results:
     """Computes all that the plan's cells need and is not in the store yet.
 
     Args:
@@ -101,7 +103,9 @@ class _Schedule:
         still = []
         for stage in self.unexpanded:
             chunks = self.chunks(stage)
-            if chunks is None or any(needed.key not in self.results.works for needed in stage.inputs.values()):
+            if chunks is None or any(
+                needed.key not in self.results.works for needed in stage.inputs.values()
+            ):
                 still.append(stage)
                 continue
             works = [self.work(stage, chunk) for chunk in chunks]

@@ -37,7 +37,9 @@ class Experiment:
     seed: Annotated[int, Range(minimum=0), Help("of every random stream")] = 0
     executor: Annotated[str, Help("inline, process")] = "process"
     workers: Annotated[int | None, Range(minimum=1), Help("processes; none: one per core, 8 at most")] = None
-    threads: Annotated[int, Range(minimum=1), Help("of each worker; part of what determines the last bits")] = 1
+    threads: Annotated[
+        int, Range(minimum=1), Help("of each worker; part of what determines the last bits")
+    ] = 1
     chunk: Annotated[int, Range(minimum=1), Help("users or rows per unit of work")] = 50
     limits: Limits = field(default_factory=Limits)
 
@@ -55,7 +57,11 @@ class Suite(Protocol):
         """A commented YAML configuration for ``cfbench init``."""
 
     def cells(
-        self, config: Any, registry: Registry, access: DataAccess | None = None, explanations: Path | None = None
+        self,
+        config: Any,
+        registry: Registry,
+        access: DataAccess | None = None,
+        explanations: Path | None = None,
     ) -> Sequence[Cell]:
         """The grid. ``access`` tells where data sets are looked for.
 

@@ -31,6 +31,7 @@ from cfbench_core.config.imported import imported_spec
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Registry, installed
 from cfbench_core.specs import ComponentSpec, resolve
+from cfbench_core.threads import limited_threads
 
 Result = Literal["passed", "failed", "waived", "not applicable"]
 
@@ -237,7 +238,8 @@ def _valid_waivers(waive: Mapping[str, str], checks: Sequence[Check]) -> Mapping
 
 def _run(check: Check, subject: Subject, waiver: str | None) -> CheckResult:
     try:
-        check.run(subject)
+        with limited_threads(1):  # as in a run; threads that wait for each other make small tensors slow
+            check.run(subject)
     except NotApplicable as reason:
         return CheckResult(check.name, check.question, "not applicable", str(reason))
     except Exception as error:  # the component is somebody else's code: whatever it raises is its answer

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pandas as pd  # at the top: what a stage's module imports does not count against its deadline
+
 from cfbench_core.config import Help, InputFile, OfKind, Range, Reference
 from cfbench_core.plan import Cell, Column, TableLayout
 from cfbench_core.specs import ComponentSpec
@@ -101,7 +102,9 @@ class ToySuite:
         if explainer.label == "skipped":
             return Cell(labels, skipped="it is called skipped")
         data = Stage("data", config.data.label, "toy_suite:make_data", {"data": config.data.parameters()})
-        fitted = Stage("model", model.label, "toy_suite:fit", {"model": model.parameters()}, {"data": data}, config.seed)
+        fitted = Stage(
+            "model", model.label, "toy_suite:fit", {"model": model.parameters()}, {"data": data}, config.seed
+        )
         units = Stage("units", "units", "toy_suite:choose", {}, {"data": data}, config.seed)
         explained = Stage(
             "explanations",
@@ -113,7 +116,13 @@ class ToySuite:
             chunked=True,
         )
         scored = Stage(
-            "scores", "scores", "toy_suite:score", {}, {"explanations": explained, UNITS: units}, config.seed, chunked=True
+            "scores",
+            "scores",
+            "toy_suite:score",
+            {},
+            {"explanations": explained, UNITS: units},
+            config.seed,
+            chunked=True,
         )
         stages = {"model": fitted, "units": units, "explanations": explained, "scores": scored}
         return Cell(labels, (Column("sum", "lower"), Column("noise", "higher", (0, 1))), stages)
@@ -134,7 +143,9 @@ def fit(task: Task) -> dict[str, Any]:
 
 def choose(task: Task) -> dict[str, Any]:
     numbers = task.load("data", read_json)
-    pd.DataFrame({"unit": [str(n) for n in numbers], "group": numbers}).to_parquet(task.output / "units.parquet")
+    pd.DataFrame({"unit": [str(n) for n in numbers], "group": numbers}).to_parquet(
+        task.output / "units.parquet"
+    )
     return {"groups": len(numbers), "units": len(numbers)}
 
 
@@ -185,7 +196,9 @@ def score(task: Task) -> dict[str, Any]:
     sums = explained["digit"].map(lambda digits: float(sum(int(digit) for digit in digits)))
     parts = [
         pd.DataFrame({"metric": "sum", "unit": explained["unit"], "value": sums, "status": "ok"}),
-        pd.DataFrame({"metric": "noise", "unit": explained["unit"], "value": explained["noise"], "status": "ok"}),
+        pd.DataFrame(
+            {"metric": "noise", "unit": explained["unit"], "value": explained["noise"], "status": "ok"}
+        ),
     ]
     pd.concat(parts, ignore_index=True).to_parquet(task.output / "scores.parquet")
     return {}
@@ -194,13 +207,22 @@ def score(task: Task) -> dict[str, Any]:
 SPECS = [
     ComponentSpec(id="toy/suite/toy", summary="Numbers and their digits", target="toy_suite:ToySuite"),
     ComponentSpec(
-        id="toy/dataset/numbers", summary="0, 1, 2, ...", target="toy_suite:Numbers", config="toy_suite:NumbersConfig"
+        id="toy/dataset/numbers",
+        summary="0, 1, 2, ...",
+        target="toy_suite:Numbers",
+        config="toy_suite:NumbersConfig",
     ),
     ComponentSpec(
-        id="toy/recommender/times", summary="Multiplies", target="toy_suite:Times", config="toy_suite:TimesConfig"
+        id="toy/recommender/times",
+        summary="Multiplies",
+        target="toy_suite:Times",
+        config="toy_suite:TimesConfig",
     ),
     ComponentSpec(
-        id="toy/explainer/digits", summary="Says the digits", target="toy_suite:Digits", config="toy_suite:DigitsConfig"
+        id="toy/explainer/digits",
+        summary="Says the digits",
+        target="toy_suite:Digits",
+        config="toy_suite:DigitsConfig",
     ),
     ComponentSpec(id="toy/explainer/plain", summary="Nothing to set", target="toy_suite:Digits"),
 ]

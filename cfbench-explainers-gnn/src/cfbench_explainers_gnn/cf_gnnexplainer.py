@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+
 from cfbench_core.config import Help, Range
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, IntArray
 from cfbench_recsys.ranking import ranks_of
@@ -50,13 +51,23 @@ GRID = 2.0**24
 class Config:
     steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 30
     learning_rate: Annotated[float, Range(above=0), Help("step of the steepest edge's parameter")] = 2.0
-    beta: Annotated[float, Range(minimum=0), Help("weight of the number of removed edges against the margin")] = 0.1
-    slack: Annotated[float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")] = 0.1
-    start: Annotated[float, Help("value of every parameter at the start; sigmoid(1) = 0.73 as in the paper")] = 1.0
-    patience: Annotated[int, Range(minimum=1), Help("steps without a smaller answer after which a unit rests")] = 10
+    beta: Annotated[
+        float, Range(minimum=0), Help("weight of the number of removed edges against the margin")
+    ] = 0.1
+    slack: Annotated[
+        float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
+    ] = 0.1
+    start: Annotated[
+        float, Help("value of every parameter at the start; sigmoid(1) = 0.73 as in the paper")
+    ] = 1.0
+    patience: Annotated[
+        int, Range(minimum=1), Help("steps without a smaller answer after which a unit rests")
+    ] = 10
     hops: Annotated[int, Range(minimum=1), Help("levels of the scope k-hop")] = 2
     alone_above: Annotated[
-        int, Range(minimum=1), Help("units with more edges in scope are optimised one at a time, to bound memory")
+        int,
+        Range(minimum=1),
+        Help("units with more edges in scope are optimised one at a time, to bound memory"),
     ] = 20_000
 
 
@@ -91,7 +102,9 @@ def _select(scope: EdgesInScope, rows: IntArray) -> EdgesInScope:
     """The scopes of some units, renumbered in the order given."""
     starts = np.searchsorted(scope.rows, rows)
     counts = np.searchsorted(scope.rows, rows, side="right") - starts
-    edges = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(counts.sum())
+    edges = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(
+        counts.sum()
+    )
     return EdgesInScope(np.repeat(np.arange(len(rows)), counts), scope.users[edges], scope.items[edges])
 
 
@@ -125,7 +138,9 @@ class _Descent:
         unit: torch.Tensor | None = None
         for step in range(self.config.steps):
             weight = torch.sigmoid(p)
-            scores = self.model.score_weighted(self.users, self.rows, self.edge_users, self.edge_items, weight - 1)
+            scores = self.model.score_weighted(
+                self.users, self.rows, self.edge_users, self.edge_items, weight - 1
+            )
             margins = self.margins(scores)
             if unit is None:
                 unit = margins.detach().abs().clamp(min=max(self.config.slack, 1e-12))
@@ -133,7 +148,9 @@ class _Descent:
             removed = torch.zeros(len(self.targets), dtype=torch.float64).index_add_(0, self.rows, 1 - weight)
             loss = (hinge + self.config.beta * removed / self.sizes).sum()
             (gradient,) = torch.autograd.grad(loss, p)
-            awake = torch.from_numpy(~self.resting(step))[self.rows]  # so that nobody's neighbours prolong the search
+            awake = torch.from_numpy(~self.resting(step))[
+                self.rows
+            ]  # so that nobody's neighbours prolong the search
             with torch.no_grad():
                 p -= self.config.learning_rate * awake * self.normalised(gradient)
             self.test((p < 0).numpy(), step)
@@ -156,7 +173,9 @@ class _Descent:
         candidates = scores.masked_fill(self.seen, -torch.inf)
         own = scores.gather(1, self.items)
         k = min(self.targets.k + 1, candidates.shape[1])
-        best = candidates.topk(k, dim=1).values  # with the target among them, the K-th other is one place further
+        best = candidates.topk(
+            k, dim=1
+        ).values  # with the target among them, the K-th other is one place further
         ahead = own >= best[:, -2:-1] if k > self.targets.k else own >= best[:, -1:]
         other = torch.where(ahead, best[:, -1:], best[:, -2:-1]) if k > self.targets.k else best[:, -1:]
         return own - other.clamp(min=-1e9)

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from cfbench_core.config import Help, InputFile, OfKind, Range, Reference
 from cfbench_core.suites import Experiment
-
 from cfbench_recsys.splits import SplitConfig
 
 
@@ -17,7 +16,9 @@ class Answers:
 
     derive: Annotated[
         Literal["smallest-prefix", "threshold", "none"],
-        Help("explicit answers of implicit methods: smallest prefix that works, importance above 0.5, or none"),
+        Help(
+            "explicit answers of implicit methods: smallest prefix that works, importance above 0.5, or none"
+        ),
     ] = "smallest-prefix"
     verify: Annotated[bool, Help("an edit that displaces nothing on the real model is no answer")] = True
     prune: Annotated[bool, Help("take back edits whose return does not spoil the success")] = False
@@ -37,7 +38,9 @@ class Protocol:
     ] = ("implicit", "explicit")
     scope: Annotated[
         tuple[Literal["user-only", "indirect", "k-hop", "full"], ...],
-        Help("edges of a graph recommender that may be edited; of other recommenders it is the user's profile"),
+        Help(
+            "edges of a graph recommender that may be edited; of other recommenders it is the user's profile"
+        ),
     ] = ("user-only",)
     users: Annotated[int, Range(minimum=1), Help("how many users are explained, drawn at random")] = 500
     users_file: Annotated[
@@ -56,5 +59,7 @@ class RecsysConfig(Experiment):
     explainers: Annotated[tuple[Reference, ...], OfKind("explainer")]
     protocol: Protocol = field(default_factory=Protocol)
     metrics: Annotated[
-        tuple[Reference, ...] | None, OfKind("metric"), Help("none: those of paper 000 with coverage and success")
+        tuple[Reference, ...] | None,
+        OfKind("metric"),
+        Help("none: those of paper 000 with coverage and success"),
     ] = None

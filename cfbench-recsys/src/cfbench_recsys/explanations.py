@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from cfbench_core.errors import UserError
 from scipy import sparse
 
+from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.targets import Targets
@@ -81,12 +81,19 @@ def read_edits(
     edits = Edits(
         targets.users, edges.rows[order], edges.users[order], edges.items[order], ops.to_numpy(np.int8)[order]
     )
-    exists = np.asarray(graph[edits.edge_users, edits.edge_items]).ravel() > 0 if len(order) else np.empty(0, bool)
+    exists = (
+        np.asarray(graph[edits.edge_users, edits.edge_items]).ravel() > 0 if len(order) else np.empty(0, bool)
+    )
     wrong_way = np.flatnonzero(exists != (edits.ops == REMOVE))
     if len(wrong_way):
         first = wrong_way[0]
-        what = "adds an interaction that exists" if exists[first] else "removes an interaction that is not there"
-        user, item = interactions.user_ids[edits.edge_users[first]], interactions.item_ids[edits.edge_items[first]]
+        what = (
+            "adds an interaction that exists" if exists[first] else "removes an interaction that is not there"
+        )
+        user, item = (
+            interactions.user_ids[edits.edge_users[first]],
+            interactions.item_ids[edits.edge_items[first]],
+        )
         raise UserError(f"explanations: unit {units.iloc[edits.rows[first]]!r} {what}: ({user}, {item})")
     return edits
 
@@ -119,7 +126,9 @@ class _Edges:
         keys = pd.Series(list(zip(self.rows, self.users, self.items, strict=True)))
         if keys.duplicated().any():
             row = self.table[keys.duplicated().to_numpy()].iloc[0]
-            raise UserError(f"explanations: unit {row['unit']!r} names ({row['edge_user']}, {row['edge_item']}) twice")
+            raise UserError(
+                f"explanations: unit {row['unit']!r} names ({row['edge_user']}, {row['edge_item']}) twice"
+            )
 
     def own(self, targets: Targets) -> None:
         """Checks that every edge is one of the unit's own user."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cfbench_core.config import create
-from cfbench_core.errors import UserError
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
+from cfbench_core.config import create
+from cfbench_core.errors import UserError
 from cfbench_recsys.interactions import Interactions
 
 STATE = "state.safetensors"
@@ -57,5 +57,7 @@ def state_from_file(path: Path, interactions: Interactions) -> dict[str, np.ndar
     users, items = interactions.matrix.shape
     if not any({users, items} & set(array.shape) for array in state.values()):
         shapes = ", ".join(f"{name} {array.shape}" for name, array in state.items())
-        raise UserError(f"{path}: no array has {items} items or {users} users of {interactions.name} (found: {shapes})")
+        raise UserError(
+            f"{path}: no array has {items} items or {users} users of {interactions.name} (found: {shapes})"
+        )
     return state

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
-
 from cfbench_recsys.datasets import DATASETS
 from cfbench_recsys.metrics import METRICS
 

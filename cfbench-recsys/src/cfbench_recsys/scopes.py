@@ -50,7 +50,12 @@ def edges_in_scope(graph: sparse.csr_matrix, targets: Targets, hops: int = 2) ->
 
 
 def _edges(
-    graph: sparse.csr_matrix, transposed: sparse.csr_matrix, user: int, items: IntArray, scope: Scope, hops: int
+    graph: sparse.csr_matrix,
+    transposed: sparse.csr_matrix,
+    user: int,
+    items: IntArray,
+    scope: Scope,
+    hops: int,
 ) -> tuple[IntArray, IntArray]:
     if scope == "full":
         kept = np.ones(graph.nnz, dtype=bool)

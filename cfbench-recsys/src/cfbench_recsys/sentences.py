@@ -9,6 +9,7 @@ from cfbench_recsys.metrics.place_after import COLUMN as PLACE_AFTER
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from cfbench_core.run_directory import Run
 
 
@@ -38,7 +39,9 @@ def best_explanation(run: Run) -> str:
     told = list(_told(run))
     if not told:
         return ""
-    best = min(told, key=lambda t: (abs(len(t.removed) - 2), t.place, -t.place_after, t.user, t.item, t.explainer))
+    best = min(
+        told, key=lambda t: (abs(len(t.removed) - 2), t.place, -t.place_after, t.user, t.item, t.explainer)
+    )
     return str(best)
 
 
@@ -47,10 +50,13 @@ def _told(run: Run) -> list[Told]:
     found = scores[(scores["metric"] == PLACE_AFTER.name) & (scores["status"] == "ok")]
     if found.empty or "item" not in found:
         return []
-    found = found[(found["value"] > found["k"]) & (found["rank"] == found.groupby(["cell", "user"])["rank"].transform("min"))]
+    found = found[
+        (found["value"] > found["k"])
+        & (found["rank"] == found.groupby(["cell", "user"])["rank"].transform("min"))
+    ]
     explanations = run.explanations
     explanations = explanations[explanations["format"] == "explicit"]
-    edits = {key: rows for key, rows in explanations.groupby(["cell", "unit"], observed=True)}
+    edits = dict(iter(explanations.groupby(["cell", "unit"], observed=True)))
     return [
         _one(row, edits[row["cell"], row["unit"]])
         for row in found.to_dict("records")

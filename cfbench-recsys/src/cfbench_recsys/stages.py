@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
 from cfbench_core.stages import UNITS, Task
-
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.explanations import (
@@ -34,8 +34,8 @@ from cfbench_recsys.explanations import (
     read_table,
 )
 from cfbench_recsys.interactions import Interactions, load_interactions
-from cfbench_recsys.models import load_model, load_state, save_model, save_state, state_from_file
 from cfbench_recsys.metrics.base import compute_metrics
+from cfbench_recsys.models import load_model, load_state, save_model, save_state, state_from_file
 from cfbench_recsys.observations import ExplicitObservations, ImplicitObservations
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.ranking import top_k
@@ -122,7 +122,9 @@ def _users(task: Task, setting: Setting) -> IntArray:
     """The users to explain, as indices: those of a file, or a draw."""
     if "users_file" not in task.parameters:
         pool = setting.split.explainable
-        stream = generator(task.work.seed, task.work.inputs["split"], "users")  # the same users for every model
+        stream = generator(
+            task.work.seed, task.work.inputs["split"], "users"
+        )  # the same users for every model
         drawn = stream.permutation(len(pool))[: task.parameters["users"]]
         return np.sort(pool[drawn])
     path = task.parameters["users_file"]
@@ -131,7 +133,9 @@ def _users(task: Task, setting: Setting) -> IntArray:
         raise UserError(f"{path}: needs a column 'user', has {', '.join(listed.columns)}")
     found = pd.Index(setting.interactions.user_ids).get_indexer(listed["user"])
     if (found < 0).any():
-        raise UserError(f"{path}: {listed['user'][found < 0].iloc[0]!r} is not a user of {setting.interactions.name}")
+        raise UserError(
+            f"{path}: {listed['user'][found < 0].iloc[0]!r} is not a user of {setting.interactions.name}"
+        )
     return found.astype(np.int64)
 
 
@@ -233,13 +237,17 @@ def explain_implicit(task: Task) -> dict[str, Any]:
     importances = np.asarray(explainer.importances(chunk.targets, context), dtype=np.float64)
     elapsed = time.perf_counter() - started
     _check_importances(importances, chunk.targets, task.work.label)
-    table = importances_table(setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit"))
+    table = importances_table(
+        setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit")
+    )
     return _write(task, table, chunk, np.full(len(chunk.targets), elapsed / max(1, len(chunk.targets))))
 
 
 def _check_importances(importances: FloatArray, targets: Targets, label: str) -> None:
     if importances.shape != targets.history.shape:
-        raise UserError(f"{label}: importances has shape {importances.shape}, must be {targets.history.shape}")
+        raise UserError(
+            f"{label}: importances has shape {importances.shape}, must be {targets.history.shape}"
+        )
     if np.isnan(importances[~targets.padding]).any():
         raise UserError(f"{label}: importances has NaN for an interaction of the user")
 
@@ -252,7 +260,9 @@ def explain_explicit(task: Task) -> dict[str, Any]:
     started = time.perf_counter()
     edits: Edits = explainer.counterfactuals(chunk.targets, context)
     if len(edits) != len(chunk.targets) or not (edits.users == chunk.targets.users).all():
-        raise UserError(f"{task.work.label}: counterfactuals must give one edit for each target, for its user")
+        raise UserError(
+            f"{task.work.label}: counterfactuals must give one edit for each target, for its user"
+        )
     edits = _finished(edits, setting, chunk.targets, task.parameters["answers"])
     elapsed = time.perf_counter() - started
     return _write_edits(task, setting, chunk, edits, np.full(len(edits), elapsed / max(1, len(edits))))
@@ -291,9 +301,13 @@ def import_explanations(task: Task) -> dict[str, Any]:
     table = _selected(read_table(Path(task.parameters["file"])), task.parameters["labels"])
     if task.parameters["format"] == "implicit":
         importances, _ = read_importances(table, setting.interactions, chunk.targets, chunk.units["unit"])
-        own = importances_table(setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit"))
+        own = importances_table(
+            setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit")
+        )
         return _write(task, own, chunk, np.full(len(chunk.targets), np.nan))
-    edits = read_edits(table, setting.interactions, chunk.targets, chunk.units["unit"], setting.split.profiles)
+    edits = read_edits(
+        table, setting.interactions, chunk.targets, chunk.units["unit"], setting.split.profiles
+    )
     return _write_edits(task, setting, chunk, edits, np.full(len(edits), np.nan))
 
 
@@ -305,7 +319,9 @@ def _selected(table: pd.DataFrame, labels: Mapping[str, Any]) -> pd.DataFrame:
     return table
 
 
-def _write_edits(task: Task, setting: Setting, chunk: Chunk, edits: Edits, seconds: FloatArray) -> dict[str, Any]:
+def _write_edits(
+    task: Task, setting: Setting, chunk: Chunk, edits: Edits, seconds: FloatArray
+) -> dict[str, Any]:
     table = edits_table(setting.interactions, edits, chunk.slice(chunk.targets.level, "explicit"))
     return _write(task, table, chunk, seconds)
 
@@ -332,7 +348,9 @@ def score_explicit(task: Task) -> dict[str, Any]:
     setting = _setting(task)
     chunk = _chunk(task, setting, task.parameters["scope"])
     table = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
-    edits = read_edits(table, setting.interactions, chunk.targets, chunk.units["unit"], setting.split.profiles)
+    edits = read_edits(
+        table, setting.interactions, chunk.targets, chunk.units["unit"], setting.split.profiles
+    )
     observed = ExplicitObservations(setting.model, chunk.targets, edits, setting.split.profiles)
     return _write_scores(task, chunk, observed, np.ones(len(edits), dtype=bool))
 
@@ -347,6 +365,8 @@ def _write_scores(task: Task, chunk: Chunk, observed: Any, answered: np.ndarray)
         frame.assign(metric=name, value=np.where(answered, column, np.nan), status=status)
         for name, column in values.items()
     ]
-    scores = pd.concat(parts, ignore_index=True)[["metric", "unit", "value", "status", "user", "item", "rank"]]
+    scores = pd.concat(parts, ignore_index=True)[
+        ["metric", "unit", "value", "status", "user", "item", "rank"]
+    ]
     scores.to_parquet(task.output / "scores.parquet", index=False, compression="zstd")
     return {"units": len(chunk.units)}

@@ -12,11 +12,10 @@ from cfbench_core.config import Reference
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
-from cfbench_core.plan import Cell, Column, TableLayout
+from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.registry import Registry
 from cfbench_core.specs import Capabilities, ComponentSpec, lacking, resolve
 from cfbench_core.stages import UNITS, Stage
-
 from cfbench_recsys.config import Protocol, RecsysConfig
 from cfbench_recsys.metrics import DEFAULT_METRICS
 from cfbench_recsys.words import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
@@ -42,7 +41,9 @@ class RecsysSuite:
     """data -> split -> model -> units -> [explainer] -> explanations -> scores, for every pair that can work."""
 
     config = RecsysConfig
-    layout = TableLayout(by=("dataset", "model", "level", "format", "scope", "k"), row="explainer", cluster="user")
+    layout = TableLayout(
+        by=("dataset", "model", "level", "format", "scope", "k"), row="explainer", cluster="user"
+    )
 
     def cells(
         self,
@@ -104,7 +105,8 @@ class RecsysSuite:
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
         return " · ".join(
-            summary["text"] + "".join(f" [{difference}]" for difference in summary["differences"]) for summary in read
+            summary["text"] + "".join(f" [{difference}]" for difference in summary["differences"])
+            for summary in read
         )
 
     def in_words(self, run: Run) -> str:
@@ -115,7 +117,9 @@ class RecsysSuite:
 
 def corners(protocol: Protocol, recommender: Capabilities) -> Iterator[Corner]:
     """Every choice of the protocol, for a recommender: a graph has scopes, a profile is its own scope."""
-    on_graph = "graph" in recommender.get("scope", frozenset()) or "full" in recommender.get("scope", frozenset())
+    on_graph = "graph" in recommender.get("scope", frozenset()) or "full" in recommender.get(
+        "scope", frozenset()
+    )
     for level in protocol.level:
         for format in protocol.format:
             for scope in protocol.scope if on_graph else ("user-vector",):
@@ -155,7 +159,9 @@ class _Grid:
     def cell(self, explainer: Reference, corner: Corner) -> Cell:
         labels = self.labels(explainer, corner)
         fitting = [metric for metric in self.metrics if _fits(metric.spec, corner)]
-        skipped = self.why_not(explainer, corner) or ("" if fitting else f"no metric fits {corner.format} answers")
+        skipped = self.why_not(explainer, corner) or (
+            "" if fitting else f"no metric fits {corner.format} answers"
+        )
         if skipped:
             return Cell(labels, skipped=skipped, role=explainer.spec.role)
         created = [metric.create() for metric in fitting]
@@ -238,7 +244,12 @@ class _Grid:
         inputs = dict(known)
         if "pretraining" in explainer.spec.provides:
             inputs["explainer"] = self.prepared(explainer, corner, known)
-        base = {"explainer": explainer.parameters(), "level": corner.level, "scope": corner.scope, "k": corner.k}
+        base = {
+            "explainer": explainer.parameters(),
+            "level": corner.level,
+            "scope": corner.scope,
+            "k": corner.k,
+        }
         answers = vars(self.config.protocol.answers)
         native = hasattr(resolve(explainer.spec.target), "counterfactuals")
         if corner.format == "explicit" and native:
@@ -310,13 +321,17 @@ def _fits(metric: ComponentSpec, corner: Corner) -> bool:
 def _named(registry: Registry, kind: str, name: str) -> Reference:
     component = registry.find("recsys", kind, name)
     options = resolve(component.spec.config)() if component.spec.config else None
-    return Reference(kind, name, component.spec, options, f"{component.distribution} {component.distribution_version}")
+    return Reference(
+        kind, name, component.spec, options, f"{component.distribution} {component.distribution_version}"
+    )
 
 
 def _external(path: Path) -> tuple[Reference, ...]:
     """Stand for whoever made the explanations in a file: one for each name in its column explainer, if it has one."""
     if not path.is_file():
-        raise UserError(f"{path}: no such file (explanations as Parquet or CSV, columns as a run's explanations.parquet)")
+        raise UserError(
+            f"{path}: no such file (explanations as Parquet or CSV, columns as a run's explanations.parquet)"
+        )
     spec = ComponentSpec(
         id="recsys/explainer/external",
         summary="explanations made elsewhere",
@@ -350,7 +365,9 @@ def _recommender_capabilities(implementation: type) -> Capabilities:
     if hasattr(implementation, "score_edits"):
         scope = {"user-only", "indirect", "k-hop", "full"}
     elif not hasattr(implementation, "score_profiles"):
-        raise UserError(f"{implementation.__name__} has neither score_profiles(profiles) nor score_edits(edits)")
+        raise UserError(
+            f"{implementation.__name__} has neither score_profiles(profiles) nor score_edits(edits)"
+        )
     access |= {"weights"} if hasattr(implementation, "weights") else set()
     access |= {"gradients"} if hasattr(implementation, "score_weighted") else set()
     access |= {"embeddings"} if hasattr(implementation, "item_embeddings") else set()

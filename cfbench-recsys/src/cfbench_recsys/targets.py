@@ -65,9 +65,13 @@ class Targets:
         width = max(1, int(lengths.max(initial=1)))
         position = np.arange(width)
         padding = position >= lengths[:, None]
-        flat = np.minimum(interactions.indptr[users].astype(np.int64)[:, None] + position, interactions.nnz - 1)
+        flat = np.minimum(
+            interactions.indptr[users].astype(np.int64)[:, None] + position, interactions.nnz - 1
+        )
         history = np.where(padding, 0, interactions.indices[flat].astype(np.int64))
-        return Targets(users, np.atleast_2d(np.asarray(items, dtype=np.int64)), k, level, history, padding, scope)
+        return Targets(
+            users, np.atleast_2d(np.asarray(items, dtype=np.int64)), k, level, history, padding, scope
+        )
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+
 from cfbench_core.config import Range
 from cfbench_recsys.edits import Edits
 

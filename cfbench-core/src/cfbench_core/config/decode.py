@@ -154,7 +154,11 @@ class _Decoder:
     def scalar(self, node: yaml.Node, kind: Any, notes: Mapping[type, Any], path: str) -> Any:
         found = plain(node) if isinstance(node, yaml.ScalarNode) else None
         bounds = notes.get(Range)
-        if kind is float and isinstance(found, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?e[-+]?\d+", found, re.I):
+        if (
+            kind is float
+            and isinstance(found, str)
+            and re.fullmatch(r"[-+]?\d+(\.\d*)?e[-+]?\d+", found, re.I)
+        ):
             found = float(found)  # YAML 1.1 reads 1e-3 as text
         if kind is float and isinstance(found, int) and not isinstance(found, bool):
             found = float(found)
@@ -174,7 +178,9 @@ class _Decoder:
         for place in (self.document.folder / file, Path.cwd() / file):
             if place.is_file():
                 return str(place.resolve())
-        return self.wrong(node, path, f"no such file: {name} (looked in {self.document.folder} and {Path.cwd()})")
+        return self.wrong(
+            node, path, f"no such file: {name} (looked in {self.document.folder} and {Path.cwd()})"
+        )
 
     def choice(self, node: yaml.Node, choices: tuple[Any, ...], path: str) -> Any:
         found = plain(node) if isinstance(node, yaml.ScalarNode) else None
@@ -184,7 +190,9 @@ class _Decoder:
         hint = did_you_mean(str(found), [str(choice) for choice in choices])
         return self.wrong(node, path, f"must be one of {listed}, got {_shown(node)}.{hint}")
 
-    def union(self, node: yaml.Node, hint: Any, options: tuple[Any, ...], notes: Mapping[type, Any], path: str) -> Any:
+    def union(
+        self, node: yaml.Node, hint: Any, options: tuple[Any, ...], notes: Mapping[type, Any], path: str
+    ) -> Any:
         """The first member that fits. When none does, one error that names them all."""
         if isinstance(node, yaml.ScalarNode) and plain(node) is None and types.NoneType in options:
             return None
@@ -210,7 +218,8 @@ class _Decoder:
         """A list; a single value counts as a list of one."""
         if isinstance(node, yaml.SequenceNode):
             items = [
-                self.annotated(item, member, notes, f"{path}[{place}]") for place, item in enumerate(node.value)
+                self.annotated(item, member, notes, f"{path}[{place}]")
+                for place, item in enumerate(node.value)
             ]
         else:
             items = [self.annotated(node, member, notes, path)]
@@ -224,7 +233,8 @@ class _Decoder:
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
         single = not isinstance(node, yaml.SequenceNode)
         found = [
-            self.reference(item, kind, path if single else f"{path}[{place}]") for place, item in enumerate(nodes)
+            self.reference(item, kind, path if single else f"{path}[{place}]")
+            for place, item in enumerate(nodes)
         ]
         labels: set[str] = set()
         for item, reference in zip(nodes, found, strict=True):
@@ -249,7 +259,9 @@ class _Decoder:
         else:
             return self.wrong(node, path, f"must be the name of a {kind}, or a mapping with 'name'")
         if (name_node is None) == (import_node is None):
-            return self.wrong(node, path, f"needs either 'name' (cfbench list {kind}s) or 'import' (module:Class)")
+            return self.wrong(
+                node, path, f"needs either 'name' (cfbench list {kind}s) or 'import' (module:Class)"
+            )
         try:
             if import_node is not None:
                 target = str(import_node.value)
@@ -285,6 +297,6 @@ def _shown(node: yaml.Node) -> str:
 
 
 def _a(kind: Any, bounds: Range | None) -> str:
-    """"a positive whole number", "true or false", ..."""
+    """ "a positive whole number", "true or false", ..."""
     words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[kind]
     return f"{words} {bounds}" if bounds is not None and str(bounds) else words

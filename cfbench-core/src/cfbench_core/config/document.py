@@ -66,7 +66,9 @@ class Document:
             if not sign or not path:
                 raise UserError(f"--set {assignment}: must look like key.inner=value")
             try:
-                node = yaml.compose(value, Loader=_Loader) or yaml.ScalarNode("tag:yaml.org,2002:null", "null")
+                node = yaml.compose(value, Loader=_Loader) or yaml.ScalarNode(
+                    "tag:yaml.org,2002:null", "null"
+                )
             except yaml.YAMLError:
                 raise UserError(f"--set {assignment}: the value is not valid YAML") from None
             self._mark(node, f"--set {assignment}")
@@ -114,13 +116,15 @@ class Document:
                 else:
                     node = node.value[place][1]
             else:
-                raise UserError(f"--set {assignment}: {'.'.join(path[:depth])} is a single value, not a mapping")
+                raise UserError(
+                    f"--set {assignment}: {'.'.join(path[:depth])} is a single value, not a mapping"
+                )
 
 
 def plain(node: yaml.Node) -> Any:
     """A node as Python data (scalars, lists, dicts)."""
     loader = yaml.SafeLoader("")
     try:
-        return loader.construct_object(node, deep=True)  # type: ignore[no-untyped-call]
+        return loader.construct_object(node, deep=True)
     finally:
-        loader.dispose()  # type: ignore[no-untyped-call]
+        loader.dispose()
