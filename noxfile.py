@@ -42,8 +42,9 @@ def wheel_of(distribution: str) -> Path:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, and types of the core."""
-    session.install("ruff", "mypy", "types-PyYAML", "types-tabulate", "pandas-stubs", "numpy", "pluggy", "packaging",
-                    "click", "rich", "jinja2", "platformdirs", "psutil", "types-psutil")  # fmt: skip
+    session.install("ruff", "mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
+    core = tomllib.loads((ROOT / "cfbench-core" / "pyproject.toml").read_text())["project"]
+    session.install(*core["dependencies"])
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy", "cfbench-core/src")

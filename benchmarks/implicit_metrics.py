@@ -24,8 +24,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from cfbench_recsys.recommenders.mf import MF
-from cfbench_recsys.recommenders.mf import Config as MFConfig
 from scipy import sparse
 
 from cfbench_recsys.metrics.base import compute_metrics
@@ -35,6 +33,8 @@ from cfbench_recsys.metrics.pos_p import Config as Steps
 from cfbench_recsys.metrics.pos_p import PosP
 from cfbench_recsys.observations import ImplicitObservations
 from cfbench_recsys.ranking import top_k
+from cfbench_recsys.recommenders.mf import MF
+from cfbench_recsys.recommenders.mf import Config as MFConfig
 from cfbench_recsys.removals import ImportanceOrder, OrderedRemovals, step_counts
 from cfbench_recsys.scoring import BLOCK
 from cfbench_recsys.targets import Targets
