@@ -99,7 +99,7 @@ def keys(config: type) -> str:
 
 def commands_page() -> str:
     """``--help`` of every command."""
-    from cfbench_core.cli import cli
+    from cfbench_core.cli.root import cli
 
     parts = ["# Commands", ""]
     context = click.Context(cli, info_name="cfbench")
