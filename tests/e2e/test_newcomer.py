@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, Environment
+
+from .conftest import ROOT, Environment
 
 RECSYS = ("cfbench-core", "cfbench-recsys")
 NATIVE = (*RECSYS, "cfbench-explainers-native")
