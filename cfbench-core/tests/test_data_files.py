@@ -11,19 +11,8 @@ from pathlib import Path
 import pytest
 from file_server import Site, serving
 
-from cfbench_core.data_files import (
-    DataAccess,
-    DataFile,
-    DataFiles,
-    Form,
-    Source,
-    fetch,
-    locate,
-    search_path,
-    status,
-    statuses,
-    verify,
-)
+from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source, fetch, locate, search_path
+from cfbench_core.data_status import status, statuses, verify
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Component, Plugin, Registry
 from cfbench_core.specs import ComponentSpec

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from cfbench_core.data_files import DataFiles, files_of
+from cfbench_core.data_files import DataFiles
+from cfbench_core.data_status import files_of
 from cfbench_core.specs import ComponentSpec, resolve
 from cfbench_recsys.datasets import DATASETS
 

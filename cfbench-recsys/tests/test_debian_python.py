@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cfbench_core.data_files import DataAccess, verify
+from cfbench_core.data_files import DataAccess
+from cfbench_core.data_status import verify
 from cfbench_core.errors import UserError
 from cfbench_recsys.datasets import DATASETS
 from cfbench_recsys.datasets.debian_all import Config as AllConfig

@@ -24,15 +24,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, write_atomically
 from cfbench_core.hashing import file_digest
-from cfbench_core.specs import ComponentSpec, resolve
-
-if TYPE_CHECKING:
-    from cfbench_core.registry import Registry
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(file name, bytes so far, bytes in all or None)``."""
@@ -167,7 +163,7 @@ class DataAccess:
         found = locate(files, path, self.data_dir)
         if found is None:
             if self.offline or not files.downloads:
-                raise UserError(*_missing(files, self))
+                raise UserError(*missing_lines(files, self))
             fetch(files, self)
             found = locate(files, None, self.data_dir)
         if found is None:
@@ -278,7 +274,7 @@ def _any_form(files: DataFiles, most: int | None = None) -> str:
     return " or ".join(" with ".join(form.files) for form in files.forms[:most])
 
 
-def _missing(files: DataFiles, access: DataAccess) -> list[str]:
+def missing_lines(files: DataFiles, access: DataAccess) -> list[str]:
     """What to say when a data set is nowhere; see ``style.md`` on errors."""
     names = [place.name for place in search_path(access.data_dir)]
     if not os.environ.get(ENVIRONMENT):
@@ -383,14 +379,14 @@ def _what_is_checked(file: DataFile) -> str:
 
 def _add_to_record(folder: Path, file: DataFile, record: Mapping[str, Any]) -> None:
     path = folder / RECORD
-    known = _read_record(path)
+    known = read_record(path)
     known["downloads"][file.name] = dict(record)
     for name in file.saved:
         known["files"][name] = {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)}
     write_atomically(path, json.dumps(known, indent=2, sort_keys=True) + "\n")
 
 
-def _read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Path) -> dict[str, Any]:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
         return {"downloads": dict(known["downloads"]), "files": dict(known["files"])}
@@ -398,96 +394,3 @@ def _read_record(path: Path) -> dict[str, Any]:
         return {"downloads": {}, "files": {}}
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{path}: is damaged. Delete it, and fetch the data set again.") from None
-
-
-State = Literal["embedded", "found", "downloadable", "by hand"]
-
-
-@dataclass(frozen=True)
-class DataStatus:
-    """One line of ``cfbench data list``.
-
-    Attributes:
-        state: "embedded" (travels with a package), "found", "downloadable", or "by hand".
-        where: the folder of a data set that is there; else how to get it.
-        bytes: on disk when it is there, else of the download; None when not known.
-    """
-
-    id: str
-    suite: str
-    state: State
-    where: str
-    bytes: int | None
-    licence: str
-    page: str
-
-
-@dataclass(frozen=True)
-class FileCheck:
-    """One line of ``cfbench data verify``. ``right`` is None when there is nothing to compare with."""
-
-    path: Path
-    sha256: str
-    right: bool | None
-    text: str
-
-
-def files_of(spec: ComponentSpec) -> DataFiles | None:
-    """What a data set says that it needs; None for one without files of its own."""
-    reference = spec.details.get("files")
-    files = resolve(reference) if isinstance(reference, str) else reference
-    return files if isinstance(files, DataFiles) else None
-
-
-def statuses(registry: Registry, data_dir: Path | None = None) -> list[DataStatus]:
-    """Every data set that is installed: embedded, found, to be downloaded or got by hand."""
-    return [status(component.spec, data_dir) for component in registry.components("dataset")]
-
-
-def status(spec: ComponentSpec, data_dir: Path | None = None) -> DataStatus:
-    """Where one data set stands."""
-    licence, page = str(spec.details.get("licence", "")), str(spec.details.get("page", ""))
-    files = files_of(spec)
-    if files is None and spec.details.get("embedded"):
-        return DataStatus(spec.name, spec.suite, "embedded", "needs no file", None, licence, page)
-    if files is None:
-        where = str(spec.details.get("how", "named in the configuration"))
-        return DataStatus(spec.name, spec.suite, "by hand", where, None, licence, page)
-
-    def line(state: State, where: str, size: int | None) -> DataStatus:
-        return DataStatus(spec.name, spec.suite, state, where, size, files.licence, files.page)
-
-    found = locate(files, None, data_dir)
-    if found is not None:
-        size = sum(path.stat().st_size for path in found.paths.values())
-        first = next(iter(found.paths.values()))
-        return line("embedded" if found.package else "found", str(first.parent), size)
-    return line("downloadable" if files.downloads else "by hand", how_to_get(files), files.bytes)
-
-
-def verify(spec: ComponentSpec, data_dir: Path | None = None) -> list[FileCheck]:
-    """Compares the files of a data set that is there with what is known of them.
-
-    Raises:
-        UserError: if it is not there.
-    """
-    files = files_of(spec)
-    if files is None:
-        return []
-    found = locate(files, None, data_dir)
-    if found is None:
-        raise UserError(*_missing(files, DataAccess(data_dir, offline=True)))
-    return [_check(name, path, files) for name, path in found.paths.items()]
-
-
-def _check(name: str, path: Path, files: DataFiles) -> FileCheck:
-    actual = file_digest(path)
-    downloads = {file.name: file.sha256 for file in files.downloads if not file.members}
-    published = files.sha256.get(name) or downloads.get(name)
-    recorded = _read_record(path.parent / RECORD)["files"].get(name, {}).get("sha256")
-    expected, source = (published, "published") if published else (recorded, "recorded when it was fetched")
-    if expected is None:
-        return FileCheck(path, actual, None, "no checksum is known for this file")
-    if expected == actual:
-        return FileCheck(path, actual, True, f"sha256 as {source}")
-    return FileCheck(path, actual, False, f"sha256 differs: {source} {expected}, found {actual}")

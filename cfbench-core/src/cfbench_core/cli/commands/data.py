@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cfbench_core import data_files
+from cfbench_core import data_files, data_status
 from cfbench_core.cli import completions, options, output
 from cfbench_core.cli.downloads import data_access
 from cfbench_core.cli.exit_codes import FAILED, OK
@@ -35,7 +35,7 @@ command = group(
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def list_datasets(data_dir: Path | None, form: str) -> None:
     """List the data sets: those that are there, and how to get the others. Downloads nothing."""
-    found = data_files.statuses(installed(), data_dir)
+    found = data_status.statuses(installed(), data_dir)
     if form == "json":
         output.as_json([vars(line) for line in found])
     elif not found:
@@ -63,11 +63,11 @@ def fetch(ids: tuple[str, ...], data_dir: Path | None) -> None:
     """Download data sets from their owners. One that was interrupted goes on where it stopped."""
     for id in ids:
         spec = _dataset(id).spec
-        before = data_files.status(spec, data_dir)
+        before = data_status.status(spec, data_dir)
         if before.state in ("embedded", "found"):
             click.echo(f"{id}: is there already: {before.where}")
             continue
-        files = data_files.files_of(spec)
+        files = data_status.files_of(spec)
         if files is None:
             raise UserError(f"{id}: nothing to download: {before.where}")
         with data_access(data_dir, offline=False) as access:
@@ -86,12 +86,12 @@ def verify(ids: tuple[str, ...], data_dir: Path | None) -> int:
     components = [_dataset(id) for id in ids] or [
         component
         for component in installed().components("dataset")
-        if data_files.status(component.spec, data_dir).state in ("embedded", "found")
+        if data_status.status(component.spec, data_dir).state in ("embedded", "found")
     ]
     checks = [
         (component, check)
         for component in components
-        for check in data_files.verify(component.spec, data_dir)
+        for check in data_status.verify(component.spec, data_dir)
     ]
     if not checks:
         click.echo("nothing to verify: no data set with files of its own is here (cfbench data list)")
@@ -113,7 +113,7 @@ def path(id: str | None, data_dir: Path | None) -> None:
         rows = [[str(place.folder.absolute()), place.name] for place in data_files.search_path(data_dir)]
         output.table(["folder", "from"], rows)
         return
-    status = data_files.status(_dataset(id).spec, data_dir)
+    status = data_status.status(_dataset(id).spec, data_dir)
     if status.state not in ("embedded", "found"):
         raise UserError(f"{id}: is not there. {status.where}")
     click.echo(status.where)
