@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Document, decode_experiment, resolved_document
+from cfbench_core.config import Document, decode_experiment, loaded, resolved_document
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
-from cfbench_core.registry import Registry, installed
-from cfbench_core.specs import resolve
+from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.stages import Work
 
 if TYPE_CHECKING:
@@ -29,13 +28,18 @@ Configuration = str | Path | Mapping[str, Any] | None
 
 @dataclass(frozen=True)
 class Prepared:
-    """A configuration that was read and understood: the suite, its settings, and the plan."""
+    """A configuration that was read and understood: the suite, its settings, the plan, and who computes it.
+
+    ``explanations`` is the table, made elsewhere, that is scored; None where cfbench explains.
+    """
 
     suite: Any
     config: Any
     plan: Plan
     document: Mapping[str, Any]
     search_path: tuple[str, ...]
+    executor: Component
+    explanations: Path | None = None
 
 
 def prepare(
@@ -71,10 +75,10 @@ def prepare(
     config = dataclasses.replace(
         config, **{key: value for key, value in changes.items() if value is not None}
     )
-    registry.find("core", "executor", config.executor)
+    chosen = registry.find("core", "executor", config.executor)
     cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
     plan = Plan(config.suite, tuple(cells), the_suite.layout)
-    return Prepared(the_suite, config, plan, resolved_document(config), folders)
+    return Prepared(the_suite, config, plan, resolved_document(config), folders, chosen, explanations)
 
 
 def _document(configuration: Configuration, suite: str | None, registry: Registry) -> Document:
@@ -83,7 +87,8 @@ def _document(configuration: Configuration, suite: str | None, registry: Registr
     if configuration is not None:
         return Document.of(configuration)
     name = suite or _default_suite(registry)
-    the_suite = resolve(registry.find(name, "suite", name).spec.target)()
+    spec = registry.find(name, "suite", name).spec
+    the_suite = loaded(spec.target, spec, "")()
     return Document.of(the_suite.default_document(registry), source="default configuration")
 
 
@@ -134,20 +139,22 @@ def execute(
 ) -> Run:
     """Runs what :func:`prepare` made."""
     from cfbench_core.environment import capture
+    from cfbench_core.files import disk_trouble
     from cfbench_core.recording import Recorder, new_run_directory
     from cfbench_core.run_directory import Run
 
     directory = Path(out) if out is not None else new_run_directory(Path("runs"))
-    recorder = Recorder(directory, prepared.plan, prepared.document, fresh)
-    try:
-        recorder.write_environment({**capture(), "seed": prepared.config.seed})
-        results, store = _compute(prepared, recorder, fresh, observer)
-        recorder.write_tables(results, store)
-        recorder.write_plan(results)
-    finally:
-        recorder.close()
-    run = Run(directory)
-    _write_reports(run, prepared, results)
+    with disk_trouble(directory):
+        recorder = Recorder(directory, prepared.plan, prepared.document, prepared.explanations, fresh)
+        try:
+            recorder.write_environment({**capture(), "seed": prepared.config.seed})
+            results, store = _compute(prepared, recorder, fresh, observer)
+            recorder.write_tables(results, store)
+            recorder.write_plan(results)
+        finally:
+            recorder.close()
+        run = Run(directory)
+        _write_reports(run, prepared, results)
     return run
 
 
@@ -159,8 +166,8 @@ def _compute(
 
     config = prepared.config
     store = Store()
-    spec = installed().find("core", "executor", config.executor).spec
-    executor = resolve(spec.target)(
+    spec = prepared.executor.spec
+    executor = loaded(spec.target, spec, prepared.executor.distribution)(
         store.root,
         workers=config.workers or min(os.cpu_count() or 1, 8),
         threads=config.threads,

@@ -53,12 +53,14 @@ class TableLayout:
     """How a suite's results are laid out: one table for each value of ``by``, one line for each ``row``.
 
     ``cluster`` names the column of the scores whose equal values mark units that are not independent of each other (units
-    of one user): intervals draw these, not units. Empty: every unit stands for itself.
+    of one user): intervals draw these, not units. Empty: every unit stands for itself. ``unit_columns`` are columns of
+    ``units.parquet`` that the scores have too: they say what a unit is, also where it has no result.
     """
 
     by: tuple[str, ...]
     row: str
     cluster: str = ""
+    unit_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,24 @@ which grows by one line for each piece of work that ends.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import yaml
 
 from cfbench_core.errors import UserError
-from cfbench_core.files import write_atomically
+from cfbench_core.files import disk_trouble, write_atomically
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.runner import Results
-from cfbench_core.stages import Work
+from cfbench_core.stages import UNITS, Work
 from cfbench_core.store import Store
 
 if TYPE_CHECKING:
@@ -39,45 +41,64 @@ def new_run_directory(parent: Path) -> Path:
 class Recorder:
     """The writing side of one run directory; held by one process at a time."""
 
-    def __init__(self, directory: Path, plan: Plan, document: Mapping[str, Any], fresh: bool) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        plan: Plan,
+        document: Mapping[str, Any],
+        explanations: Path | None,
+        fresh: bool,
+    ) -> None:
         self.directory = directory
         self.plan = plan
+        self.explanations = explanations
+        self._lock = _locked(directory)
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            self._lock = (directory / ".lock").open("w")
-        except OSError as error:
-            raise UserError(f"{directory}: cannot be written to: {error.strerror}") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            raise UserError(
-                f"{directory}: another cfbench is running in it; wait, or give another --out"
-            ) from None
-        self._check_same(document, fresh)
-        write_atomically(
-            directory / "config.yaml", yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True)
-        )
-        self.write_plan(None)
-        self._log = (directory / "outcomes.jsonl").open("a", encoding="utf-8")
+            if not fresh:
+                self._check_same(document)
+            write_atomically(
+                directory / "config.yaml", yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True)
+            )
+            self.write_plan(None)
+            self._log = _Lines(directory / "outcomes.jsonl")
+        except BaseException:
+            self._unlock()
+            raise
 
-    def _check_same(self, document: Mapping[str, Any], fresh: bool) -> None:
+    def _check_same(self, document: Mapping[str, Any]) -> None:
         """A directory of another configuration is not overwritten by accident."""
         path = self.directory / "config.yaml"
-        if fresh or not path.exists():
+        if not path.exists():
             return
-        earlier = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        try:
+            earlier = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError):
+            earlier = None
+        if not isinstance(earlier, dict):
+            raise UserError(
+                f"{path}: is not the configuration of a run; give another --out, or --fresh to replace it"
+            )
         how = ("executor", "workers", "limits", "chunk")  # these change how it is computed, not what
         differing = sorted(
-            key
+            str(key)
             for key in {*earlier, *document}
             if key not in how and earlier.get(key) != json.loads(json.dumps(document.get(key)))
         )
+        if self._earlier_explanations() != (self.explanations and str(self.explanations.absolute())):
+            differing.append("--explanations")
         if differing:
             raise UserError(
                 f"{self.directory}: holds a run of another configuration (different: {', '.join(differing)}); "
                 "give another --out, or --fresh to replace it"
             )
+
+    def _earlier_explanations(self) -> str | None:
+        """The table that the directory's run scored, if it scored one."""
+        try:
+            earlier = json.loads((self.directory / "plan.json").read_bytes())["explanations"]
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+        return earlier if earlier is None else str(earlier)
 
     def finished(self, work: Work, outcome: Outcome) -> None:
         """One line of ``outcomes.jsonl``; the traceback, if any, into ``logs/``."""
@@ -91,8 +112,7 @@ class Recorder:
             "elapsed_seconds": round(outcome.elapsed_seconds, 6),
             "peak_memory_bytes": outcome.peak_memory_bytes,
         }
-        self._log.write(json.dumps(line) + "\n")
-        self._log.flush()
+        self._log.append(json.dumps(line))
         if outcome.traceback:
             write_atomically(self.directory / "logs" / f"{work.kind}-{work.key[:16]}.txt", outcome.traceback)
 
@@ -107,7 +127,8 @@ class Recorder:
                 if not cell.skipped:
                     entry["status"], entry["reason"] = _cell_status(cell, results)
         layout = {**vars(self.plan.layout), "by": list(self.plan.layout.by)}
-        document = {"suite": self.plan.suite, "layout": layout, "cells": cells}
+        scored = str(self.explanations.absolute()) if self.explanations else None
+        document = {"suite": self.plan.suite, "layout": layout, "explanations": scored, "cells": cells}
         write_atomically(
             self.directory / "plan.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         )
@@ -125,20 +146,93 @@ class Recorder:
 
     def close(self) -> None:
         self._log.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        (self.directory / ".lock").unlink(missing_ok=True)  # while it is ours: the next one makes its own
         self._lock.close()
-        (self.directory / ".lock").unlink(missing_ok=True)
+
+
+def _locked(directory: Path) -> IO[str]:
+    """The lock of a run directory, which is made if need be.
+
+    Raises:
+        UserError: when another process has it, or the directory may not be written to.
+    """
+    path = directory / ".lock"
+    while True:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            lock = path.open("w")
+        except OSError as error:
+            raise UserError(f"{directory}: cannot be written to: {error.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise UserError(
+                f"{directory}: another cfbench is running in it; wait, or give another --out"
+            ) from None
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(lock.fileno()).st_ino:
+                return lock
+        lock.close()  # its owner removed it while we opened it
+
+
+class _Lines:
+    """A file that grows by whole lines, also when the disk is full or the writer was killed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("ab", buffering=0)
+        half_a_line = path.stat().st_size and not path.read_bytes().endswith(b"\n")
+        if half_a_line:
+            self.append("")
+
+    def append(self, line: str) -> None:
+        """Raises UserError when the disk is full; nothing is added then."""
+        data = line.encode() + b"\n"
+        before = os.fstat(self._file.fileno()).st_size
+        with disk_trouble(self._path.parent):
+            try:
+                if self._file.write(data) != len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                self._file.truncate(before)
+                raise
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def _cell_status(cell: Cell, results: Results) -> tuple[str, str]:
-    """ok, cached, partial, or the status that all of the cell ended in."""
+    """ok, cached, partial, or the status that all of the cell ended in; and why.
+
+    A cell without units is skipped: what there was to explain is known only when the model is there. Its
+    reason, and a remark on a cell that went well, is what the stages' summaries say in ``"note"``.
+    """
     problem = results.problem(cell.stages["scores"])
     outcomes = [outcome for _, outcome in results.of(cell.stages["scores"])]
     done = [outcome for outcome in outcomes if outcome.done]
+    if problem is None and not outcomes:
+        return "skipped", _notes(cell, results) or "there is nothing to explain"
     if problem is None:
-        return ("cached" if all(outcome.status == "cached" for outcome in done) else "ok"), ""
+        status = "cached" if all(outcome.status == "cached" for outcome in done) else "ok"
+        return status, _notes(cell, results)
     if done:
         return "partial", f"{len(outcomes) - len(done)} of {len(outcomes)} chunks: {problem.reason}"
     return problem.status, problem.reason
+
+
+def _notes(cell: Cell, results: Results) -> str:
+    """What the stages of a cell have to remark, each remark once."""
+    notes = [
+        str(outcome.summary["note"])
+        for stage in cell.stages.values()
+        for _, outcome in results.of(stage)
+        if outcome.summary.get("note")
+    ]
+    return "; ".join(dict.fromkeys(notes))
 
 
 class _Tables:
@@ -171,30 +265,32 @@ class _Tables:
                 yield self.labelled(cell, self.missing(cell, None, problem))
 
     def read(self, work: Work, file: str) -> pa.Table:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return pq.read_table(self.store.path(work.kind, work.key) / file)
+        path = self.store.path(work.kind, work.key) / file
+        try:
+            return pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(path, error) from error
 
     def missing(self, cell: Cell, work: Work | None, outcome: Outcome) -> pa.Table:
         import pandas as pd
         import pyarrow as pa
 
         units = self.units_of(cell, work) if work else pd.DataFrame({"unit": [None]})
-        units = units.drop(columns="group", errors="ignore")
+        columns = ["unit", *(column for column in self.plan.layout.unit_columns if column in units)]
         frames = [
-            units.assign(metric=column.name, value=float("nan"), status=outcome.status)
+            units[columns].assign(metric=column.name, value=float("nan"), status=outcome.status)
             for column in cell.columns
         ]
-        frame = pd.concat(frames, ignore_index=True)
-        order = ["metric", "unit", "value", "status"]
-        return pa.Table.from_pandas(frame[order + [c for c in frame if c not in order]], preserve_index=False)
+        frame = pd.concat(frames, ignore_index=True)[["metric", "unit", "value", "status", *columns[1:]]]
+        return pa.Table.from_pandas(frame, preserve_index=False)
 
     def units_of(self, cell: Cell, work: Work) -> pd.DataFrame:
         """The units of a chunk, as the units artifact lists them."""
-        import pandas as pd
-
-        units_work, _ = next(self.results.of(cell.stages["units"]))
-        units = pd.read_parquet(self.store.path(units_work.kind, units_work.key) / "units.parquet")
+        units_work, _ = next(self.results.of(cell.stages[UNITS]))
+        units: pd.DataFrame = self.read(units_work, "units.parquet").to_pandas()
         if work.chunk is None:
             return units
         start, stop = work.chunk
@@ -222,6 +318,14 @@ class _Tables:
                     for metric, value in outcome.summary.get("quality", {}).items()
                 ]
         return "\n".join(lines) + "\n"
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    why = (str(error).splitlines() or [type(error).__name__])[0]
+    return UserError(
+        f"{path}: cannot be read ({why}); 'cfbench cache verify --remove' removes what is damaged, "
+        "then the same command computes it again"
+    )
 
 
 def _csv(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 
@@ -92,9 +92,9 @@ class Registry:
         if defined:
             raise UserError(self._conflict(f"{suite}/{kind}/{name}"))
         hint = did_you_mean(name, self.suites() if kind == "suite" else self.names(suite, kind))
-        broken = [plugin.distribution for plugin in self.plugins if plugin.problem]
+        broken = [f"{plugin.distribution} ({plugin.problem})" for plugin in self.plugins if plugin.problem]
         if broken:
-            hint += f" {', '.join(broken)} could not be loaded (cfbench plugins)."
+            hint += f" It may be in what could not be loaded: {', '.join(broken)}; see cfbench plugins."
         if kind == "suite":
             install = KNOWN_SUITES.get(name)
             advice = f" Install it: pip install {install}" if install else " (cfbench list suites)"
@@ -119,30 +119,30 @@ def installed() -> Registry:
 def _entry_points() -> Iterator[metadata.EntryPoint]:
     seen = set()
     for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP):
-        name = entry_point.dist.name if entry_point.dist else ""
+        name = entry_point.dist.metadata["Name"] if entry_point.dist else ""
         if (name, entry_point.name) not in seen:  # an editable install may be found twice on sys.path
             seen.add((name, entry_point.name))
             yield entry_point
 
 
 def _load(entry_point: metadata.EntryPoint) -> Plugin:
-    distribution = entry_point.dist
-    name = distribution.name if distribution else "?"
-    version = distribution.version if distribution else "?"
-
-    def plugin(components: tuple[Component, ...] = (), problem: str = "", trace: str = "") -> Plugin:
-        return Plugin(entry_point.name, name, version, entry_point.value, components, problem, trace)
-
-    clash = _version_clash(distribution) if distribution else ""
-    if clash:
-        return plugin(problem=clash)
+    """A plugin is somebody else's code, and so is its metadata: whatever is wrong with them becomes its row."""
+    name, version = entry_point.name, "?"
+    specs: list[ComponentSpec] = []
+    problem = trace = ""
     try:
-        specs = list(_specs(entry_point.load()))
-    except Exception as error:  # a plugin is somebody else's code: whatever it raises becomes its row
-        return plugin(
-            problem=f"{type(error).__name__}: {error}".splitlines()[0], trace=traceback.format_exc()
-        )
-    return plugin(tuple(Component(spec, name, version) for spec in specs))
+        if entry_point.dist is not None:
+            # Half an installation may have neither.
+            name = entry_point.dist.metadata["Name"] or name
+            version = entry_point.dist.metadata["Version"] or version
+            problem = _version_clash(entry_point.dist)
+        if not problem:
+            specs = _specs(entry_point.load())
+    except (Exception, SystemExit) as error:
+        first_line = (str(error).strip().splitlines() or ["without a word"])[0]
+        problem, trace = f"{type(error).__name__}: {first_line}", traceback.format_exc()
+    components = tuple(Component(spec, name, version) for spec in specs)
+    return Plugin(entry_point.name, name, version, entry_point.value, components, problem, trace)
 
 
 def _version_clash(distribution: metadata.Distribution) -> str:
@@ -162,16 +162,30 @@ def _version_clash(distribution: metadata.Distribution) -> str:
     return ""
 
 
-def _specs(module: object) -> Iterator[ComponentSpec]:
+def _specs(module: object) -> list[ComponentSpec]:
+    """What the hooks of a plugin return, checked.
+
+    Raises:
+        TypeError: when a hook returns what it may not.
+        ValueError: when there is no hook, or two components have the same id.
+    """
     manager = pluggy.PluginManager("cfbench")
     manager.add_hookspecs(Hooks)
     manager.register(module)
     manager.check_pending()
+    if not manager.get_hookcallers(module):
+        raise ValueError("has no hook; mark its functions with @cfbench_core.hooks.hookimpl")
+    found: dict[str, ComponentSpec] = {}
     for hook, kind in KIND_OF_HOOK.items():
-        for specs in getattr(manager.hook, hook)():
-            for spec in specs:
+        for returned in getattr(manager.hook, hook)():
+            if not isinstance(returned, Iterable) or isinstance(returned, (str, bytes, Mapping)):
+                raise TypeError(f"{hook} must return a list of ComponentSpec, not {type(returned).__name__}")
+            for spec in returned:
                 if not isinstance(spec, ComponentSpec):
                     raise TypeError(f"{hook} returned {spec!r}, which is not a ComponentSpec")
                 if kind is not None and spec.kind != kind:
                     raise TypeError(f"{hook} returned {spec.id}, which is not a {kind}")
-                yield spec
+                if spec.id in found:
+                    raise ValueError(f"{spec.id} is defined twice")
+                found[spec.id] = spec
+    return list(found.values())

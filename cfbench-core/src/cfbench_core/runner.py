@@ -155,8 +155,8 @@ class _Schedule:
             inputs = [self.results.outcomes[key] for key in work.inputs.values()]
             failed = next((outcome for outcome in inputs if not outcome.done), None)
             manifest = None if self.fresh or failed else self.store.manifest(work.kind, work.key)
-            if failed is not None:
-                self.settle(work, failed)
+            if failed is not None:  # it has the same end, but it took no time and has no story of its own
+                self.settle(work, Outcome(failed.status, failed.reason))
             elif manifest is not None:
                 self.settle(work, _cached(manifest))
             else:

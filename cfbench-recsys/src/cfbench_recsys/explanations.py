@@ -14,11 +14,11 @@ from scipy import sparse
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.external import NEEDED
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.targets import Targets
 
 OPS = {"remove": REMOVE, "add": ADD}
-NEEDED = ("unit", "edge_user", "edge_item", "op")
 
 
 def importances_table(
@@ -53,10 +53,17 @@ def read_importances(
     """
     edges = _Edges(table, interactions, units)
     edges.own(targets)
-    if "importance" not in table or edges.table["importance"].isna().any():
-        raise UserError("explanations: implicit answers need a number in the column importance in every row")
+    if "importance" not in table:
+        raise UserError("explanations: implicit answers need a column importance")
+    given = edges.table["importance"].to_numpy(np.float64)
+    if not np.isfinite(given).all():
+        row = edges.table[~np.isfinite(given)].iloc[0]
+        raise UserError(
+            f"explanations: unit {row['unit']!r} gives {row['edge_item']!r} no finite number as importance "
+            f"(got {row['importance']})"
+        )
     importances = np.zeros(targets.history.shape)
-    importances[edges.rows, edges.places(targets)] = edges.table["importance"].to_numpy(np.float64)
+    importances[edges.rows, edges.places(targets)] = given
     answered = np.zeros(len(targets), dtype=bool)
     answered[edges.rows] = True
     return importances, answered
@@ -101,15 +108,48 @@ def read_edits(
 def read_table(path: Path) -> pd.DataFrame:
     """A table of explanations, Parquet or CSV."""
     try:
-        table = pd.read_csv(path, dtype=str) if path.suffix == ".csv" else pd.read_parquet(path)
+        # In CSV all is text: a user may be called "NA".
+        as_text = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
+        table = pd.read_csv(path, **as_text) if path.suffix == ".csv" else pd.read_parquet(path)
     except (ValueError, OSError) as error:
         raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
     missing = [column for column in NEEDED if column not in table]
     if missing:
         raise UserError(f"{path}: misses the columns {', '.join(missing)} (has {', '.join(table.columns)})")
     if "importance" in table:
-        table["importance"] = pd.to_numeric(table["importance"])
+        table["importance"] = _numbers(table["importance"], path)
     return table
+
+
+def _numbers(column: pd.Series, path: Path) -> pd.Series:
+    numbers = pd.to_numeric(column, errors="coerce")
+    wrong = numbers.isna() & column.notna() & ~column.astype(str).str.lower().isin(["", "nan"])
+    if wrong.any():
+        raise UserError(f"{path}: importance must be a number, got {column[wrong].iloc[0]!r}")
+    return numbers
+
+
+def unknown_units(table: pd.DataFrame, units: pd.Series, path: Path) -> str:
+    """What to remark about units of a table that are not among the explained ones; empty when all are.
+
+    A table may hold more than is asked for (other users, longer lists): the rest is left out, and said.
+
+    Raises:
+        UserError: when none of its units is explained.
+    """
+    named = table["unit"].astype(str)
+    unknown = named[~named.isin(units)].unique()
+    if not len(unknown):
+        return ""
+    if len(unknown) == named.nunique():
+        raise UserError(
+            f"{path}: none of its {len(unknown):,} units is explained here. Its first is {unknown[0]!r}; "
+            f"here they look like {units.iloc[0]!r}, {units.iloc[-1]!r}"
+        )
+    return (
+        f"{len(unknown):,} of the {named.nunique():,} units in {path.name} are not explained here, "
+        f"for example {unknown[0]!r}"
+    )
 
 
 class _Edges:

@@ -38,7 +38,7 @@ def edges_in_scope(graph: sparse.csr_matrix, targets: Targets, hops: int = 2) ->
         return EdgesInScope(rows, targets.users[rows], targets.history[rows, columns])
     transposed = graph.T.tocsr()
     found = [
-        _edges(graph, transposed, int(user), items, targets.scope, hops)
+        _edges(graph, transposed, int(user), items[items >= 0], targets.scope, hops)
         for user, items in zip(targets.users, targets.items, strict=True)
     ]
     counts = [len(users) for users, _ in found]

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
@@ -32,6 +33,7 @@ from cfbench_recsys.explanations import (
     read_edits,
     read_importances,
     read_table,
+    unknown_units,
 )
 from cfbench_recsys.interactions import Interactions, load_interactions
 from cfbench_recsys.metrics.base import compute_metrics
@@ -112,10 +114,19 @@ def choose_units(task: Task) -> dict[str, Any]:
     history = Targets.of(setting.split.profiles, users, np.zeros((len(users), 1)), k, level, "user-vector")
     lists = np.empty((len(users), k), dtype=np.int64)
     for rows, scores in score_blocks(setting.model, Edits.nothing(users), setting.split.profiles):
+        if np.isnan(scores).any():
+            user = setting.interactions.user_ids[users[rows][np.isnan(scores).any(axis=1)][0]]
+            raise UserError(f"{task.work.label}: the recommender gives user {user!r} scores that are NaN")
         lists[rows] = top_k(scores, history.history[rows], history.padding[rows], k)
     units = _units_table(setting.interactions, users, lists, level)
     units.to_parquet(task.output / "units.parquet", index=False)
-    return {"groups": int(units["group"].max() + 1) if len(units) else 0, "units": len(units)}
+    summary = {"groups": units["group"].nunique(), "units": len(units)}
+    short = np.count_nonzero((lists < 0).any(axis=1))
+    if level == "list" and short:
+        summary["note"] = f"no list of {short} of {len(users)} users: fewer than {k} items are left for them"
+    elif not len(units):
+        summary["note"] = "no item is left to recommend to anybody"
+    return summary
 
 
 def _users(task: Task, setting: Setting) -> IntArray:
@@ -128,13 +139,20 @@ def _users(task: Task, setting: Setting) -> IntArray:
         drawn = stream.permutation(len(pool))[: task.parameters["users"]]
         return np.sort(pool[drawn])
     path = task.parameters["users_file"]
-    listed = pd.read_csv(path, dtype=str)
-    if "user" not in listed:
-        raise UserError(f"{path}: needs a column 'user', has {', '.join(listed.columns)}")
-    found = pd.Index(setting.interactions.user_ids).get_indexer(listed["user"])
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)  # a user may be called "NA"
+    except (ValueError, OSError) as error:
+        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
+    if "user" not in table:
+        raise UserError(f"{path}: needs a column 'user', has {', '.join(table.columns)}")
+    listed = table["user"].drop_duplicates()
+    found = pd.Index(setting.interactions.user_ids).get_indexer(listed)
     if (found < 0).any():
+        raise UserError(f"{path}: {listed[found < 0].iloc[0]!r} is not a user of {setting.interactions.name}")
+    known = np.diff(setting.split.profiles.indptr)[found] > 0
+    if not known.all():
         raise UserError(
-            f"{path}: {listed['user'][found < 0].iloc[0]!r} is not a user of {setting.interactions.name}"
+            f"{path}: the split leaves {listed[~known].iloc[0]!r} no interaction to recommend from"
         )
     return found.astype(np.int64)
 
@@ -162,7 +180,7 @@ def _units_table(interactions: Interactions, users: IntArray, lists: IntArray, l
     return pd.DataFrame(
         {
             "unit": [f"{user}/{item}" for user, item in zip(user_ids[rows], item_ids, strict=True)],
-            "group": rows,
+            "group": np.unique(rows, return_inverse=True)[1],  # who has no candidate is no group
             "user": user_ids[rows],
             "item": pd.Series(item_ids, dtype="string"),
             "rank": pd.Series(places + 1, dtype="Int64"),
@@ -219,6 +237,8 @@ def prepare_explainer(task: Task) -> dict[str, Any]:
     setting = _setting(task)
     started = time.perf_counter()
     state = create(task.parameters["explainer"]).prepare(_context(task, setting, None))
+    if not isinstance(state, Mapping) or not all(isinstance(array, np.ndarray) for array in state.values()):
+        raise UserError(f"{task.work.label}: prepare must return NumPy arrays by name, a dict")
     save_state(state, task.output)
     return {"elapsed_seconds": time.perf_counter() - started}
 
@@ -248,8 +268,26 @@ def _check_importances(importances: FloatArray, targets: Targets, label: str) ->
         raise UserError(
             f"{label}: importances has shape {importances.shape}, must be {targets.history.shape}"
         )
-    if np.isnan(importances[~targets.padding]).any():
-        raise UserError(f"{label}: importances has NaN for an interaction of the user")
+    if not np.isfinite(importances[~targets.padding]).all():
+        raise UserError(f"{label}: importances has NaN or infinity for an interaction of the user")
+
+
+def _check_edits(edits: Edits, targets: Targets, graph: sparse.csr_matrix, label: str) -> None:
+    """What would go wrong later, or unseen. Which edges may be edited is checked where they are scored."""
+    if not isinstance(edits, Edits):
+        raise UserError(f"{label}: counterfactuals must return Edits, not {type(edits).__name__}")
+    if not np.array_equal(edits.users, targets.users):
+        raise UserError(f"{label}: counterfactuals must give one edit for each target, for its user")
+    rows = edits.rows
+    if len(rows) and (rows[0] < 0 or rows[-1] >= len(targets) or (np.diff(rows) < 0).any()):
+        raise UserError(f"{label}: the rows of its edits must ascend from 0 to {len(targets) - 1}")
+    for name, ids, size in (
+        ("user", edits.edge_users, graph.shape[0]),
+        ("item", edits.edge_items, graph.shape[1]),
+    ):
+        outside = ids[(ids < 0) | (ids >= size)]
+        if len(outside):
+            raise UserError(f"{label}: it edits {name} {outside[0]}, but {name}s go from 0 to {size - 1}")
 
 
 def explain_explicit(task: Task) -> dict[str, Any]:
@@ -259,10 +297,7 @@ def explain_explicit(task: Task) -> dict[str, Any]:
     explainer, context = _explainer_and_context(task, setting)
     started = time.perf_counter()
     edits: Edits = explainer.counterfactuals(chunk.targets, context)
-    if len(edits) != len(chunk.targets) or not (edits.users == chunk.targets.users).all():
-        raise UserError(
-            f"{task.work.label}: counterfactuals must give one edit for each target, for its user"
-        )
+    _check_edits(edits, chunk.targets, setting.split.profiles, task.work.label)
     edits = _finished(edits, setting, chunk.targets, task.parameters["answers"])
     elapsed = time.perf_counter() - started
     return _write_edits(task, setting, chunk, edits, np.full(len(edits), elapsed / max(1, len(edits))))
@@ -295,20 +330,25 @@ def _finished(edits: Edits, setting: Setting, targets: Targets, answers: Mapping
 
 
 def import_explanations(task: Task) -> dict[str, Any]:
-    """Explanations made elsewhere, checked and cut to the chunk; columns of the contract."""
+    """Explanations made elsewhere, checked and cut to the chunk; columns of the contract.
+
+    Units that are not explained here are left out, and noted; where that leaves none, it is an error.
+    """
     setting = _setting(task)
     chunk = _chunk(task, setting, task.parameters["scope"])
-    table = _selected(read_table(Path(task.parameters["file"])), task.parameters["labels"])
+    path = Path(task.parameters["file"])
+    table = _selected(read_table(path), task.parameters["labels"])
+    note = unknown_units(table, task.load(UNITS, _load_units)["unit"], path)
     if task.parameters["format"] == "implicit":
         importances, _ = read_importances(table, setting.interactions, chunk.targets, chunk.units["unit"])
         own = importances_table(
             setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit")
         )
-        return _write(task, own, chunk, np.full(len(chunk.targets), np.nan))
+        return {**_write(task, own, chunk, np.full(len(chunk.targets), np.nan)), "note": note}
     edits = read_edits(
         table, setting.interactions, chunk.targets, chunk.units["unit"], setting.split.profiles
     )
-    return _write_edits(task, setting, chunk, edits, np.full(len(edits), np.nan))
+    return {**_write_edits(task, setting, chunk, edits, np.full(len(edits), np.nan)), "note": note}
 
 
 def _selected(table: pd.DataFrame, labels: Mapping[str, Any]) -> pd.DataFrame:

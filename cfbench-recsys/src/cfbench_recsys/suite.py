@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from cfbench_core.registry import Registry
 from cfbench_core.specs import Capabilities, ComponentSpec, lacking, resolve
 from cfbench_core.stages import UNITS, Stage
 from cfbench_recsys.config import Protocol, RecsysConfig
+from cfbench_recsys.external import ExternalTable
 from cfbench_recsys.metrics import DEFAULT_METRICS
 from cfbench_recsys.words import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 
@@ -42,7 +42,10 @@ class RecsysSuite:
 
     config = RecsysConfig
     layout = TableLayout(
-        by=("dataset", "model", "level", "format", "scope", "k"), row="explainer", cluster="user"
+        by=("dataset", "model", "level", "k", "format", "scope"),
+        row="explainer",
+        cluster="user",
+        unit_columns=("user", "item", "rank"),
     )
 
     def cells(
@@ -54,12 +57,13 @@ class RecsysSuite:
     ) -> Sequence[Cell]:
         access = access or DataAccess()
         metrics = self._metrics(config, registry)
-        explainers = _external(explanations) if explanations else config.explainers
+        external = ExternalTable(explanations) if explanations else None
+        explainers = _references(external) if external else config.explainers
         cells = []
         for dataset in config.data:
             split = _split_stage(dataset, config, access)
             for recommender in config.recommenders:
-                grid = _Grid(config, dataset, recommender, split, metrics, explanations)
+                grid = _Grid(config, dataset, recommender, split, metrics, external)
                 cells += [
                     grid.cell(explainer, corner)
                     for corner in corners(config.protocol, recommender.spec.provides)
@@ -137,13 +141,13 @@ class _Grid:
         recommender: Reference,
         split: Stage,
         metrics: Sequence[Reference],
-        explanations: Path | None,
+        external: ExternalTable | None,
     ) -> None:
         self.config = config
         self.dataset = dataset
         self.recommender = recommender
         self.metrics = metrics
-        self.explanations = explanations
+        self.external = external
         self.split = split
         self.on = f"on {dataset.label}"
         self.common = {"version": VERSION, "threads": config.threads}
@@ -181,22 +185,22 @@ class _Grid:
         }
 
     def why_not(self, explainer: Reference, corner: Corner) -> str:
-        """Why an explainer and a corner of the protocol do not go together; empty when they do."""
-        name, provides, needs = explainer.label, explainer.spec.provides, explainer.spec.needs
+        """Why an explainer and a corner of the protocol do not go together, without its name; empty when they do."""
+        provides, needs = explainer.spec.provides, explainer.spec.needs
         if self.config.split.kind == "per-user" and corner.scope != "user-vector":
             return f"{self.recommender.label} is a graph recommender: users outside its graph (per-user split) have no place"
-        if explainer.spec.id.endswith("/external"):
-            return ""
+        if self.external is not None:
+            return self.external.lacks(self.labels(explainer, corner))
         formats = provides.get("format", frozenset())
         derivable = corner.format == "explicit" and self.config.protocol.answers.derive != "none"
         if corner.format not in formats and not (derivable and "implicit" in formats):
-            return f"{name} has no {corner.format} format"
+            return f"no {corner.format} format"
         if corner.level not in provides.get("level", frozenset()):
-            return f"{name} has no {corner.level} level"
+            return f"no {corner.level} level"
         if corner.scope not in provides.get("scope", frozenset()):
-            return f"{name} has no scope {corner.scope}"
+            return f"no {corner.scope} scope"
         gap = lacking(needs.get("recommender", {}), self.recommender.spec.provides)
-        return f"{name} needs {gap}, which {self.recommender.label} does not offer" if gap else ""
+        return f"needs {gap}, which {self.recommender.label} does not offer" if gap else ""
 
     def stages(self, explainer: Reference, corner: Corner, metrics: Sequence[Reference]) -> dict[str, Stage]:
         units = self.units(corner)
@@ -229,13 +233,14 @@ class _Grid:
 
     def explained(self, explainer: Reference, corner: Corner, known: Mapping[str, Stage]) -> Stage:
         """The stage that ends in explanations of the asked format, by whatever way the explainer goes."""
-        if self.explanations is not None:
+        if self.external is not None:
+            path = self.external.path
             return self.stage(
                 "import_explanations",
                 explainer,
                 {
-                    "file": str(self.explanations.resolve()),
-                    "digest": file_digest(self.explanations),
+                    "file": str(path.resolve()),
+                    "digest": file_digest(path),
                     "labels": self.labels(explainer, corner),
                     **vars(corner),
                 },
@@ -251,7 +256,7 @@ class _Grid:
             "k": corner.k,
         }
         answers = vars(self.config.protocol.answers)
-        native = hasattr(resolve(explainer.spec.target), "counterfactuals")
+        native = hasattr(explainer.implementation(), "counterfactuals")
         if corner.format == "explicit" and native:
             return self.stage("explain_explicit", explainer, {**base, "answers": answers}, inputs)
         importances = self.stage("explain_implicit", explainer, base, inputs)
@@ -326,38 +331,14 @@ def _named(registry: Registry, kind: str, name: str) -> Reference:
     )
 
 
-def _external(path: Path) -> tuple[Reference, ...]:
-    """Stand for whoever made the explanations in a file: one for each name in its column explainer, if it has one."""
-    if not path.is_file():
-        raise UserError(
-            f"{path}: no such file (explanations as Parquet or CSV, columns as a run's explanations.parquet)"
-        )
+def _references(table: ExternalTable) -> tuple[Reference, ...]:
+    """Stand for whoever made the explanations of a table."""
     spec = ComponentSpec(
         id="recsys/explainer/external",
         summary="explanations made elsewhere",
         target=f"{STAGES}:import_explanations",
     )
-    return tuple(Reference("explainer", name, spec) for name in _explainers_in(path) or [path.stem])
-
-
-def _explainers_in(path: Path) -> list[str]:
-    """The distinct values of the column explainer, in order of appearance."""
-    if path.suffix == ".csv":
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            if "explainer" not in (rows.fieldnames or []):
-                return []
-            return list(dict.fromkeys(row["explainer"] for row in rows))
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        parquet = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
-    if "explainer" not in parquet.schema_arrow.names:
-        return []
-    return [str(name) for name in parquet.read(["explainer"])["explainer"].unique().to_pylist()]
+    return tuple(Reference("explainer", name, spec) for name in table.explainers())
 
 
 def _recommender_capabilities(implementation: type) -> Capabilities:

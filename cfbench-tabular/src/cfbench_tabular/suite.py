@@ -58,7 +58,7 @@ class TabularSuite:
     """data -> model -> units -> explanations -> scores, for every pair that can work."""
 
     config = TabularConfig
-    layout = TableLayout(by=("dataset", "model"), row="explainer")
+    layout = TableLayout(by=("dataset", "model"), row="explainer", unit_columns=("row",))
 
     def cells(
         self,

@@ -4,7 +4,7 @@ from cfbench_core.config.decode import decode_experiment, resolved_document
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, fields_of
 from cfbench_core.config.imported import imported_spec
-from cfbench_core.config.reference import Reference, create
+from cfbench_core.config.reference import Reference, create, loaded, options_class
 
 __all__ = [
     "Document",
@@ -18,5 +18,7 @@ __all__ = [
     "decode_experiment",
     "fields_of",
     "imported_spec",
+    "loaded",
+    "options_class",
     "resolved_document",
 ]

@@ -15,10 +15,9 @@ import yaml
 from cfbench_core.config.document import Document, plain
 from cfbench_core.config.fields import InputFile, OfKind, Range, type_name, unwrap
 from cfbench_core.config.imported import imported_spec
-from cfbench_core.config.reference import Reference
+from cfbench_core.config.reference import Reference, find_module, loaded, options_class
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_core.registry import Registry
-from cfbench_core.specs import resolve
+from cfbench_core.registry import Component, Registry
 
 WRONG = object()
 """Stands for a value that could not be decoded; its error is already in the list."""
@@ -34,11 +33,13 @@ def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]
     name = decoder.suite_name()
     try:
         component = registry.find(name, "suite", name)
+        suite = loaded(component.spec.target, component.spec, _owner(component))()
     except UserError as error:
-        raise UserError(f"{document.where(decoder.value_of('suite'))}: suite: {error}") from None
-    suite = resolve(component.spec.target)()
+        raise UserError(f"{document.where(decoder.value_of('suite'))}: suite: {error}") from error
     decoder.suite = suite
     config = decoder.dataclass(document.root, suite.config, "")
+    if config is not WRONG:
+        decoder.check_executor(config.executor)
     if decoder.errors:
         raise UserError(*decoder.errors)
     return suite, config
@@ -85,6 +86,13 @@ class _Decoder:
             raise UserError(f"{self.document.where(node)}: suite: must be a name")
         self.name = node.value
         return self.name
+
+    def check_executor(self, name: str) -> None:
+        """Whether there is such an executor; any suite's experiments may use any."""
+        try:
+            self.registry.find("core", "executor", name)
+        except UserError as error:
+            self.wrong(self.value_of("executor"), "executor", str(error))
 
     # Errors
 
@@ -270,18 +278,23 @@ class _Decoder:
                 assert name_node is not None
                 component = self.registry.find(self.name, kind, str(name_node.value))
                 spec = component.spec
-                distribution = f"{component.distribution} {component.distribution_version}"
+                distribution = _owner(component)
+                find_module(spec, distribution)
+            config = options_class(spec, distribution) if spec.config else _NothingToSet
         except UserError as error:
             at = import_node or name_node or node
             suffix = "" if at is node else (".import" if import_node is not None else ".name")
             return self.wrong(at, path + suffix, str(error))
         reserved = frozenset({"name", "import", "label"})
-        config = resolve(spec.config) if spec.config else _NothingToSet
         options = self.dataclass(options_node, config, path, skip=reserved)
         if options is WRONG:
             return WRONG
         label = str(label_node.value) if label_node is not None else spec.name
         return Reference(kind, label, spec, options if spec.config else None, distribution)
+
+
+def _owner(component: Component) -> str:
+    return f"{component.distribution} {component.distribution_version}"
 
 
 @dataclasses.dataclass(frozen=True)

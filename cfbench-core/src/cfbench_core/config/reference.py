@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from cfbench_core.config.fields import InputFile, unwrap
+from cfbench_core.errors import UserError
 from cfbench_core.hashing import digest, file_digest
 from cfbench_core.specs import ComponentSpec, resolve
 
@@ -45,8 +46,21 @@ class Reference:
             "files": _file_digests(self.options),
         }
 
+    def implementation(self) -> Any:
+        """The component's class.
+
+        Raises:
+            UserError: when it cannot be imported.
+        """
+        return loaded(self.spec.target, self.spec, self.distribution)
+
     def create(self) -> Any:
-        """The component itself: its class, called with its options."""
+        """The component itself: its class, called with its options.
+
+        Raises:
+            UserError: when it cannot be imported.
+        """
+        self.implementation()
         return create(self.parameters())
 
     def document(self) -> str | dict[str, Any]:
@@ -55,6 +69,59 @@ class Reference:
         own = {} if self.label == self.spec.name else {"label": self.label}
         name = {"name": self.spec.name} if self.distribution else {"import": self.spec.target}
         return {**name, **own, **options} if options or own or not self.distribution else self.spec.name
+
+
+def loaded(target: str, spec: ComponentSpec, distribution: str) -> Any:
+    """What ``target`` (``"package.module:Name"``) of a component names.
+
+    Raises:
+        UserError: when it cannot be imported. A plugin's components may be broken though its list of them is not.
+    """
+    try:
+        return resolve(target)
+    except Exception as error:  # somebody else's module: whatever it raises is the reason
+        first_line = (str(error).strip().splitlines() or [""])[0]
+        by = f" of {distribution}" if distribution else ""
+        raise UserError(
+            f"{spec.id}{by} cannot be used: {target}: {type(error).__name__}: {first_line}"
+        ) from error
+
+
+def options_class(spec: ComponentSpec, distribution: str) -> type:
+    """The dataclass of a component's configuration; ``spec.config`` is not None.
+
+    Raises:
+        UserError: when it cannot be imported, or is no dataclass, or its annotations cannot be understood.
+    """
+    assert spec.config is not None
+    found = loaded(spec.config, spec, distribution)
+    if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
+        raise UserError(f"{spec.id} cannot be used: {spec.config} is not a dataclass")
+    try:
+        get_type_hints(found, include_extras=True)
+    except NameError as error:
+        raise UserError(
+            f"{spec.id} cannot be used: {spec.config}: {error} (its annotations need what they name at run time)"
+        ) from error
+    return found
+
+
+def find_module(spec: ComponentSpec, distribution: str) -> None:
+    """Looks whether the module of a component's implementation is there, without importing it.
+
+    Raises:
+        UserError: when it is not.
+    """
+    module = spec.target.partition(":")[0]
+    try:
+        found = importlib.util.find_spec(module)
+    except Exception as error:  # a package above it cannot be imported
+        found, why = None, f": {type(error).__name__}: {error}".splitlines()[0]
+    else:
+        why = ""
+    if found is None:
+        by = f" of {distribution}" if distribution else ""
+        raise UserError(f"{spec.id}{by} cannot be used: no module {module}{why}")
 
 
 def create(parameters: Mapping[str, Any]) -> Any:

@@ -15,7 +15,7 @@ import yaml
 from cfbench_core.cli import completions, output
 from cfbench_core.cli.capabilities import Axes, axes_of, needed, values
 from cfbench_core.cli.group import subcommand
-from cfbench_core.config import FieldInfo, OfKind, fields_of
+from cfbench_core.config import FieldInfo, OfKind, fields_of, options_class
 from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Component, Registry, installed
@@ -64,7 +64,7 @@ def _keys(spec: ComponentSpec) -> list[FieldInfo]:
     """The keys of its configuration; of a suite those of the whole document."""
     if spec.kind == "suite":
         return fields_of(resolve(spec.target).config)
-    return fields_of(resolve(spec.config)) if spec.config else []
+    return fields_of(options_class(spec, "")) if spec.config else []
 
 
 def _described(component: Component, registry: Registry) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _snippet(spec: ComponentSpec, registry: Registry) -> str:
     if not spec.config:
         return f"{place}: [{spec.name}]"
     lines = [f"{place}:", f"  - name: {spec.name}"]
-    for field in dataclasses.fields(resolve(spec.config)):
+    for field in dataclasses.fields(options_class(spec, "")):
         lines.append(f"    {_key_line(field)}")
     return "\n".join(lines)
 
