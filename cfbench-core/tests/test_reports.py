@@ -131,7 +131,7 @@ def test_a_control_never_wins_and_a_floor_that_is_not_beaten_is_named(tmp_path: 
     (table,) = tables(run)
     assert emphasis(table) == {"ours": "best", "top": "", "luck": "", "zero": ""}
     assert table.leads[0].floors_not_beaten == ("luck",)
-    assert "In 1 of all 1, even the best cannot be told from a floor." in render(run, "html")
+    assert "In 1 of all 1, even the best does no better than a floor (luck)." in render(run, "html")
 
 
 def test_an_incomplete_cell_cannot_win_and_shows_how_many_units_it_stands_on(run: Run) -> None:
@@ -141,7 +141,7 @@ def test_an_incomplete_cell_cannot_win_and_shows_how_many_units_it_stands_on(run
     assert row.entries[0].number.mean < best_of_complete
     assert row.entries[0].emphasis == ""
     assert row.entries[0].number.coverage == "100 of 300"
-    assert table.notes == ("slow & careful_1: incomplete, 2 of 3 chunks: ended after 30 s",)
+    assert table.notes == ["slow & careful_1: incomplete, 2 of 3 chunks: ended after 30 s"]
     assert [r.name for r in table.rows][3:] == ["slow & careful_1", "exact-contribution", "random"]
 
 
@@ -186,9 +186,20 @@ def test_outcomes_stand_where_the_number_would(run: Run) -> None:
     table = tables(run)[3]
     found = {row.name: (row.entries[0].text, row.outcome) for row in table.rows}
     assert found["cosine"] == ("failed", "failed: ValueError: <cosine> of an empty profile, 100% wrong_type")
-    reason = "exact-contribution needs access weights, which lightgcn does not offer"
+    reason = "needs access weights, which lightgcn does not offer"
     assert found["exact-contribution"] == ("skipped", f"skipped: {reason}")
     assert found["random"][1] == ""
+    assert table.problems == ["cosine: failed: ValueError: <cosine> of an empty profile, 100% wrong_type"]
+
+
+def test_what_was_skipped_has_no_line_but_a_note(run: Run) -> None:
+    table = tables(run)[3]
+    assert "exact-contribution" in [row.name for row in table.rows]
+    assert "exact-contribution" not in [row.name for row in table.lines]
+    assert table.absent == "exact-contribution (needs access weights, which lightgcn does not offer)"
+    for format in ("md", "latex", "html", "text"):
+        assert render(run, format).count("needs access weights, which lightgcn does not offer") >= 2
+        assert "skipped: needs access" not in render(run, format)
 
 
 def test_titles_tell_tables_apart_and_quality_stands_beside_them(run: Run) -> None:
@@ -196,13 +207,13 @@ def test_titles_tell_tables_apart_and_quality_stands_beside_them(run: Run) -> No
         "mf · item level", "mf · list level", "lightgcn · item level", "lightgcn · list level"
     ]  # fmt: skip
     assert (
-        tables(run)[2].caption == "toy-shop, lightgcn, item level, k = 5. Quality: HR@10 0.500, NDCG@10 0.320"
+        tables(run)[2].caption == "toy-shop, lightgcn, item level, top 5. Quality: HR@10 0.500, NDCG@10 0.320"
     )
 
 
 def test_times_are_shown_in_milliseconds_where_they_are_short(run: Run) -> None:
     table = tables(run)[0]
-    assert table.headers[-1].label == "time (ms) ↓"
+    assert table.headers[-1].label == "ms each ↓"
     costs = run.costs.groupby("cell")["elapsed_seconds"].mean()
     row = next(row for row in table.rows if row.name == "shap")
     assert row.entries[-1].number.mean == pytest.approx(1000 * costs["toy-shop/mf/shap/item/5"])
@@ -227,7 +238,7 @@ def test_rows_with_one_name_are_told_apart_by_their_other_labels(run: Run) -> No
 def test_markdown_has_a_table_each_with_emphasis_and_escapes(run: Run) -> None:
     text = render(run, "md")
     lines = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(lines) == 4 * 8
+    assert len(lines) == 4 * 8 - 2  # two were skipped
     assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
     shap = next(line for line in lines if line.startswith("| shap"))
     number = tables(run)[0].rows[1].entries
@@ -264,16 +275,84 @@ def test_latex_is_booktabs_escaped_and_balanced(run: Run) -> None:
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {4}
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
-def test_a_narrow_terminal_loses_no_number(run: Run, width: int) -> None:
+@pytest.mark.parametrize(
+    ("width", "heads", "left_out"),
+    [
+        (40, "POS-P@5 ↓ ms each", "+2 columns in the report"),
+        (65, "POS-P@5 ↓ NEG-P@5 ↑ ms each", "+1 column in the report"),
+        (80, "POS-P@5 ↓ NEG-P@5 ↑ gini ms each", ""),
+    ],
+)
+def test_a_terminal_shows_the_columns_that_fit_and_says_what_it_leaves_out(
+    run: Run, width: int, heads: str, left_out: str
+) -> None:
     out = io.StringIO()
     print_tables(run, Console(file=out, width=width, color_system=None))
-    shown = out.getvalue()
-    for table in tables(run):
-        for row in table.rows:
-            for entry in row.entries:
-                assert entry.text in shown
-    assert max(map(len, shown.splitlines())) <= width
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    head = next(number for number, line in enumerate(lines) if "POS-P@5" in line)
+    assert " ".join(lines[head].split()) == heads
+    remarks = " ".join(" ".join(lines).split())
+    assert remarks.count("in the report") == (4 if left_out else 0) and left_out in remarks
+    first = tables(run)[0].rows[0]
+    assert first.entries[0].text.replace(" ± 0.", " ±.") in lines[head + 1]
+    assert lines[head + 1].split()[-1] == f"{first.entries[-1].number.mean:.2g}"
+
+
+def test_a_column_that_repeats_another_is_told_in_a_note(tmp_path: Path) -> None:
+    """PN-S and coverage are one thing here; nobody adds; a bias is the same in every line."""
+    rows = {"a": ([1.0, 0.0, 1.0], [2, 0, 3]), "b": ([1.0, 1.0, 0.0], [1, 1, 0])}
+    metrics = [
+        ("PN-S", "higher"),
+        ("coverage", "higher"),
+        ("size", "lower"),
+        ("same size", ""),
+        ("adds", ""),
+        ("bias", ""),
+    ]
+    run = small_run(tmp_path / "run", {name: pn_s for name, (pn_s, _) in rows.items()})
+    plan = json.loads((run.directory / "plan.json").read_text())
+    for cell in plan["cells"]:
+        cell["metrics"] = [
+            {"name": name, "direction": direction, "range": None, "question": ""}
+            for name, direction in metrics
+        ]
+    (run.directory / "plan.json").write_text(json.dumps(plan))
+    values = {
+        name: dict(zip([m for m, _ in metrics], (pn_s, pn_s, sizes, sizes, [0] * 3, [0.5] * 3), strict=True))
+        for name, (pn_s, sizes) in rows.items()
+    }
+    frame = pd.DataFrame(
+        {"cell": f"d/m/{name}", "metric": metric, "unit": f"u{n}", "value": float(value), "status": "ok"}
+        for name, columns in values.items()
+        for metric, column in columns.items()
+        for n, value in enumerate(column)
+    )
+    frame.to_parquet(run.directory / "scores.parquet")
+    run = Run(run.directory)
+    (table,) = tables(run)
+    assert [table.headers[place].name for place in table.shown] == ["PN-S", "size"]
+    assert table.notes == ["coverage: as PN-S", "same size: as size", "In every line: adds 0, bias 0.5"]
+    assert [lead.header.name for lead in table.leads] == ["PN-S", "size"]  # one thing counts once
+    for name, _ in metrics:
+        assert name in render(run, "csv")
+    assert "coverage: as PN-S" in render(run, "latex") and "as PN-S" in "".join(
+        Page(render(run, "html")).text
+    )
+
+
+def test_equal_lines_of_the_first_metric_are_ordered_by_the_next(run: Run) -> None:
+    scores = run.scores
+    scores.loc[scores["metric"] == "POS-P@5", "value"] = 0.5
+    scores.to_parquet(run.directory / "scores.parquet")
+    (run.directory / "summary.csv").unlink()
+    again = Run(run.directory)
+    assert [row.name for row in tables(again)[1].rows][:4] == [
+        "shap",
+        "lime-rs",
+        "slow & careful_1",
+        "cosine",
+    ]
 
 
 def test_a_report_is_written_where_asked_and_an_unknown_format_is_one_line(run: Run, tmp_path: Path) -> None:
@@ -333,8 +412,9 @@ def test_the_page_is_whole_and_asks_nobody_for_anything(run: Run) -> None:
     text = " ".join("".join(page.text).split())
     assert "a because of <b>" in text and "a because of <b>" not in html
     assert "ValueError: <cosine> of an empty profile, 100% wrong_type" in text
-    assert "exact-contribution needs access weights, which lightgcn does not offer" in text
+    assert "exact-contribution (needs access weights, which lightgcn does not offer)" in text
     assert "24 cells: 19 ok, 1 partial, 1 timeout, 2 skipped, 1 failed" in text
+    assert "up to 300 explanations by each" in text
     assert "seed 0" in text and "packages.numpy" in text and "suite: recsys" in text
 
 
@@ -357,7 +437,7 @@ def svgs(html: str) -> list[ElementTree.Element]:
 
 def test_plots_are_well_formed_named_and_inside_their_frames(run: Run) -> None:
     plots = svgs(render(run, "html"))
-    assert len(plots) >= 4 * 3 + 4
+    assert len(plots) == 4 * 2 + 4 + 3  # each metric that has a better direction, the costs, and the ranks
     for plot in plots:
         width, height = (float(v) for v in plot.attrib["viewBox"].split()[2:])
         assert plot.attrib["role"] == "img" and plot.attrib["aria-label"]

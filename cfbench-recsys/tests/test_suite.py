@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_capabilities_are_told_from_the_methods_of_a_class() -> None:
     assert len(cells) == 12  # 3 explainers, item and list, implicit and explicit
     skipped = {id: cell.skipped for id, cell in cells.items() if cell.skipped}
     assert skipped == {
-        f"debian-python/co/takes-the-first/{level}/implicit/user-vector/3": "takes-the-first has no implicit format"
+        f"debian-python/co/takes-the-first/{level}/implicit/user-vector/3": "no implicit format"
         for level in ("item", "list")
     }
     assert (
@@ -96,7 +97,40 @@ def test_an_explanation_in_words_is_true(done: Run) -> None:
     from cfbench_recsys.suite import RecsysSuite
 
     words = RecsysSuite().in_words(done)
-    assert words.startswith("co recommended python3-") and "it would drop to place" in words
+    told = re.fullmatch(
+        r"(\S+) was recommended to (\S+) \(place (\d+)\) because it depends on (.+); without (it|these \w+) it would "
+        r"fall to place (\d+) \(co, explained by ([a-z-]+)\)\.",
+        words,
+    )
+    assert told, words
+    item, user, place, removed, _, after, explainer = told.groups()
+    unit = done.scores[
+        (done.scores["explainer"] == explainer) & (done.scores["unit"] == f"{user}/{item}")
+    ].drop_duplicates("metric")
+    assert dict(zip(unit["metric"], unit["value"], strict=True))["Place after"] == int(after)
+    assert set(unit["rank"]) == {int(place)}
+    edits = done.explanations
+    edits = edits[(edits["explainer"] == explainer) & (edits["unit"] == f"{user}/{item}")]
+    assert re.split(", | and ", removed) == edits[edits["format"] == "explicit"]["edge_item"].tolist()
+
+
+def test_an_explanation_is_told_without_the_data_too(
+    done: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from cfbench_recsys.suite import RecsysSuite
+
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "empty"))
+    assert "because they interacted with python3-" in RecsysSuite().in_words(done)
+
+
+def test_the_head_line_tells_the_data_and_how_many_are_explained() -> None:
+    known = {"users": 30, "text": "debian-python (30 packages)", "differences": []}
+    for change, said in {
+        "per-interaction": "debian-python (30 packages) · 20 users",
+        "per-user": "debian-python (30 packages) · up to 20 users",
+    }.items():
+        prepared = prepare(study(split={"kind": change}))
+        assert prepared.suite.describe_data(prepared.config, {"debian-python": known}) == said
 
 
 def test_explanations_made_elsewhere_get_the_same_numbers(done: Run, tmp_path: Path) -> None:

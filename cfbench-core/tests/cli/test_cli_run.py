@@ -39,7 +39,7 @@ def test_a_run_ends_in_its_tables_an_explanation_in_words_and_its_report(toy: Pa
     head = next(line.split() for line in lines if "sum" in line)
     assert head[:4] == ["sum", "↓", "noise", "↑"]
     digits = next(line.split() for line in lines if line.startswith("digits"))
-    assert digits[:3] == ["digits", "5.5", "±"]  # the mean of the digit sums of 0, 2, ..., 38
+    assert digits[:3] == ["digits", "5.5", "±1.3"]  # the mean of the digit sums of 0, 2, ..., 38
     assert lines[-2:] == [
         "In words: 7 is explained by 7.",
         "Report: runs/one/report.html      Again, for less: cfbench report runs/one --format latex",

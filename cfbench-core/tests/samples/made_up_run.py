@@ -99,7 +99,7 @@ def _cell(model: str, explainer: str, level: str, role: str) -> dict[str, Any]:
 
 def _outcome(model: str, explainer: str, level: str) -> tuple[str, str]:
     if model == "lightgcn" and explainer == "exact-contribution":
-        return "skipped", "exact-contribution needs access weights, which lightgcn does not offer"
+        return "skipped", "needs access weights, which lightgcn does not offer"
     return {
         ("mf", "slow & careful_1", "item"): ("partial", "2 of 3 chunks: ended after 30 s"),
         ("lightgcn", "slow & careful_1", "item"): ("timeout", "ended after 30 s"),

@@ -33,7 +33,8 @@ class Interactions:
         item_names: (items,) what people call the items; the identifiers where nothing better is known.
         times: (interactions,) in the order of ``matrix.data``, seconds since 1970 or whatever the file counts
             in; None if it has none.
-        about: JSON. ``title``, ``nouns`` (user, users, item, items: what to call them), ``licence``,
+        about: JSON. ``title``, ``nouns`` (user, users, item, items: what to call them), ``because`` ("they liked":
+            what a user does with an item, for sentences), ``licence``,
             ``page``, ``release``, ``rule``, ``expected`` (users, items, interactions as published, or None),
             ``found``, ``differences`` (lines, empty when all is as expected), ``duplicates`` (dropped).
     """

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cfbench_recsys.metrics.place_after import COLUMN as PLACE_AFTER
+from cfbench_recsys.naming import Naming, naming_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.run_directory import Run
 
+_NUMBERS = ("", "it", "these two", "these three", "these four", "these five")
+
 
 @dataclass(frozen=True)
 class Told:
-    """An explicit answer at item level."""
+    """An explicit answer at item level: removals from the user's own history that push the item out of the list."""
 
+    cell: str
     model: str
     explainer: str
     user: str
@@ -25,61 +30,85 @@ class Told:
     place_after: int
     removed: tuple[str, ...]
 
-    def __str__(self) -> str:
-        items = _listed(self.removed)
-        these = "it" if len(self.removed) == 1 else f"these {len(self.removed)}"
+    def words(self, naming: Naming) -> str:
+        removed = [naming.item(item) for item in self.removed]
+        count = len(removed)
+        these = _NUMBERS[count] if count < len(_NUMBERS) else f"these {count}"
+        listed = removed[0] if count == 1 else f"{', '.join(removed[:-1])} and {removed[-1]}"
         return (
-            f"{self.model} recommended {self.item} to {self.user} (place {self.place}) because of {items}; "
-            f"without {these} it would drop to place {self.place_after} ({self.explainer})."
+            f"{naming.item(self.item)} was recommended to {naming.user(self.user)} (place {self.place}) because "
+            f"{naming.because} {listed}; without {these} it would fall to place {self.place_after} "
+            f"({self.model}, explained by {self.explainer})."
         )
 
 
 def best_explanation(run: Run) -> str:
-    """The clearest success at item level: a first place lost to few removals, falling far. "" if there is none."""
-    told = list(_told(run))
+    """A success of the explainer that succeeds most, on the best model; "" if there is none.
+
+    Of its answers: two removals if possible, the first place, and of these one that falls a middling way, for the
+    farthest fall is the least typical.
+    """
+    told = next((told for cell in _cells(run) if (told := _told(run, cell))), [])
     if not told:
         return ""
-    best = min(
-        told, key=lambda t: (abs(len(t.removed) - 2), t.place, -t.place_after, t.user, t.item, t.explainer)
-    )
-    return str(best)
+    simplest = min((abs(len(one.removed) - 2), one.place) for one in told)
+    alike = [one for one in told if (abs(len(one.removed) - 2), one.place) == simplest]
+    alike.sort(key=lambda one: (one.place_after, one.user, one.item))
+    chosen = alike[len(alike) // 2]
+    return chosen.words(naming_of(run, chosen.cell))
 
 
-def _told(run: Run) -> list[Told]:
+def _cells(run: Run) -> list[str]:
+    """Those with places after an edit: controls last, then by the model's quality, then by how often and with how few
+    edits the answers work."""
     scores = run.scores
-    found = scores[(scores["metric"] == PLACE_AFTER.name) & (scores["status"] == "ok")]
-    if found.empty or "item" not in found:
+    after = scores[(scores["metric"] == PLACE_AFTER.name) & (scores["status"] == "ok")]
+    if after.empty or "item" not in after:
         return []
-    found = found[
-        (found["value"] > found["k"])
-        & (found["rank"] == found.groupby(["cell", "user"])["rank"].transform("min"))
+    works = (after["value"] > after["k"]).groupby(after["cell"]).mean()
+    edits = run.explanations.groupby("cell", observed=True).size()
+    quality = _quality(run)
+    roles = {cell.id: cell.role for cell in run.cells()}
+    labels = after.drop_duplicates("cell").set_index("cell")[["dataset", "model"]]
+
+    def order(cell: str) -> tuple[bool, float, float, int, str]:
+        where = tuple(labels.loc[cell])
+        return bool(roles.get(cell)), -quality.get(where, 0.0), -works[cell], int(edits.get(cell, 0)), cell
+
+    return sorted(works.index, key=order)
+
+
+def _quality(run: Run) -> dict[tuple[str, ...], float]:
+    """The first metric of each model on each data set."""
+    first = run.quality.drop_duplicates(["dataset", "model"])
+    return {(row.dataset, row.model): float(row.value) for row in first.itertuples()}
+
+
+def _told(run: Run, cell: str) -> list[Told]:
+    """The answers of a cell that work, for the first explained item of each user."""
+    scores = run.scores
+    found = scores[
+        (scores["cell"] == cell) & (scores["metric"] == PLACE_AFTER.name) & (scores["status"] == "ok")
     ]
+    first = found.groupby("user")["rank"].transform("min")
+    found = found[(found["value"] > found["k"]) & (found["rank"] == first)]
     explanations = run.explanations
-    explanations = explanations[explanations["format"] == "explicit"]
-    edits = dict(iter(explanations.groupby(["cell", "unit"], observed=True)))
-    return [
-        _one(row, edits[row["cell"], row["unit"]])
-        for row in found.to_dict("records")
-        if (row["cell"], row["unit"]) in edits and _own_removals(edits[row["cell"], row["unit"]])
-    ]
+    answers = explanations[(explanations["cell"] == cell) & (explanations["format"] == "explicit")]
+    return list(_answers(found, dict(iter(answers.groupby("unit", observed=True)))))
 
 
-def _own_removals(edits: pd.DataFrame) -> bool:
-    own: bool = ((edits["op"] == "remove") & (edits["edge_user"] == edits["user"])).all()
-    return own
-
-
-def _one(row: dict[str, object], edits: pd.DataFrame) -> Told:
-    return Told(
-        str(row["model"]),
-        str(row["explainer"]),
-        str(row["user"]),
-        str(row["item"]),
-        int(row["rank"]),  # type: ignore[call-overload]
-        int(row["value"]),  # type: ignore[call-overload]
-        tuple(edits["edge_item"]),
-    )
-
-
-def _listed(items: tuple[str, ...]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+def _answers(found: pd.DataFrame, edits: dict[str, pd.DataFrame]) -> Iterator[Told]:
+    for row in found.to_dict("records"):
+        answer = edits.get(row["unit"])
+        if answer is None or not ((answer["op"] == "remove") & (answer["edge_user"] == answer["user"])).all():
+            continue
+        yield Told(
+            str(row["cell"]),
+            str(row["model"]),
+            str(row["explainer"]),
+            str(row["user"]),
+            str(row["item"]),
+            int(row["rank"]),
+            int(row["value"]),
+            tuple(answer["edge_item"]),
+        )

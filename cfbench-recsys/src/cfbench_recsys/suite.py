@@ -108,15 +108,26 @@ class RecsysSuite:
 
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
-        return " · ".join(
+        texts = [
             summary["text"] + "".join(f" [{difference}]" for difference in summary["differences"])
             for summary in read
-        )
+        ]
+        return " · ".join([*texts, *([explained_users(config, read)] if read else [])])
 
     def in_words(self, run: Run) -> str:
         from cfbench_recsys.sentences import best_explanation
 
         return best_explanation(run)
+
+
+def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> str:
+    """ "100 users": how many are explained. A split by users has fewer to choose from than the data set."""
+    protocol = config.protocol
+    if protocol.users_file is not None:
+        return f"users of {Path(protocol.users_file).name}"
+    fewest = min(summary["users"] for summary in read)
+    unsure = protocol.users > fewest or config.split.kind == "per-user"
+    return f"{'up to ' if unsure else ''}{protocol.users:,} users"
 
 
 def corners(protocol: Protocol, recommender: Capabilities) -> Iterator[Corner]:
@@ -215,7 +226,13 @@ class _Grid:
             seed=self.config.seed,
             chunked=True,
         )
-        return {"model": self.model, "units": units, "explanations": explanations, "scores": scores}
+        return {
+            "data": self.split.inputs["data"],
+            "model": self.model,
+            "units": units,
+            "explanations": explanations,
+            "scores": scores,
+        }
 
     def units(self, corner: Corner) -> Stage:
         protocol = self.config.protocol

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -32,10 +33,15 @@ def show_end(run: Run) -> None:
     if words:
         click.echo()
         click.echo(hanging("In words: ", words))
-    click.echo(
-        f"Report: {run.directory / 'report.html'}      "
-        f"Again, for less: cfbench report {run.directory} --format latex"
-    )
+    click.echo(_where(run))
+
+
+def _where(run: Run) -> str:
+    """On one line if it fits."""
+    report = f"Report: {run.directory / 'report.html'}"
+    again = f"Again, for less: cfbench report {run.directory} --format latex"
+    line = f"{report}      {again}"
+    return line if len(line) <= shutil.get_terminal_size((120, 24)).columns else f"{report}\n{again}"
 
 
 def in_words_of(run: Run) -> str:
@@ -62,12 +68,12 @@ def _show_tables(run: Run, console: Console) -> None:
 
 def _fitting(found: Sequence[Table], console: Console) -> Sequence[Table]:
     """The first tables that fit, one at least."""
-    from cfbench_core.reports.terminal import show
+    from cfbench_core.reports.terminal import show_one
 
     room = console.height - BELOW
     for number, table in enumerate(found):
         with console.capture() as captured:
-            show([table], console)
+            show_one(table, console)
         room -= captured.get().count("\n")
         if room < 0 and number:
             return found[:number]

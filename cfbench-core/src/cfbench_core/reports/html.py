@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cfbench_core.reports import plots
-from cfbench_core.reports.tables import LEGEND, Lead, Number, Table, label_words, outcome_words, tables
-from cfbench_core.run_directory import TIME, Run, RunCell
+from cfbench_core.reports.answer import answer_of, standings_of
+from cfbench_core.reports.tables import (
+    LEGEND,
+    Header,
+    Number,
+    Table,
+    label_words,
+    outcome_words,
+    quality_words,
+    tables,
+)
+from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
 
 
@@ -32,22 +43,25 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
         "dot_plot": lambda table, place: Markup(plots.dot_plot(table, place)),
         "cost_plot": lambda table: Markup(plots.cost_plot(table)),
         "outcome_words": outcome_words,
+        "quality_words": quality_words,
         "sort_key": _sort_key,
     }
     all_tables = tables(run)
-    leads = [lead for table in all_tables for lead in table.leads if lead.header.column is not TIME]
-    standings = _standings(leads)
+    leads = [lead for table in all_tables for lead in table.leads if lead.header.compared]
+    standings = standings_of(leads)
+    title = ", ".join(_values(run, "dataset")) or run.suite
     return environment.get_template("report.html.j2").render(
         suite=run.suite,
-        title=data or ", ".join(_values(run, "dataset")) or run.suite,
-        facts=_facts(run),
+        title=title,
+        facts=_facts(run, data.removeprefix(title).strip()),
         quality=_quality(run),
         standings=standings,
-        answer=_answer(standings, leads),
+        answer=answer_of(standings, leads),
         compared=sum(lead.tells for lead in leads),
         leads=len(leads),
         tables=all_tables,
         rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
+        questions=_questions(all_tables),
         legend=LEGEND,
         in_words=in_words,
         problems=[
@@ -63,85 +77,39 @@ def _values(run: Run, label: str) -> list[str]:
     return list(dict.fromkeys(str(cell.labels[label]) for cell in run.cells() if label in cell.labels))
 
 
-def _facts(run: Run) -> list[str]:
+def _facts(run: Run, data: str) -> list[str]:
     """What was run, counted: "2 models", "6 explainers", "300 units", "seed 0", "24 cells: 19 ok, ..."."""
-    facts = []
+    facts = [re.sub(r"^\((.*?)\)", r"\1", data)] if data else []
     for label in dict.fromkeys(["model", run.layout.row]):
         count = len(_values(run, label))
         facts.append(f"{count} {label}{'' if count == 1 else 's'}")
     units = max((len(values.units) for values in run.unit_values.values()), default=0)
-    facts.append(f"up to {units:,} explanations a cell")
+    facts.append(f"up to {units:,} explanations by each")
     if "seed" in run.config:
         facts.append(f"seed {run.config['seed']}")
-    counts = Counter("ok" if cell.done else outcome_words(cell.status) for cell in run.cells())
+    cells = sorted(run.cells(), key=lambda cell: not cell.done)  # what went well first
+    counts = Counter("ok" if cell.done else outcome_words(cell.status) for cell in cells)
     facts.append(
         f"{counts.total()} cells: " + ", ".join(f"{count} {status}" for status, count in counts.items())
     )
     return facts
 
 
-def _quality(run: Run) -> list[tuple[str, str]]:
-    """Each model, with its quality in words."""
-    found: dict[str, list[str]] = {}
+def _questions(all_tables: Sequence[Table]) -> list[Header]:
+    """The columns that say what they ask, each once."""
+    headers = {header.column.name: header for table in all_tables for header in table.headers}
+    return [header for header in headers.values() if header.column.question]
+
+
+def _quality(run: Run) -> list[tuple[str, dict[str, float]]]:
+    """Each model, with its quality by metric."""
+    found: dict[str, dict[str, float]] = {}
     datasets = run.quality["dataset"].nunique()
     for dataset, model, metric, value in run.quality[["dataset", "model", "metric", "value"]].itertuples(
         index=False
     ):
-        name = f"{model} on {dataset}" if datasets > 1 else model
-        found.setdefault(name, []).append(f"{metric} {value:.3f}")
-    return [(name, ", ".join(values)) for name, values in found.items()]
-
-
-# The answer
-
-
-@dataclass
-class Standing:
-    """In how many columns of all tables one has a number, is the best alone, or is level with it."""
-
-    name: str
-    measured: int = 0
-    alone: int = 0
-    level: int = 0
-
-    @property
-    def best(self) -> int:
-        return self.alone + self.level
-
-
-def _standings(leads: Sequence[Lead]) -> list[Standing]:
-    """Competitors, over the columns that tell any two apart; those most often best first."""
-    found: dict[str, Standing] = {}
-    for lead in leads:
-        for name in lead.competitors:
-            standing = found.setdefault(name, Standing(name))
-            if lead.tells:
-                standing.measured += 1
-                standing.alone += lead.names == (name,)
-                standing.level += name in lead.names and len(lead.names) > 1
-    return sorted(found.values(), key=lambda s: (-s.best, -s.alone, s.name))
-
-
-def _answer(standings: Sequence[Standing], leads: Sequence[Lead]) -> str:
-    """The answer in a sentence or three."""
-    telling = [lead for lead in leads if lead.tells]
-    chance = sum(1 for lead in leads if lead.floors_not_beaten)
-    caution = (
-        f" In {chance} of all {len(leads)}, even the best cannot be told from a floor." if chance else ""
-    )
-    if not telling:
-        return f"Nothing here tells one explainer from another.{caution}" if leads else ""
-    first = [s.name for s in standings if s.best == standings[0].best]
-    names = first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
-    verb = "leads: it is" if len(first) == 1 else "lead: each is"
-    answer = (
-        f"{names} {verb} the best, or cannot be told from the best, in {standings[0].best} of {len(telling)} "
-        "comparisons (each metric of each table, times apart)."
-    )
-    idle = len(leads) - len(telling)
-    if idle:
-        answer += f" {idle} more told nobody apart."
-    return answer + caution
+        found.setdefault(f"{model} on {dataset}" if datasets > 1 else model, {})[metric] = value
+    return [*found.items()]
 
 
 # Ranks over the tables
@@ -163,7 +131,10 @@ def _rankings(all_tables: Sequence[Table]) -> Iterator[Ranking]:
     A competitor that failed in a table, or did not finish, shares the last rank there.
     """
     columns = {
-        header.column.name: header.column for table in all_tables for header in table.headers if header.arrow
+        table.headers[place].column.name: table.headers[place].column
+        for table in all_tables
+        for place in table.shown
+        if table.headers[place].arrow
     }
     for column in columns.values():
         blocks = [_means(table, column.name) for table in all_tables]

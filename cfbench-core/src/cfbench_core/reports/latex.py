@@ -34,18 +34,18 @@ def render(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    columns = "l" + ("r" * len(table.headers) or "l")
-    heads = " & ".join([escape(table.row_label), *(escape(header.label) for header in table.headers)])
+    columns = "l" + ("r" * len(table.shown) or "l")
+    heads = " & ".join([escape(table.row_label), *(escape(table.headers[p].label) for p in table.shown)])
     lines = []
-    for place, row in enumerate(table.rows):
-        if place and bool(row.role) != bool(table.rows[place - 1].role):
+    for number, row in enumerate(table.lines):
+        if number and bool(row.role) != bool(table.lines[number - 1].role):
             lines.append(r"\midrule")
-        lines.append(_line(row, len(table.headers)) + r" \\")
+        lines.append(_line(row, table.shown) + r" \\")
     return "\n".join(
         [
             r"\begin{table}[t]",
             r"\centering",
-            rf"\caption{{{escape('. '.join([table.caption, *_incomplete(table)]))}}}",
+            rf"\caption{{{escape('. '.join([table.caption, *_notes(table)]))}}}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
@@ -60,17 +60,16 @@ def _table(table: Table) -> str:
     )
 
 
-def _incomplete(table: Table) -> list[str]:
-    """Notes on lines that have numbers and yet lack some; other outcomes stand in the table itself."""
-    return [f"{row.name} is incomplete: {row.reason}" for row in table.rows if row.status == "partial"]
+def _notes(table: Table) -> list[str]:
+    """Without the outcomes that stand in the table itself."""
+    return [note for note in table.notes if note not in {f"{row.name}: {row.outcome}" for row in table.lines}]
 
 
-def _line(row: Row, columns: int) -> str:
+def _line(row: Row, shown: Sequence[int]) -> str:
     if row.outcome:
-        return (
-            rf"{escape(row.label)} & \multicolumn{{{max(columns, 1)}}}{{l}}{{\emph{{{escape(row.outcome)}}}}}"
-        )
-    return " & ".join([escape(row.label), *(_entry(entry) for entry in row.entries)])
+        columns = max(len(shown), 1)
+        return rf"{escape(row.label)} & \multicolumn{{{columns}}}{{l}}{{\emph{{{escape(row.outcome)}}}}}"
+    return " & ".join([escape(row.label), *(_entry(row.entries[place]) for place in shown)])
 
 
 def _entry(entry: Entry) -> str:

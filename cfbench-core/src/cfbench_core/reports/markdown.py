@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cfbench_core.reports.tables import LEGEND, Entry, Row, Table
+from cfbench_core.reports.tables import LEGEND, Entry, Table, quality_words
 
 
 def render(tables: Sequence[Table]) -> str:
@@ -14,19 +14,19 @@ def render(tables: Sequence[Table]) -> str:
 def _table(table: Table) -> str:
     from tabulate import tabulate
 
-    heads = [table.row_label, *(_escape(header.label) for header in table.headers)]
-    lines = [[_escape(row.label), *(_entry(row, entry) for entry in row.entries)] for row in table.rows]
-    align = ("left", *["right"] * len(table.headers))
-    body = tabulate(lines, heads, tablefmt="pipe", colalign=align, disable_numparse=True)
-    parts = [
-        f"### {_escape(table.title)}",
-        f"Quality of the model: {_escape(table.quality)}" if table.quality else "",
+    heads = [table.row_label, *(_escape(table.headers[place].label) for place in table.shown)]
+    lines = [
+        [_escape(row.label), *(_entry(row.entries[place]) for place in table.shown)] for row in table.lines
     ]
+    align = ("left", *["right"] * len(table.shown))
+    body = tabulate(lines, heads, tablefmt="pipe", colalign=align, disable_numparse=True) if lines else ""
+    quality = _escape(quality_words(table.quality))
+    parts = [f"### {_escape(table.title)}", f"Quality of the model: {quality}" if quality else ""]
     notes = "\n".join(f"- {_escape(note)}" for note in table.notes)
     return "\n\n".join(part for part in [*parts, body, notes] if part)
 
 
-def _entry(row: Row, entry: Entry) -> str:
+def _entry(entry: Entry) -> str:
     text = _escape(entry.text)
     if entry.emphasis == "best":
         text = f"**{text}**"

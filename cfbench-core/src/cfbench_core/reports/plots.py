@@ -64,8 +64,8 @@ def dot_plot(table: Table, place: int) -> str:
     Empty when there is nothing to show.
     """
     header = table.headers[place]
-    rows = [row for row in table.rows if not row.role]
-    measured = [row for row in table.rows if row.role and row.entries[place].number.n]
+    rows = [row for row in table.lines if not row.role]
+    measured = [row for row in table.lines if row.role and row.entries[place].number.n]
     shown = [row.entries[place] for row in [*rows, *measured] if row.entries[place].number.n]
     if not shown:
         return ""
@@ -81,8 +81,9 @@ def dot_plot(table: Table, place: int) -> str:
     for number, row in enumerate(rows):
         parts += _dot(row, place, scale, top + _LINE * (number + 0.5) + 2)
     parts += _better(header, left, right, bottom + 31)
-    described = "; ".join(f"{row.label} {row.entries[place].text}" for row in table.rows)
+    described = "; ".join(f"{row.label} {row.entries[place].text}" for row in table.lines)
     height = bottom + (36 if header.arrow else 20)
+    parts.sort(key=lambda part: part.startswith("<text"))  # names above the lines
     return _svg(WIDTH, height, f"{header.label}: {table.title}. {described}", parts)
 
 
@@ -185,9 +186,7 @@ def cost_plot(table: Table) -> str:
     The line joins the competitors that nobody beats on both. Empty when fewer than two explainers have both
     numbers.
     """
-    place = next(
-        (n for n, header in enumerate(table.headers) if header.arrow and header.column is not TIME), None
-    )
+    place = next((n for n, header in enumerate(table.headers) if header.compared), None)
     time = next((n for n, header in enumerate(table.headers) if header.column is TIME), None)
     if place is None or time is None:
         return ""

@@ -1,8 +1,8 @@
 """The tables of a run, as data: what stands in each place, and what is emphasised. Renderers only paint them.
 
 One table for each group of cells that the suite's layout names, one line for each explainer, one column for
-each metric and a last one for the time of one explanation. Who wins a column, and
-who is level with the winner, is told in ``winners.py``.
+each metric and a last one for the time of one explanation. Who wins a column, and who is level with the winner,
+is told in ``winners.py``; which columns are told in a note instead, in ``columns.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from cfbench_core.plan import Column
+from cfbench_core.reports.columns import repeated
 from cfbench_core.reports.winners import Verdict, verdicts
 from cfbench_core.run_directory import TIME, Run, RunCell
 from cfbench_core.statistics import align
@@ -28,7 +29,8 @@ LEGEND = (
     "Mean ± half the width of its 95% interval. Bold: the best explainer, and all whose difference from it "
     "could be chance (95% paired interval: two may differ clearly though their own intervals overlap). "
     "Underlined: the next. Where units lack a value (53 of 150), the best is told by ranks over all units, "
-    "a missing value being the last. Bounds and floors do not compete, nor do incomplete cells."
+    "a missing value being the last. Bounds show what is reachable, floors what is had for nothing; neither "
+    "competes, nor do incomplete cells."
 )
 _ORDER = {"": 0, "bound": 1, "floor": 2}
 _OUTCOMES = {"out_of_memory": "out of memory", "planned": "not run yet"}
@@ -86,8 +88,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Header:
-    """A column's head. ``unit`` is that of the numbers shown; ``scale`` what the stored ones were multiplied
-    by."""
+    """A column's head. ``unit`` is that of times as they are shown; ``scale`` what the stored numbers were
+    multiplied by."""
 
     column: Column
     unit: str = ""
@@ -95,7 +97,7 @@ class Header:
 
     @property
     def name(self) -> str:
-        return f"{self.column.name} ({self.unit})" if self.unit else self.column.name
+        return f"{self.unit} each" if self.unit else self.column.name
 
     @property
     def arrow(self) -> str:
@@ -104,6 +106,11 @@ class Header:
     @property
     def label(self) -> str:
         return f"{self.name} {self.arrow}".rstrip()
+
+    @property
+    def compared(self) -> bool:
+        """Whether explainers are compared by it: it has a better direction, and is not the time."""
+        return bool(self.arrow) and self.column is not TIME
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,15 @@ class Lead:
 
 
 @dataclass(frozen=True)
+class Aside:
+    """A column that is told in a note: it repeats the column ``like``, or has ``text`` in every line (None)."""
+
+    header: Header
+    like: Header | None
+    text: str
+
+
+@dataclass(frozen=True)
 class Table:
     """A group of cells side by side.
 
@@ -137,24 +153,52 @@ class Table:
         labels: what the cells have in common, as the layout says.
         row_label: what a line is: "explainer".
         title: the part of the labels that tells this table from the others of the run.
-        quality: the model's, in words: "HR@10 0.490".
-        leads: of each column that has a direction and an eligible competitor.
-        notes: outcomes and other things to know, a line each.
+        quality: the model's, by metric.
+        headers: every column; ``shown`` are the places of those that stand in the table.
+        rows: every explainer; ``lines`` are those that were to run.
+        leads: of each column that is shown, has a direction and an eligible competitor.
+        asides: the other columns.
     """
 
     labels: Mapping[str, str | int]
     row_label: str
     title: str
-    quality: str
+    quality: Mapping[str, float]
     headers: tuple[Header, ...]
     rows: tuple[Row, ...]
     leads: tuple[Lead, ...]
-    notes: tuple[str, ...]
+    shown: tuple[int, ...]
+    asides: tuple[Aside, ...]
 
     @property
     def caption(self) -> str:
         """All labels and the quality, for a table that stands alone."""
-        return ", ".join(label_words(self.labels)) + (f". Quality: {self.quality}" if self.quality else "")
+        quality = quality_words(self.quality)
+        return ", ".join(label_words(self.labels)) + (f". Quality: {quality}" if quality else "")
+
+    @property
+    def lines(self) -> list[Row]:
+        return [row for row in self.rows if row.status != "skipped"]
+
+    @property
+    def problems(self) -> list[str]:
+        """What went wrong, a line each: "cosine: failed: ValueError: ..."."""
+        return [note for row in self.lines for note in _problem(row)]
+
+    @property
+    def absent(self) -> str:
+        """What was skipped, and why: "a, b (no list level), c (needs access weights)"; empty when nothing was."""
+        reasons: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.status == "skipped":
+                reasons.setdefault(row.reason.removeprefix(f"{row.name} "), []).append(row.name)
+        return ", ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
+
+    @property
+    def notes(self) -> list[str]:
+        """All there is to know beside the numbers, a line each."""
+        absent = [f"Not here: {self.absent}"] if self.absent else []
+        return [*self.problems, *absent, *_told_aside(self.asides)]
 
 
 def outcome_words(status: str) -> str:
@@ -162,17 +206,22 @@ def outcome_words(status: str) -> str:
 
 
 def label_words(labels: Mapping[str, str | int]) -> list[str]:
-    """["debian-python", "mf", "item level", "k = 5"]: numbers need their name, and so do words that say
-    little alone."""
+    """["debian-python", "mf", "item level", "top 5", "implicit"]: numbers need their name, and so do words that
+    say little alone."""
     words = []
     for name, value in labels.items():
         if isinstance(value, int):
-            words.append(f"{name} = {value}")
-        elif name in ("level", "format", "scope"):
+            words.append(f"top {value}" if name == "k" else f"{name} = {value}")
+        elif name in ("level", "scope"):
             words.append(f"{value} {name}")
         else:
             words.append(value)
     return words
+
+
+def quality_words(quality: Mapping[str, float], most: int = 2) -> str:
+    """The first metrics of a model's quality: "HR@10 0.490, NDCG@10 0.310"."""
+    return ", ".join(f"{metric} {value:.3f}" for metric, value in [*quality.items()][:most])
 
 
 def tables(run: Run) -> list[Table]:
@@ -181,10 +230,19 @@ def tables(run: Run) -> list[Table]:
     for cell in run.cells():
         groups.setdefault(tuple(cell.labels[name] for name in run.layout.by), []).append(cell)
     summary = _numbers(run.summary)
-    varying = [
-        name for place, name in enumerate(run.layout.by) if len({group[place] for group in groups}) > 1
-    ] or list(run.layout.by[:2])
-    return [_Builder(run, cells, summary, varying).table() for cells in groups.values()]
+    titled = _titled(run.layout.by, list(groups))
+    return [_Builder(run, cells, summary, titled).table() for cells in groups.values()]
+
+
+def _titled(by: Sequence[str], groups: Sequence[tuple[str | int, ...]]) -> list[str]:
+    """The labels that make a title: not the first (the data set's) where all tables share it, and not the last
+    where the others tell the tables apart (a scope that follows from the model)."""
+    names = list(by)
+    if len(groups) > 1 and len({group[0] for group in groups}) == 1:
+        names = names[1:]
+    if len(by) > 2 and len({group[:-1] for group in groups}) == len(groups):
+        names = names[:-1]
+    return names
 
 
 def _numbers(summary: pd.DataFrame) -> dict[tuple[str, str], Number]:
@@ -203,11 +261,11 @@ class _Builder:
         run: Run,
         cells: Sequence[RunCell],
         summary: Mapping[tuple[str, str], Number],
-        varying: Sequence[str],
+        titled: Sequence[str],
     ) -> None:
         self.run = run
         self.labels = {name: cells[0].labels[name] for name in run.layout.by}
-        self.title = " · ".join(label_words({name: self.labels[name] for name in varying}))
+        self.title = " · ".join(label_words({name: self.labels[name] for name in titled}))
         self.names = dict(zip([cell.id for cell in cells], _row_names(run, cells), strict=True))
         self.headers = tuple(self._headers(cells, summary))
         self.numbers = {
@@ -229,32 +287,45 @@ class _Builder:
             brief = float(np.median(seconds)) < 1
             yield Header(TIME, "ms" if brief else "s", 1000.0 if brief else 1.0)
 
-    def _place(self, cell: RunCell) -> tuple[int, bool, bool, float, str]:
-        """Competitors, bounds, floors; each by the first metric, the best first, then the incomplete, then
-        the rest."""
-        first = self.numbers[cell.id][0].mean if self.headers else math.nan
-        cost = -first if self.headers and self.headers[0].column.direction == "higher" else first
-        missing = math.isnan(cost)
-        return (
-            _ORDER.get(cell.role, 0),
-            missing,
-            not cell.done,
-            0.0 if missing else cost,
-            self.names[cell.id],
-        )
+    def _place(self, cell: RunCell) -> tuple[int, bool, bool, list[float], str]:
+        """Competitors, bounds, floors; each by the first metric, the best first (the next metrics decide where it is
+        equal), then the incomplete, then the rest."""
+        costs = [
+            math.inf if math.isnan(number.mean) else -number.mean if header.arrow == "↑" else number.mean
+            for header, number in zip(self.headers, self.numbers[cell.id], strict=True)
+        ]
+        missing = not costs or math.isinf(costs[0])
+        return _ORDER.get(cell.role, 0), missing, not cell.done, [] if missing else costs, self.names[cell.id]
 
     def table(self) -> Table:
         decimals = [self._decimals(place) for place in range(len(self.headers))]
         found = self._verdicts()
         rows = tuple(self._row(cell, decimals, found) for cell in self.cells)
+        measured = [[entry.number for entry in row.entries] for row in rows if not row.outcome]
+        hidden = repeated([header.column for header in self.headers], measured)
+        shown = tuple(place for place in range(len(self.headers)) if place not in hidden)
         leads = tuple(
-            self._lead(place, verdict, decimals[place])
-            for place, verdict in enumerate(found)
-            if verdict.level
+            self._lead(place, found[place], decimals[place]) for place in shown if found[place].level
         )
-        row_label = self.run.layout.row
-        notes = tuple(_notes(rows))
-        return Table(self.labels, row_label, self.title, self._quality(), self.headers, rows, leads, notes)
+        asides = tuple(
+            Aside(
+                self.headers[place],
+                None if like is None else self.headers[like],
+                _brief(measured[0][place], decimals[place]),
+            )
+            for place, like in hidden.items()
+        )
+        return Table(
+            labels=self.labels,
+            row_label=self.run.layout.row,
+            title=self.title,
+            quality=self._quality(),
+            headers=self.headers,
+            rows=rows,
+            leads=leads,
+            shown=shown,
+            asides=asides,
+        )
 
     def _lead(self, place: int, verdict: Verdict, decimals: int | None) -> Lead:
         names = [self.names[cell.id] for cell in self.compared]
@@ -283,15 +354,13 @@ class _Builder:
             entries.append(Entry(_text(number, places) if number.n else missing, number, emphasis))
         return Row(self.names[cell.id], cell.role, cell.status, cell.reason, tuple(entries))
 
-    def _quality(self) -> str:
+    def _quality(self) -> dict[str, float]:
         frame = self.run.quality
         here = frame[
             (frame["dataset"] == str(self.labels.get("dataset")))
             & (frame["model"] == str(self.labels.get("model")))
         ]
-        return ", ".join(
-            f"{metric} {value:.3f}" for metric, value in zip(here["metric"], here["value"], strict=True)
-        )
+        return dict(zip(here["metric"], here["value"], strict=True))
 
     def _verdicts(self) -> list[Verdict]:
         """Who wins each column, as places in ``self.compared``."""
@@ -319,12 +388,24 @@ def _row_names(run: Run, cells: Sequence[RunCell]) -> list[str]:
     ]
 
 
-def _notes(rows: Sequence[Row]) -> Iterator[str]:
-    for row in rows:
-        if row.outcome:
-            yield f"{row.name}: {row.outcome}"
-        elif row.status == "partial":
-            yield f"{row.name}: incomplete, {row.reason}"
+def _problem(row: Row) -> Iterator[str]:
+    if row.outcome:
+        yield f"{row.name}: {row.outcome}"
+    elif row.status == "partial":
+        yield f"{row.name}: incomplete, {row.reason}"
+
+
+def _told_aside(asides: Sequence[Aside]) -> Iterator[str]:
+    """ "Coverage, Success@5: as PN-S@5", and "In every line: #Additions 0"."""
+    alike: dict[str, list[str]] = {}
+    for aside in asides:
+        if aside.like is not None:
+            alike.setdefault(aside.like.name, []).append(aside.header.name)
+    for like, names in alike.items():
+        yield f"{', '.join(names)}: as {like}"
+    constant = [f"{aside.header.name} {aside.text}" for aside in asides if aside.like is None]
+    if constant:
+        yield f"In every line: {', '.join(constant)}"
 
 
 def _scaled(number: Number, scale: float) -> Number:
@@ -335,8 +416,9 @@ def _scaled(number: Number, scale: float) -> Number:
 
 def _decimals(half_widths: Sequence[float]) -> int:
     """Two significant digits of the typical half width, three decimals where there is none, five at most."""
-    known = [width for width in half_widths if width > 0]
-    return min(max(1 - math.floor(math.log10(float(np.median(known)))), 0), 5) if known else 3
+    known = [width for width in half_widths if not math.isnan(width)]
+    typical = float(np.median(known)) if known else 0.0
+    return min(max(1 - math.floor(math.log10(typical)), 0), 5) if typical > 0 else 3
 
 
 def _text(number: Number, decimals: int | None) -> str:
@@ -346,3 +428,8 @@ def _text(number: Number, decimals: int | None) -> str:
     if decimals is None:
         decimals = _decimals([number.half_width])
     return f"{number.mean:.{decimals}f} ± {number.half_width:.{decimals}f}"
+
+
+def _brief(number: Number, decimals: int | None) -> str:
+    """A constant without the interval that it does not have."""
+    return _text(number, decimals) if number.half_width else f"{number.mean:g}"

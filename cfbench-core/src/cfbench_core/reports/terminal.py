@@ -1,11 +1,12 @@
-"""Tables on a terminal. Columns that do not fit beside each other go below, never away."""
+"""Tables on a terminal: the columns that tell most, as many as fit beside the names, and the time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cfbench_core.reports.tables import Entry, Row, Table
+from cfbench_core.reports.tables import Header, Row, Table, quality_words
+from cfbench_core.run_directory import TIME
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 _STYLES = {"best": "bold", "second": "underline", "": ""}
 _GAP = 2
+_NARROW = 12
+_FEWER = "*"
+"""Behind a mean over the units that have a value, where some have none."""
 
 
 def show(tables: Sequence[Table], console: Console) -> None:
@@ -21,50 +25,90 @@ def show(tables: Sequence[Table], console: Console) -> None:
     from rich.text import Text
 
     for table in tables:
-        title = Text(table.title, style="bold")
-        if table.quality:
-            title.append(f"  {table.quality}", style="dim not bold")
-        console.print(title)
-        for part in _parts(table, console.width):
-            console.print(_painted(table, part))
-        for note in table.notes:
-            console.print(Text(f"  {note}", style="dim"))
-        console.print()
+        show_one(table, console)
     if tables:
-        legend = "± is a 95% interval; bold: the best, and all level with it; underlined: the next."
-        console.print(Text(legend, style="dim"))
+        legend = "± 95% interval; bold: best, or level with it; underlined: next"
+        fewer = any(_fewer(row, place) for t in tables for row in t.lines for place in t.shown)
+        console.print(Text(legend + (f"; {_FEWER}: of fewer units" if fewer else ""), style="dim"))
 
 
-def _parts(table: Table, width: int) -> Iterator[range]:
-    """Ranges of columns that fit beside the names, one column at least: beside it long names are folded."""
-    start = 0
-    for stop in range(1, len(table.headers) + 1):
-        if _width(table, range(start, stop)) > width and stop - 1 > start:
-            yield range(start, stop - 1)
-            start = stop - 1
-    yield range(start, len(table.headers))
+def show_one(table: Table, console: Console) -> None:
+    """One table, its remarks and an empty line."""
+    from rich.text import Text
+
+    title = Text(table.title, style="bold")
+    quality = quality_words(table.quality)
+    console.print(title.append(f"  {quality}", style="dim not bold") if quality else title)
+    places = _fitting(table, console.width)
+    if table.lines:
+        console.print(_painted(table, places))
+    for remark in _remarks(table, len(table.headers) - len(places)):
+        console.print(Text(f"  {remark}", style="dim"))
+    console.print()
 
 
-def _width(table: Table, part: range) -> int:
-    """What the names and these columns need."""
-    names = max((len(row.label) for row in table.rows), default=0)
-    columns = (
-        max([len(table.headers[place].label), *(len(_entry(row.entries[place]).plain) for row in table.rows)])
-        for place in part
+def _remarks(table: Table, left_out: int) -> Iterator[str]:
+    yield from table.problems
+    remarks = [f"not here: {table.absent}"] if table.absent else []
+    if left_out:
+        remarks.append(f"+{left_out} column{'s' if left_out > 1 else ''} in the report")
+    if remarks:
+        yield " · ".join(remarks)
+
+
+def _fitting(table: Table, width: int) -> list[int]:
+    """The places that fit, in order: the time and the first column always, then those with a better direction,
+    then the others."""
+    telling = [place for place in table.shown if table.headers[place].column is not TIME]
+    telling.sort(key=lambda place: not table.headers[place].arrow)
+    kept = [place for place in table.shown if table.headers[place].column is TIME]
+    room = (
+        width - max((len(row.label) for row in table.lines), default=0) - sum(_width(table, p) for p in kept)
     )
-    return names + sum(_GAP + width for width in columns) + _GAP
+    for number, place in enumerate(telling):
+        room -= _width(table, place)
+        if room < 0 and number:
+            break
+        kept.append(place)
+    return sorted(kept)
 
 
-def _painted(table: Table, part: range) -> RichTable:
+def _width(table: Table, place: int) -> int:
+    """What a column needs, with the gap before it."""
+    heads = (len(line) for line in _head(table, place).split("\n"))
+    return _GAP + max([*heads, *(len(_entry(row, table.headers[place], place).plain) for row in table.lines)])
+
+
+def _painted(table: Table, places: Sequence[int]) -> RichTable:
     from rich.table import Table as RichTable
 
-    painted = RichTable(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="")
+    painted = RichTable(box=None, padding=(0, 0, 0, _GAP), pad_edge=False, header_style="")
     painted.add_column("", overflow="fold")
-    for place in part:
-        painted.add_column(table.headers[place].label, justify="right", no_wrap=True)
-    for row in table.rows:
-        painted.add_row(_name(row), *(_entry(row.entries[place]) for place in part))
+    for place in places:
+        painted.add_column(_head(table, place), justify="right", no_wrap=True, vertical="bottom")
+    for row in table.lines:
+        entries = (_entry(row, table.headers[place], place) for place in places)
+        painted.add_row(_name(row), *entries)
     return painted
+
+
+def _head(table: Table, place: int) -> str:
+    """The column's name, folded where it is wide and wider than its numbers; its arrow stays with the last word."""
+    header = table.headers[place]
+    if header.column is TIME:
+        return header.name
+    words = header.name.split()
+    words[-1] = f"{words[-1]} {header.arrow}".rstrip()
+    numbers = (len(_entry(row, header, place).plain) for row in table.lines)
+    wide = max([_NARROW, *numbers, *map(len, words)])
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".lstrip()
+        if len(longer) <= wide:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return "\n".join(lines)
 
 
 def _name(row: Row) -> Text:
@@ -74,14 +118,22 @@ def _name(row: Row) -> Text:
     return name.append(f" ({row.role})", style="dim") if row.role else name
 
 
-def _entry(entry: Entry) -> Text:
+def _entry(row: Row, header: Header, place: int) -> Text:
+    """The mean with a short interval; of times the mean alone."""
     from rich.text import Text
 
+    entry = row.entries[place]
     if not entry.number.n:
         return Text(entry.text, style="dim italic")
-    text = Text(entry.text, style=_STYLES[entry.emphasis])
-    return (
-        text.append(f" ({entry.number.coverage})", style="dim not bold not underline")
-        if entry.number.coverage
-        else text
-    )
+    text = f"{entry.number.mean:.2g}" if header.column is TIME else _short(entry.text)
+    shown = Text(text, style=_STYLES[entry.emphasis])
+    return shown.append(_FEWER, style="dim not bold not underline") if _fewer(row, place) else shown
+
+
+def _fewer(row: Row, place: int) -> bool:
+    return bool(row.entries[place].number.n and row.entries[place].number.coverage)
+
+
+def _short(text: str) -> str:
+    """ "0.298 ± 0.045" as "0.298 ±.045"."""
+    return text.replace(" ± 0.", " ±.").replace(" ± ", " ±")

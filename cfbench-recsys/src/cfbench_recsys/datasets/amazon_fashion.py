@@ -75,6 +75,7 @@ class AmazonFashion:
         about = {
             "title": "Amazon Reviews 2023, fashion",
             "nouns": {"user": "customer", "users": "customers", "item": "product", "items": "products"},
+            "because": "they liked",
             "licence": LICENCE,
             "page": PAGE,
             "release": "",

@@ -34,6 +34,7 @@ def load_debian(source: Source, files: DataFiles, title: str, expected: tuple[in
     about = {
         "title": title,
         "nouns": NOUNS,
+        "because": "it depends on",
         "licence": files.licence,
         "page": files.page,
         "release": known.get("release", ""),

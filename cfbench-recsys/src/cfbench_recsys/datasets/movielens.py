@@ -20,6 +20,7 @@ def about(title: str, files: DataFiles) -> dict[str, Any]:
     return {
         "title": title,
         "nouns": NOUNS,
+        "because": "they liked",
         "licence": files.licence,
         "page": files.page,
         "release": "",

@@ -14,5 +14,9 @@ document.querySelectorAll("table.results thead button").forEach(button => button
   };
   row.closest("table").querySelectorAll("tbody").forEach(body => body.append(...[...body.rows].sort(compare)));
 }));
+// A link to a group that is closed opens it.
+const reveal = () => { const group = location.hash && document.getElementById(location.hash.slice(1)); if (group && group.tagName === "DETAILS") group.open = true; };
+addEventListener("hashchange", reveal);
+reveal();
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
 </script>

@@ -1,0 +1,52 @@
+"""Which columns of a table need no place of their own, so that a table shows only what tells something.
+
+A column that repeats another, number by number, is told in a note ("Success@5: as PN-S@5"): at item level, where
+every answer is verified, share displaced, success and coverage are one thing. So is a column without a better
+direction that has one number in every line: what depends on the model alone, or additions where nobody adds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cfbench_core.run_directory import TIME
+
+if TYPE_CHECKING:
+    from cfbench_core.plan import Column
+    from cfbench_core.reports.tables import Number
+
+
+def repeated(columns: Sequence[Column], lines: Sequence[Sequence[Number]]) -> dict[int, int | None]:
+    """Places of the columns to leave out, each with the place that it repeats; None for one number in every line.
+
+    ``lines``: for each line that has numbers, one for each column.
+    """
+    found: dict[int, int | None] = {}
+    for place, column in enumerate(columns):
+        if column is TIME or not lines:
+            continue
+        numbers = [line[place] for line in lines]
+        if not column.direction and _constant(numbers):
+            found[place] = None
+            continue
+        for earlier in range(place):
+            like = not column.direction or column.direction == columns[earlier].direction
+            if like and earlier not in found and numbers_equal(numbers, [line[earlier] for line in lines]):
+                found[place] = earlier
+                break
+    return found
+
+
+def _constant(numbers: Sequence[Number]) -> bool:
+    """One number everywhere. Of a single line only zero counts: any other may be news."""
+    return numbers_equal(numbers, [numbers[0]] * len(numbers)) and (len(numbers) > 1 or numbers[0].mean == 0)
+
+
+def numbers_equal(some: Sequence[Number], others: Sequence[Number]) -> bool:
+    return all(
+        a == b or (math.isnan(a) and math.isnan(b))
+        for one, other in zip(some, others, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
