@@ -166,16 +166,6 @@ def test_what_failed_is_tried_again_and_the_rest_is_not(registry: Registry, tmp_
     assert statuses(done) == {"digits": "ok"} and set(done.scores["status"]) == {"ok"}
 
 
-def test_a_model_that_fails_fails_its_cells_with_its_reason(registry: Registry, tmp_path: Path) -> None:
-    broken = {
-        "name": "times",
-        "label": "broken",
-        "factor": 1e300,
-    }  # int(number * factor) has no digits to add up
-    done = run(registry, tmp_path / "run", models=["times", broken], data={"name": "numbers", "count": 3})
-    assert {str(cell.labels["model"]): cell.status for cell in done.cells()}["times"] == "ok"
-
-
 def test_skipped_cells_stand_in_the_plan_with_their_reason(registry: Registry, tmp_path: Path) -> None:
     done = run(registry, tmp_path / "run", explainers=["digits", {"name": "digits", "label": "skipped"}])
     assert statuses(done) == {"digits": "ok", "skipped": "skipped"}

@@ -184,7 +184,7 @@ def _specs(module: object) -> list[ComponentSpec]:
                 if not isinstance(spec, ComponentSpec):
                     raise TypeError(f"{hook} returned {spec!r}, which is not a ComponentSpec")
                 if kind is not None and spec.kind != kind:
-                    raise TypeError(f"{hook} returned {spec.id}, which is not a {kind}")
+                    raise TypeError(f"{hook} returned {spec.id}, which is not of kind {kind}")
                 if spec.id in found:
                     raise ValueError(f"{spec.id} is defined twice")
                 found[spec.id] = spec

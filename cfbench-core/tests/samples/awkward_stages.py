@@ -1,0 +1,45 @@
+"""Stages that stand in for those of the toy suite, and end badly or in an unusual way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd  # at the top: what a stage's module imports does not count against its deadline
+
+from cfbench_core.errors import UserError
+from cfbench_core.stages import Task
+
+
+def fails(task: Task) -> None:
+    raise UserError("the factor is not for me")
+
+
+def chooses_nothing(task: Task) -> dict[str, Any]:
+    pd.DataFrame({"unit": pd.Series([], dtype=str), "group": pd.Series([], dtype=int)}).to_parquet(
+        task.output / "units.parquet"
+    )
+    return {"groups": 0, "note": "every number is too large"}
+
+
+def chooses_with_more_columns(task: Task) -> dict[str, Any]:
+    """Two units in each of two groups; "colour" is for people, "place" for the suite's own stages."""
+    units = {"unit": ["0", "1", "2", "3"], "group": [0, 0, 1, 1], "colour": list("rgrg"), "place": [[0]] * 4}
+    pd.DataFrame(units).to_parquet(task.output / "units.parquet")
+    return {"groups": 2}
+
+
+def explains_the_first_group(task: Task) -> dict[str, Any]:
+    assert task.chunk is not None
+    if task.chunk[0] > 0:
+        raise ValueError("only the first, please")
+    rows = {"unit": ["0", "1"], "digit": ["0", "2"], "noise": [0.5, 0.5]}
+    pd.DataFrame(rows).to_parquet(task.output / "explanations.parquet")
+    pd.DataFrame({"unit": ["0", "1"], "elapsed_seconds": 0.001}).to_parquet(task.output / "costs.parquet")
+    return {"note": "2 numbers were small"}
+
+
+def scores_with_a_colour(task: Task) -> None:
+    explained = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
+    pd.DataFrame(
+        {"metric": "sum", "unit": explained["unit"], "value": 1.0, "status": "ok", "colour": ["r", "g"]}
+    ).to_parquet(task.output / "scores.parquet")
