@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,14 @@ def table(
 def hanging(word: str, text: str) -> str:
     """Text folded behind a word, its lines below each other."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 110)
-    return click.wrap_text(text, width, word, " " * len(word))
+    folded = textwrap.wrap(
+        text,
+        width,
+        initial_indent=word,
+        subsequent_indent=" " * len(word),
+        break_on_hyphens=False,  # "lime-rs", "python3-numpy"
+    )
+    return "\n".join(folded)
 
 
 def pairs(items: Mapping[str, str]) -> None:

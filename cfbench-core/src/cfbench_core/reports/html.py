@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cfbench_core.reports import plots
 from cfbench_core.reports.answer import answer_of, standings_of
@@ -24,6 +24,9 @@ from cfbench_core.reports.tables import (
 )
 from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 def render(run: Run, in_words: str = "", data: str = "") -> str:
@@ -46,6 +49,7 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
         "quality_words": quality_words,
         "sort_key": _sort_key,
     }
+    environment.filters["unbroken"] = _unbroken
     all_tables = tables(run)
     leads = [lead for table in all_tables for lead in table.leads if lead.header.compared]
     standings = standings_of(leads)
@@ -75,6 +79,13 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
 
 def _values(run: Run, label: str) -> list[str]:
     return list(dict.fromkeys(str(cell.labels[label]) for cell in run.cells() if label in cell.labels))
+
+
+def _unbroken(text: str) -> Markup:
+    """Escaped, names with a hyphen kept on one line: "lime-rs", "python3-numpy"."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"[\w.]+(?:-[\w.]+)+", r'<span class="whole">\g<0></span>', str(escape(text))))
 
 
 def _facts(run: Run, data: str) -> list[str]:

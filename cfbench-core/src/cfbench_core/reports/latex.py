@@ -45,7 +45,7 @@ def _table(table: Table) -> str:
         [
             r"\begin{table}[t]",
             r"\centering",
-            rf"\caption{{{escape('. '.join([table.caption, *_notes(table)]))}}}",
+            rf"\caption{{{escape('. '.join([table.caption, *_notes(table)]))}.}}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",

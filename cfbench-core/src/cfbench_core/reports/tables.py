@@ -290,9 +290,13 @@ class _Builder:
     def _place(self, cell: RunCell) -> tuple[int, bool, bool, list[float], str]:
         """Competitors, bounds, floors; each by the first metric, the best first (the next metrics decide where it is
         equal), then the incomplete, then the rest."""
-        costs = [
-            math.inf if math.isnan(number.mean) else -number.mean if header.arrow == "↑" else number.mean
+        compared = [
+            (header.arrow, number.mean)
             for header, number in zip(self.headers, self.numbers[cell.id], strict=True)
+            if header.compared
+        ] or [("↓", number.mean) for number in self.numbers[cell.id][:1]]
+        costs = [
+            math.inf if math.isnan(mean) else -mean if arrow == "↑" else mean for arrow, mean in compared
         ]
         missing = not costs or math.isinf(costs[0])
         return _ORDER.get(cell.role, 0), missing, not cell.done, [] if missing else costs, self.names[cell.id]
