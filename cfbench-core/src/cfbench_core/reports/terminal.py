@@ -27,9 +27,9 @@ def show(tables: Sequence[Table], console: Console) -> None:
     for table in tables:
         show_one(table, console)
     if tables:
-        legend = "± 95% interval; bold: best, or level with it; underlined: next"
+        legend = "± 95% interval; bold: best or level with it; underlined: next"
         fewer = any(_fewer(row, place) for t in tables for row in t.lines for place in t.shown)
-        console.print(Text(legend + (f"; {_FEWER}: of fewer units" if fewer else ""), style="dim"))
+        console.print(Text(legend + (f"; {_FEWER}: fewer units" if fewer else ""), style="dim"))
 
 
 def show_one(table: Table, console: Console) -> None:
