@@ -56,9 +56,11 @@ def made_up(cells: dict[str, tuple[str, str, str, list[float]]]) -> Any:
     quality = pd.DataFrame(
         {"dataset": "d", "model": ["weak", "good"], "metric": "HR@10", "value": [0.1, 0.2]}
     )
+    explanations = pd.DataFrame(edits)
     return SimpleNamespace(
         scores=pd.DataFrame(scores),
-        explanations=pd.DataFrame(edits),
+        explanations=explanations,
+        explanations_of=lambda cell: explanations[explanations["cell"] == cell],
         quality=quality,
         cells=lambda: found,
         plan={"cells": [{"cell": cell, "stages": {}} for cell in cells]},
