@@ -11,7 +11,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -20,15 +20,15 @@ import yaml
 
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, write_atomically
+from cfbench_core.gathering import Tables, write_parquet
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.runner import Results
-from cfbench_core.stages import UNITS, Work
+from cfbench_core.stages import Work
 from cfbench_core.store import Store
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
+    pass
 
 
 def new_run_directory(parent: Path) -> Path:
@@ -135,14 +135,14 @@ class Recorder:
 
     def write_tables(self, results: Results, store: Store) -> None:
         """``scores.parquet``, ``explanations.parquet``, ``costs.parquet`` and ``quality.csv``."""
-        tables = _Tables(self.plan, results, store)
-        _write_parquet(self.directory / "scores.parquet", tables.scores())
-        _write_parquet(
-            self.directory / "explanations.parquet", tables.rows("explanations", "explanations.parquet")
-        )
-        _write_parquet(self.directory / "costs.parquet", tables.rows("explanations", "costs.parquet"))
-        quality = tables.quality()
-        write_atomically(self.directory / "quality.csv", quality)
+        tables = Tables(self.plan, results, store)
+        for name, parts in {
+            "scores.parquet": list(tables.scores()),
+            "explanations.parquet": list(tables.rows("explanations", "explanations.parquet")),
+            "costs.parquet": list(tables.rows("explanations", "costs.parquet")),
+        }.items():
+            write_parquet(self.directory / name, parts)
+        write_atomically(self.directory / "quality.csv", tables.quality())
 
     def close(self) -> None:
         self._log.close()
@@ -233,121 +233,3 @@ def _notes(cell: Cell, results: Results) -> str:
         if outcome.summary.get("note")
     ]
     return "; ".join(dict.fromkeys(notes))
-
-
-class _Tables:
-    """The artifacts of a run, put together in the order of the plan: equal results, equal files."""
-
-    def __init__(self, plan: Plan, results: Results, store: Store) -> None:
-        self.plan = plan
-        self.results = results
-        self.store = store
-
-    def rows(self, role: str, file: str) -> Iterator[pa.Table]:
-        """A file of the artifacts in one role, cell by cell, under the cell's labels."""
-        for cell in self.plan.to_run:
-            if role in cell.stages:
-                for work, outcome in self.results.of(cell.stages[role]):
-                    if outcome.done:
-                        yield self.labelled(cell, self.read(work, file))
-
-    def scores(self) -> Iterator[pa.Table]:
-        """Scores, and for units whose work did not end well a row for each metric with its status."""
-        for cell in self.plan.to_run:
-            stage = cell.stages["scores"]
-            for work, outcome in self.results.of(stage):
-                table = (
-                    self.read(work, "scores.parquet") if outcome.done else self.missing(cell, work, outcome)
-                )
-                yield self.labelled(cell, table)
-            problem = self.results.problem(stage)
-            if stage.key not in self.results.works and problem is not None:
-                yield self.labelled(cell, self.missing(cell, None, problem))
-
-    def read(self, work: Work, file: str) -> pa.Table:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = self.store.path(work.kind, work.key) / file
-        try:
-            return pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
-            raise _damaged(path, error) from error
-
-    def missing(self, cell: Cell, work: Work | None, outcome: Outcome) -> pa.Table:
-        import pandas as pd
-        import pyarrow as pa
-
-        units = self.units_of(cell, work) if work else pd.DataFrame({"unit": [None]})
-        columns = ["unit", *(column for column in self.plan.layout.unit_columns if column in units)]
-        frames = [
-            units[columns].assign(metric=column.name, value=float("nan"), status=outcome.status)
-            for column in cell.columns
-        ]
-        frame = pd.concat(frames, ignore_index=True)[["metric", "unit", "value", "status", *columns[1:]]]
-        return pa.Table.from_pandas(frame, preserve_index=False)
-
-    def units_of(self, cell: Cell, work: Work) -> pd.DataFrame:
-        """The units of a chunk, as the units artifact lists them."""
-        units_work, _ = next(self.results.of(cell.stages[UNITS]))
-        units: pd.DataFrame = self.read(units_work, "units.parquet").to_pandas()
-        if work.chunk is None:
-            return units
-        start, stop = work.chunk
-        return units[(units["group"] >= start) & (units["group"] < stop)]
-
-    def labelled(self, cell: Cell, table: pa.Table) -> pa.Table:
-        import pyarrow as pa
-
-        labels = {"cell": cell.id, "suite": self.plan.suite, **cell.labels}
-        columns: dict[str, Any] = {name: pa.repeat(value, table.num_rows) for name, value in labels.items()}
-        columns |= {name: table[name] for name in table.column_names if name not in columns}
-        return pa.table(columns)
-
-    def quality(self) -> str:
-        """``quality.csv``: what each model's stage reported of its quality on held-out data."""
-        lines = ["dataset,model,metric,value"]
-        seen = set()
-        for cell in self.plan.to_run:
-            if "model" not in cell.stages or cell.stages["model"].key in seen:
-                continue
-            seen.add(cell.stages["model"].key)
-            for _, outcome in self.results.of(cell.stages["model"]):
-                lines += [
-                    f"{_csv(cell.labels['dataset'])},{_csv(cell.labels['model'])},{metric},{value:.6g}"
-                    for metric, value in outcome.summary.get("quality", {}).items()
-                ]
-        return "\n".join(lines) + "\n"
-
-
-def _damaged(path: Path, error: Exception) -> UserError:
-    why = (str(error).splitlines() or [type(error).__name__])[0]
-    return UserError(
-        f"{path}: cannot be read ({why}); 'cfbench cache verify --remove' removes what is damaged, "
-        "then the same command computes it again"
-    )
-
-
-def _csv(value: object) -> str:
-    text = str(value)
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
-
-
-def _write_parquet(path: Path, tables: Iterator[pa.Table]) -> None:
-    """Tables one after the other into one file; columns that some lack are null there."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    parts: Sequence[pa.Table] = list(tables)
-    if not parts:
-        path.unlink(missing_ok=True)
-        return
-    whole = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        pq.write_table(whole.replace_schema_metadata(None), temporary, compression="zstd")
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

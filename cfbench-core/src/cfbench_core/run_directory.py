@@ -145,6 +145,12 @@ class Run:
         """What was answered, in the suite's own columns."""
         return self._parquet("explanations.parquet", ("cell", "unit"), self._any_result)
 
+    def explanations_of(self, cell: str) -> pd.DataFrame:
+        """What was answered in one cell. Reads no more than that: of a large run the whole is large."""
+        return self._parquet(
+            "explanations.parquet", ("cell", "unit"), self._any_result, filters=[("cell", "==", cell)]
+        )
+
     @functools.cached_property
     def costs(self) -> pd.DataFrame:
         """cell, unit, elapsed_seconds: wall time of explaining alone."""
@@ -219,7 +225,9 @@ class Run:
             raise _unreadable(path, error) from None
         return _checked(frame, columns, path)
 
-    def _parquet(self, name: str, columns: tuple[str, ...], expected: bool) -> pd.DataFrame:
+    def _parquet(
+        self, name: str, columns: tuple[str, ...], expected: bool, filters: list[Any] | None = None
+    ) -> pd.DataFrame:
         """A table; an empty one where no cell could have written to it."""
         import pandas as pd
         import pyarrow as pa
@@ -228,7 +236,7 @@ class Run:
         if not path.exists() and not expected:
             return pd.DataFrame(columns=list(columns))
         try:
-            frame = pd.read_parquet(path)
+            frame = pd.read_parquet(path, filters=filters)
         except FileNotFoundError:
             raise UserError(f"{path}: is missing; {AGAIN}") from None
         except (OSError, pa.ArrowException) as error:

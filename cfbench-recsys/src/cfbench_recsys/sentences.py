@@ -66,14 +66,14 @@ def _cells(run: Run) -> list[str]:
     if after.empty or "item" not in after:
         return []
     works = (after["value"] > after["k"]).groupby(after["cell"]).mean()
-    edits = run.explanations.groupby("cell", observed=True).size()
+    edits = {cell: len(run.explanations_of(cell)) for cell in works.index}
     quality = _quality(run)
     roles = {cell.id: cell.role for cell in run.cells()}
     labels = after.drop_duplicates("cell").set_index("cell")[["dataset", "model"]]
 
     def order(cell: str) -> tuple[bool, float, float, int, str]:
         where = tuple(labels.loc[cell])
-        return bool(roles.get(cell)), -quality.get(where, 0.0), -works[cell], int(edits.get(cell, 0)), cell
+        return bool(roles.get(cell)), -quality.get(where, 0.0), -works[cell], edits[cell], cell
 
     return sorted(works.index, key=order)
 
@@ -92,8 +92,7 @@ def _told(run: Run, cell: str) -> list[Told]:
     ]
     first = found.groupby("user")["rank"].transform("min")
     found = found[(found["value"] > found["k"]) & (found["rank"] == first)]
-    explanations = run.explanations
-    answers = explanations[(explanations["cell"] == cell) & (explanations["format"] == "explicit")]
+    answers = run.explanations_of(cell)
     return list(_answers(found, dict(iter(answers.groupby("unit", observed=True)))))
 
 

@@ -89,6 +89,9 @@ class _Part(Run):
     def explanations(self) -> pd.DataFrame:
         return self._part(self._whole.explanations)
 
+    def explanations_of(self, cell: str) -> pd.DataFrame:
+        return self._part(self._whole.explanations_of(cell))
+
     def _part(self, table: pd.DataFrame) -> pd.DataFrame:
         here = table["cell"] == self._cell
         if self._units is not None:

@@ -1,0 +1,183 @@
+"""Puts the artifacts of a run together into its tables, in the order of the plan: equal results, equal files.
+
+Tables are written part by part, a row group for each cell, so that memory does not grow with the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.errors import UserError
+from cfbench_core.outcomes import Outcome
+from cfbench_core.plan import Cell, Plan
+from cfbench_core.runner import Results
+from cfbench_core.stages import UNITS, Work
+from cfbench_core.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one cell: a file of an artifact, or rows made here for what is missing."""
+
+    cell: str
+    labels: dict[str, str | int]
+    source: Path | pa.Table
+
+    def schema(self) -> pa.Schema:
+        """Of the labelled rows; of a file, its rows are not read for it."""
+        import pyarrow as pa
+
+        fields = [pa.field(name, pa.scalar(value).type) for name, value in self.labels.items()]
+        own = _read(self.source, schema_only=True) if isinstance(self.source, Path) else self.source.schema
+        return pa.schema(fields + [pa.field(f.name, f.type) for f in own if f.name not in self.labels])
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The rows under the cell's labels; columns that they lack are null."""
+        import pyarrow as pa
+
+        rows = _read(self.source) if isinstance(self.source, Path) else self.source
+
+        def column(field: pa.Field) -> Any:
+            if field.name in self.labels:
+                return pa.repeat(pa.scalar(self.labels[field.name], field.type), rows.num_rows)
+            if field.name in rows.column_names:
+                return rows[field.name].cast(field.type)
+            return pa.nulls(rows.num_rows, field.type)
+
+        return pa.table([column(field) for field in schema], schema=schema)
+
+
+class Tables:
+    """What the cells of a plan came to."""
+
+    def __init__(self, plan: Plan, results: Results, store: Store) -> None:
+        self.plan = plan
+        self.results = results
+        self.store = store
+
+    def rows(self, role: str, file: str) -> Iterator[Part]:
+        """A file of the artifacts in one role, cell by cell."""
+        for cell in self.plan.to_run:
+            if role in cell.stages:
+                for work, outcome in self.results.of(cell.stages[role]):
+                    if outcome.done:
+                        yield self.part(cell, self.path(work, file))
+
+    def scores(self) -> Iterator[Part]:
+        """Scores, and for units whose work did not end well a row for each metric with its status."""
+        for cell in self.plan.to_run:
+            stage = cell.stages["scores"]
+            for work, outcome in self.results.of(stage):
+                done = outcome.done
+                yield self.part(
+                    cell, self.path(work, "scores.parquet") if done else self.missing(cell, work, outcome)
+                )
+            problem = self.results.problem(stage)
+            if stage.key not in self.results.works and problem is not None:
+                yield self.part(cell, self.missing(cell, None, problem))
+
+    def part(self, cell: Cell, source: Path | pa.Table) -> Part:
+        return Part(cell.id, {"cell": cell.id, "suite": self.plan.suite, **cell.labels}, source)
+
+    def path(self, work: Work, file: str) -> Path:
+        return self.store.path(work.kind, work.key) / file
+
+    def missing(self, cell: Cell, work: Work | None, outcome: Outcome) -> pa.Table:
+        import pandas as pd
+        import pyarrow as pa
+
+        units = self.units_of(cell, work) if work else pd.DataFrame({"unit": [None]})
+        columns = ["unit", *(column for column in self.plan.layout.unit_columns if column in units)]
+        frames = [
+            units[columns].assign(metric=column.name, value=float("nan"), status=outcome.status)
+            for column in cell.columns
+        ]
+        frame = pd.concat(frames, ignore_index=True)[["metric", "unit", "value", "status", *columns[1:]]]
+        return pa.Table.from_pandas(frame, preserve_index=False)
+
+    def units_of(self, cell: Cell, work: Work) -> pd.DataFrame:
+        """The units of a chunk, as the units artifact lists them."""
+        units_work, _ = next(self.results.of(cell.stages[UNITS]))
+        units: pd.DataFrame = _read(self.path(units_work, "units.parquet")).to_pandas()
+        if work.chunk is None:
+            return units
+        start, stop = work.chunk
+        return units[(units["group"] >= start) & (units["group"] < stop)]
+
+    def quality(self) -> str:
+        """``quality.csv``: what each model's stage reported of its quality on held-out data."""
+        lines = ["dataset,model,metric,value"]
+        seen = set()
+        for cell in self.plan.to_run:
+            if "model" not in cell.stages or cell.stages["model"].key in seen:
+                continue
+            seen.add(cell.stages["model"].key)
+            for _, outcome in self.results.of(cell.stages["model"]):
+                lines += [
+                    f"{_csv(cell.labels['dataset'])},{_csv(cell.labels['model'])},{metric},{value:.6g}"
+                    for metric, value in outcome.summary.get("quality", {}).items()
+                ]
+        return "\n".join(lines) + "\n"
+
+
+def write_parquet(path: Path, parts: Sequence[Part]) -> None:
+    """Parts one after the other into one file. A table without parts leaves no file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not parts:
+        path.unlink(missing_ok=True)
+        return
+    schema = pa.unify_schemas(_distinct(part.schema() for part in parts), promote_options="permissive")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+            for _, of_cell in itertools.groupby(parts, key=lambda part: part.cell):
+                writer.write_table(pa.concat_tables(part.table(schema) for part in of_cell))
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _distinct(schemas: Iterator[pa.Schema]) -> list[pa.Schema]:
+    """Each schema once, in order of appearance."""
+    found: list[pa.Schema] = []
+    for schema in schemas:
+        if not any(schema.equals(known) for known in found):
+            found.append(schema)
+    return found
+
+
+def _read(path: Path, schema_only: bool = False) -> Any:
+    """A file of an artifact, or only its schema.
+
+    Raises:
+        UserError: if it cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path) if schema_only else pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(
+            f"{path}: cannot be read ({why}); 'cfbench cache verify --remove' removes what is damaged, "
+            "then the same command computes it again"
+        ) from error
+
+
+def _csv(value: object) -> str:
+    text = str(value)
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text

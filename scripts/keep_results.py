@@ -1,0 +1,53 @@
+"""Keeps what a run found as a small table under docs/results/, with the command, commit and hardware that made it.
+
+    python scripts/keep_results.py runs/study docs/results/amazon-and-movies "cfbench run examples/amazon-and-movies.yaml"
+
+Writes NAME.csv (a row per cell and metric: mean, half the width of the 95% interval, units) and NAME.json.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from cfbench_core.run_directory import Run
+
+LABELS = ["dataset", "model", "explainer", "level", "format", "scope", "k"]
+
+
+def main(directory: str, name: str, command: str) -> None:
+    run = Run(directory)
+    summary = run.summary
+    table = summary[[*(label for label in LABELS if label in summary), "metric"]].copy()
+    table["mean"] = summary["mean"].map("{:.4g}".format)
+    table["interval"] = ((summary["ci_high"] - summary["ci_low"]) / 2).map("{:.2g}".format)
+    table["n"] = summary["n"]
+    table.to_csv(f"{name}.csv", index=False)
+    environment = run.environment
+    about = {
+        "command": command,
+        "commit": environment["git"] or commit(),
+        "hardware": environment["hardware"],
+        "versions": environment["distributions"],
+        "quality": run.quality.round(4).to_dict("records"),
+        "elapsed_seconds": round(elapsed_seconds(run), 1),
+    }
+    Path(f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def commit() -> str:
+    """Of the source tree that this script stands in: for a run that was started elsewhere."""
+    told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    return told.stdout.strip()
+
+
+def elapsed_seconds(run: Run) -> float:
+    """Computing time of all pieces of work, whoever did them: the sum over workers, not wall time."""
+    lines = (run.directory / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
+    return float(sum(json.loads(line)["elapsed_seconds"] for line in lines))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
