@@ -122,10 +122,9 @@ def choose_units(task: Task) -> dict[str, Any]:
     units.to_parquet(task.output / "units.parquet", index=False)
     summary = {"groups": units["group"].nunique(), "units": len(units)}
     short = np.count_nonzero((lists < 0).any(axis=1))
-    if level == "list" and short:
-        summary["note"] = f"no list of {short} of {len(users)} users: fewer than {k} items are left for them"
-    elif not len(units):
-        summary["note"] = "no item is left to recommend to anybody"
+    if short:
+        then = "no list to explain" if level == "list" else "what is left cannot leave the list"
+        summary["note"] = f"{short} of {len(users)} users have fewer than {k} items left to recommend: {then}"
     return summary
 
 
@@ -340,10 +339,13 @@ def import_explanations(task: Task) -> dict[str, Any]:
     table = _selected(read_table(path), task.parameters["labels"])
     note = unknown_units(table, task.load(UNITS, _load_units)["unit"], path)
     if task.parameters["format"] == "implicit":
-        importances, _ = read_importances(table, setting.interactions, chunk.targets, chunk.units["unit"])
+        importances, answered = read_importances(
+            table, setting.interactions, chunk.targets, chunk.units["unit"]
+        )
         own = importances_table(
             setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit")
         )
+        own = own[own["unit"].isin(chunk.units["unit"][answered])]  # the others have no answer, not zeros
         return {**_write(task, own, chunk, np.full(len(chunk.targets), np.nan)), "note": note}
     edits = read_edits(
         table, setting.interactions, chunk.targets, chunk.units["unit"], setting.split.profiles

@@ -1,0 +1,474 @@
+"""Whole runs over what goes wrong: awkward users and files, components that misbehave, a run that is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cfbench_recsys
+from cfbench_core import run
+from cfbench_core.api import execute, prepare
+from cfbench_core.data_files import DataAccess
+from cfbench_core.errors import UserError
+from cfbench_core.run_directory import Run, RunCell
+
+SAMPLES = Path(__file__).parent / "samples"
+ITEMS = 12
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(SAMPLES)
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """30 users with tastes, one with a single interaction, one with all items but one, one with all."""
+    rng = np.random.default_rng(0)
+    lines = ["user,item"]
+    for user in range(30):
+        own = np.arange(ITEMS) // 4 == user % 3
+        lines += [
+            f"u{user:02},i{item:02}" for item in np.flatnonzero(rng.random(ITEMS) < np.where(own, 0.7, 0.2))
+        ]
+    lines += [
+        "one,i03",
+        *(f"nearly,i{item:02}" for item in range(11)),
+        *(f"all,i{item:02}" for item in range(12)),
+    ]
+    path = tmp_path_factory.mktemp("shop") / "shop.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def study(path: Path, **changes: Any) -> dict[str, Any]:
+    """Every interaction but each user's last two is known; 33 users are explained."""
+    return {
+        "suite": "recsys",
+        "data": {"name": "file", "path": str(path)},
+        "split": {"kind": "leave-one-out"},
+        "recommenders": [{"import": "my_lab:CoOccurrence", "label": "co"}],
+        "explainers": [{"import": "my_lab:ByIndex"}],
+        "protocol": {"k": [3], "level": ["item"], "format": ["implicit"], "users": 100},
+        "executor": "inline",
+        "chunk": 10,
+        **changes,
+    }
+
+
+def by_explainer(done: Run) -> dict[str, RunCell]:
+    return {str(cell.labels["explainer"]): cell for cell in done.cells()}
+
+
+def values(scores: pd.DataFrame, **selected: Any) -> dict[str, float]:
+    """Unit -> value, for one metric of one cell."""
+    for name, value in selected.items():
+        scores = scores[scores[name] == value]
+    assert scores["unit"].is_unique and len(scores)
+    return dict(zip(scores["unit"], scores["value"], strict=True))
+
+
+# Awkward users and lists
+
+
+@pytest.fixture(scope="module")
+def everybody(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Everybody explained in every way, with lists of 3 and of 50."""
+    folder = tmp_path_factory.mktemp("everybody")
+    explainers = [{"import": "my_lab:ByIndex"}, {"import": "my_lab:TakesTheFirst"}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CFBENCH_CACHE_DIR", str(folder / "cache"))
+        patch.chdir(SAMPLES)
+        whole = study(shop, explainers=explainers, protocol={"k": [3, 50], "users": 100})
+        return run(whole, out=folder / "run")
+
+
+def test_awkward_users_fail_nothing(everybody: Run) -> None:
+    assert everybody.exit_code == 0
+    assert {cell.status for cell in everybody.cells()} == {"ok", "skipped"}
+    assert set(everybody.scores["status"]) == {"ok"}
+
+
+def test_a_user_with_one_interaction_is_scored_as_the_formulas_say(everybody: Run) -> None:
+    scores = everybody.scores[(everybody.scores["user"] == "one") & (everybody.scores["k"] == 3)]
+    item = scores[(scores["level"] == "item") & (scores["explainer"] == "by-index")]
+    assert len(values(item, metric="POS-P@3")) == 3
+    # there is one order of one interaction: most and least important first are the same
+    assert values(item, metric="POS-P@3") == values(item, metric="NEG-P@3")
+    # only the last of ten steps removes it, and what is left is the empty profile
+    assert values(item, metric="POS-P@3") == values(item, metric="Floor@3")
+    assert set(values(item, metric="Full removal").values()) == {1.0}
+    assert set(values(item, metric="Gini").values()) == {0.0}
+    # the empty profile of this recommender scores every item 0: lower indices come first
+    kept = {f"one/i{index:02}" for index in (0, 1, 2)}
+    gone = {unit: float(unit not in kept) for unit in values(item, metric="PN-S@3")}
+    assert values(item, metric="PN-S@3") == gone
+    first = scores[(scores["level"] == "item") & (scores["explainer"] == "takes-the-first")]
+    assert values(first, metric="PN-S@3") == gone
+    whole = scores[(scores["level"] == "list") & (scores["explainer"] == "takes-the-first")]
+    assert values(whole, metric="PN-S@3") == {"one": pytest.approx(np.mean([*gone.values()]))}
+    edited = everybody.explanations[everybody.explanations["user"] == "one"]
+    assert set(edited["edge_user"]) == {"one"} and set(edited["edge_item"]) == {"i03"}
+
+
+def test_users_with_fewer_candidates_than_places_have_the_items_they_have(everybody: Run) -> None:
+    of_3 = everybody.scores[everybody.scores["k"] == 3]
+    cell = {"metric": "PN-S@3", "explainer": "by-index"}
+    # two of the twelve items of "all" were kept back, and two of the eleven of "nearly"
+    items = values(of_3[of_3["user"] == "all"], level="item", **cell)
+    assert len(items) == 2 and set(items.values()) == {0.0}
+    assert len(values(of_3[of_3["user"] == "nearly"], level="item", **cell)) == 3
+    lists = values(of_3, level="list", **cell)
+    assert len(lists) == 32 and "all" not in lists and "nearly" in lists
+    for cell_of_3 in everybody.cells("ok"):
+        if cell_of_3.labels["k"] == 3:
+            assert cell_of_3.reason.startswith("1 of 33 users have fewer than 3 items left to recommend: ")
+
+
+def test_lists_longer_than_the_catalogue_are_skipped_and_their_items_cannot_leave_them(
+    everybody: Run,
+) -> None:
+    too_long = [cell for cell in everybody.cells() if cell.labels["k"] == 50]
+    lists = [cell for cell in too_long if cell.labels["level"] == "list" and "format" not in cell.reason]
+    assert len(lists) == 3 and {(cell.status, cell.reason) for cell in lists} == {
+        ("skipped", "33 of 33 users have fewer than 50 items left to recommend: no list to explain")
+    }
+    scores = everybody.scores[everybody.scores["k"] == 50]
+    assert set(scores["level"]) == {"item"}
+    profile = everybody.scores[["user"]].drop_duplicates()
+    assert set(scores["user"]) == set(profile["user"])
+    assert set(scores[scores["metric"] == "POS-P@50"]["value"]) == {1.0}
+    assert set(scores[scores["metric"] == "PN-S@50"]["value"]) == {0.0}
+
+
+def test_a_user_to_whom_nothing_can_be_recommended_is_left_out(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "users.csv").write_text("user\nall\nu00\n")
+    chosen = {"k": [3], "users_file": str(tmp_path / "users.csv")}
+    changes = {"split": {"kind": "per-user"}, "chunk": 1}  # profiles are whole: "all" has seen everything
+    done = run(study(shop, protocol=chosen, **changes), out=tmp_path / "run")
+    assert done.exit_code == 0 and set(done.scores["user"]) == {"u00"}
+    assert {cell.status for cell in done.cells()} == {"ok"}
+    (tmp_path / "users.csv").write_text("user\nall\n")
+    nothing = run(study(shop, protocol=chosen, **changes), out=tmp_path / "nothing")
+    assert nothing.exit_code == 3 and nothing.scores.empty
+    assert {cell.status for cell in nothing.cells()} == {"skipped"}
+    assert all("1 of 1 users have fewer than 3 items left" in cell.reason for cell in nothing.cells())
+
+
+def test_a_user_who_is_listed_twice_is_explained_once(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "users.csv").write_text("user\nu00\none\nu00\n")
+    chosen = {"k": [3], "users_file": str(tmp_path / "users.csv"), "level": ["list"]}
+    done = run(study(shop, protocol=chosen), out=tmp_path / "run")
+    assert done.scores[done.scores["metric"] == "Gini"]["user"].tolist() == ["u00", "one"]
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.csv", b"", "t.csv: is empty"),
+        ("t.csv", b"user,item\n", "t.csv: has a header, but no rows"),
+        ("t.csv", b"who,item\na,1\nb,2\n", "t.csv: no column looks like the user; name it with 'user: ...'"),
+        ("t.parquet", b"PAR1 and then nothing", "t.parquet: is no whole Parquet file"),
+    ],
+)
+def test_data_that_cannot_be_read_fail_their_cells_and_no_others(
+    shop: Path, tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    data = [
+        {"name": "file", "path": str(shop)},
+        {"name": "file", "path": str(tmp_path / name), "label": "bad"},
+    ]
+    done = run(study(shop, data=data), out=tmp_path / "run")
+    good, bad = done.cells()
+    assert (good.status, bad.status, done.exit_code) == ("ok", "failed", 1)
+    assert bad.reason.startswith(str(tmp_path)) and said in bad.reason and "\n" not in bad.reason
+    assert len(done.scores[done.scores["dataset"] == "file"]["unit"].unique()) == 98
+
+
+def test_data_that_are_nowhere_are_told_before_anything_runs(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFBENCH_DATA_DIR", str(tmp_path / "nothing"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as caught:
+        prepare(
+            study(shop, data="ml-1m", recommenders=["ease"], explainers=[]), access=DataAccess(offline=True)
+        )
+    where, remedy = caught.value.lines
+    assert where.startswith("ml-1m: not found in ") and "--offline forbids downloading" in where
+    assert "cfbench data fetch ml-1m" in remedy
+
+
+# Components that misbehave
+
+BAD_USER = 2
+""""one" is the third user by index, and in the first of four chunks, which has 29 units."""
+
+
+def test_explainers_that_go_wrong_cost_their_own_chunk_and_say_why(shop: Path, tmp_path: Path) -> None:
+    said = {
+        "raise": ("failed", "ValueError: I do not like this user"),
+        "shape": ("failed", "importances has shape (29, 1), must be (29, "),
+        "nothing": ("failed", "importances has shape (), must be (29, "),
+        "nan": ("failed", "importances has NaN or infinity for an interaction of the user"),
+        "infinity": ("failed", "importances has NaN or infinity for an interaction of the user"),
+        "hang": ("timeout", "(limits.seconds: 6)"),
+        "eat": ("out_of_memory", "(limits.memory_gb: 1.2)"),
+    }
+    bad = [
+        {"import": "bad_lab:Misbehaves", "label": how, "how": how, "user": BAD_USER}
+        for how in [*said, "behave"]
+    ]
+    done = run(
+        study(
+            shop,
+            explainers=[{"import": "my_lab:ByIndex"}, *bad],
+            executor="process",
+            workers=2,
+            limits={"seconds": 6, "memory_gb": 1.2},
+        ),
+        out=tmp_path / "run",
+    )
+    cells, scores = by_explainer(done), done.scores
+    assert done.exit_code == 1
+    assert (cells["by-index"].status, cells["behave"].status) == ("ok", "ok")
+    good = values(scores, explainer="by-index", metric="POS-P@3")
+    assert values(scores, explainer="behave", metric="POS-P@3") == good
+    for how, (status, reason) in said.items():
+        assert cells[how].status == "partial", how
+        assert cells[how].reason.startswith("1 of 4 chunks: ") and reason in cells[how].reason
+        own = scores[scores["explainer"] == how]
+        lost = own[own["status"] != "ok"]
+        assert set(lost["status"]) == {status} and lost["value"].isna().all()
+        assert lost["user"].nunique() == 10 and "one" in set(lost["user"])
+        assert lost["item"].notna().all() and lost["rank"].notna().all()
+        kept = values(own[own["status"] == "ok"], metric="POS-P@3")
+        assert kept == {unit: good[unit] for unit in kept} and len(kept) + 29 == len(good) == 98
+    assert not {"user_index", "items_index", "group"} & {*scores.columns}
+
+
+def test_explainers_that_never_return_end_when_nobody_is_spared(shop: Path, tmp_path: Path) -> None:
+    done = run(
+        study(
+            shop,
+            explainers=[{"import": "bad_lab:Misbehaves", "how": "hang"}, {"import": "my_lab:ByIndex"}],
+            executor="process",
+            workers=2,
+            chunk=100,
+            limits={"seconds": 4},
+        ),
+        out=tmp_path / "run",
+    )
+    cells = by_explainer(done)
+    assert (cells["misbehaves"].status, cells["by-index"].status) == ("timeout", "ok")
+    assert set(done.scores[done.scores["explainer"] == "misbehaves"]["status"]) == {"timeout"}
+
+
+def test_counterfactuals_that_are_none_fail_with_what_is_wrong(shop: Path, tmp_path: Path) -> None:
+    said = {
+        "importances": "counterfactuals must return Edits, not ndarray",
+        "fewer": "counterfactuals must give one edit for each target, for its user",
+        "others": "counterfactuals must give one edit for each target, for its user",
+        "disorder": "the rows of its edits must ascend from 0 to ",
+        "beyond": "it edits item 1",
+        "foreign": "names an edge of user 'all', outside its scope user-vector",
+        "absent": "removes an interaction that is not there: (",
+    }
+    bad = [{"import": "bad_lab:Confused", "label": how, "how": how} for how in [*said, "well"]]
+    protocol = {
+        "k": [3],
+        "level": ["item"],
+        "format": ["explicit"],
+        "users": 100,
+        "answers": {"verify": False},
+    }
+    done = run(study(shop, explainers=bad, protocol=protocol, chunk=100), out=tmp_path / "run")
+    cells = by_explainer(done)
+    assert cells.pop("well").status == "ok"
+    for how, cell in cells.items():
+        assert cell.status == "failed" and said[how] in cell.reason, (how, cell.reason)
+
+
+def test_a_pretrained_explainer_that_learns_nothing_fails_with_what_is_wrong(
+    shop: Path, tmp_path: Path
+) -> None:
+    explainers = [{"import": "bad_lab:PreparesNothing"}, {"import": "my_lab:NeedsTraining"}]
+    cells = by_explainer(run(study(shop, explainers=explainers), out=tmp_path / "run"))
+    assert cells["needs-training"].status == "ok" and cells["prepares-nothing"].status == "failed"
+    assert "prepare must return NumPy arrays by name, a dict" in cells["prepares-nothing"].reason
+
+
+def test_recommenders_that_go_wrong_fail_their_cells_with_the_reason(shop: Path, tmp_path: Path) -> None:
+    said = {
+        "raise": ("failed", "RuntimeError: did not converge"),
+        "nan": ("failed", "NaN"),
+        "nan-for-short-profiles": ("failed", "NaN"),
+        "hang": ("timeout", "(limits.seconds: 6)"),
+    }
+    bad = [{"import": "bad_lab:Unfit", "label": how, "how": how} for how in said]
+    done = run(
+        study(
+            shop,
+            recommenders=[{"import": "my_lab:CoOccurrence", "label": "co"}, *bad],
+            executor="process",
+            workers=2,
+            limits={"seconds": 6},
+        ),
+        out=tmp_path / "run",
+    )
+    cells = {str(cell.labels["model"]): cell for cell in done.cells()}
+    assert cells.pop("co").status == "ok" and done.exit_code == 1
+    for how, cell in cells.items():
+        assert cell.status == said[how][0] and said[how][1] in cell.reason, (how, cell.reason)
+        assert "\n" not in cell.reason
+        assert set(done.scores[done.scores["model"] == how]["status"]) == {cell.status}
+    assert len(values(done.scores, model="co", metric="POS-P@3")) == 98
+    assert set(done.quality["model"]) >= {"co"}
+
+
+# Explanations made elsewhere
+
+
+def elsewhere(done: Run, path: Path, **changes: Any) -> Path:
+    columns = ["unit", "level", "format", "edge_user", "edge_item", "op", "importance"]
+    done.explanations[columns].assign(**changes).to_parquet(path)
+    return path
+
+
+def test_a_table_of_other_units_is_refused_with_an_example(shop: Path, tmp_path: Path) -> None:
+    done = run(study(shop), out=tmp_path / "run")
+    strange = elsewhere(
+        done, tmp_path / "strange.parquet", unit=[f"x{n}" for n in range(len(done.explanations))]
+    )
+    scored = execute(prepare(study(shop), explanations=strange), out=tmp_path / "scored")
+    (cell,) = scored.cells()
+    assert (cell.status, scored.exit_code) == ("failed", 1)
+    assert "strange.parquet: none of its " in cell.reason
+    assert "Its first is 'x0'; here they look like 'all/i" in cell.reason
+
+
+def test_units_beyond_those_explained_are_left_out_and_remarked(shop: Path, tmp_path: Path) -> None:
+    done = run(study(shop), out=tmp_path / "run")
+    fewer = study(shop, protocol={"k": [3], "level": ["item"], "format": ["implicit"], "users": 10})
+    table = elsewhere(done, tmp_path / "theirs.parquet")
+    scored = execute(prepare(fewer, explanations=table), out=tmp_path / "scored")
+    (cell,) = scored.cells()
+    assert (cell.status, scored.exit_code) == ("ok", 0)
+    assert "of the 98 units in theirs.parquet are not explained here, for example '" in cell.reason
+    all_of_them = values(done.scores, metric="POS-P@3")
+    found = values(scored.scores, metric="POS-P@3")
+    assert scored.scores["user"].nunique() == 10
+    assert found == {unit: all_of_them[unit] for unit in found}
+
+
+def test_units_that_a_table_leaves_out_have_no_answer(shop: Path, tmp_path: Path) -> None:
+    done = run(study(shop), out=tmp_path / "run")
+    table = elsewhere(done, tmp_path / "theirs.parquet")
+    some = pd.read_parquet(table)
+    some[some["unit"].str.startswith("u")].to_parquet(table)
+    scored = execute(prepare(study(shop), explanations=table), out=tmp_path / "scored")
+    own = scored.scores[scored.scores["metric"] == "POS-P@3"].set_index("user")["status"]
+    assert set(own.loc[["one", "all", "nearly"]]) == {"skipped"} and set(own.loc["u00"]) == {"ok"}
+
+
+def test_cells_of_which_a_table_has_no_rows_are_skipped(shop: Path, tmp_path: Path) -> None:
+    done = run(study(shop), out=tmp_path / "run")
+    table = elsewhere(done, tmp_path / "theirs.parquet")
+    both = study(shop, protocol={"k": [3], "users": 100})
+    planned = prepare(both, explanations=table).plan
+    assert {cell.id: cell.skipped for cell in planned.cells if cell.skipped} == {
+        f"file/co/theirs/{level}/{format}/user-vector/3": (
+            f"theirs.parquet has no rows for level {level}, format {format}"
+        )
+        for level, format in (("item", "explicit"), ("list", "implicit"), ("list", "explicit"))
+    }
+
+
+# The same numbers, whatever happens
+
+
+DRIVER = """
+from cfbench_core import run
+run({configuration!r}, out={out!r})
+"""
+
+
+def start(configuration: Mapping[str, Any], out: Path) -> subprocess.Popen[str]:
+    """A run in a process of its own."""
+    script = DRIVER.format(configuration=configuration, out=str(out))
+    return subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+
+
+def debian(flag: Path, **changes: Any) -> dict[str, Any]:
+    """A study of real data, of 20 users; one explainer waits at the eleventh until a file appears."""
+    known = pd.read_csv(Path(cfbench_recsys.__file__).parent / "data" / "debian-python.csv.gz")
+    users = sorted(set(known[known.columns[0]]))  # in the order of their indices
+    listed = flag.with_name("users.csv")
+    listed.write_text("\n".join(["user", *users[:1600:80]]) + "\n")
+    return {
+        "suite": "recsys",
+        "data": "debian-python",
+        "recommenders": [{"name": "ease", "l2": 100.0}],
+        "explainers": [
+            {"import": "my_lab:ByIndex"},
+            {"import": "my_lab:TakesTheFirst"},
+            {"import": "bad_lab:Misbehaves", "label": "waits", "how": f"wait:{flag}", "user": 800},
+        ],
+        "protocol": {"k": [3], "level": ["item"], "users_file": str(listed)},
+        "executor": "process",
+        "workers": 2,
+        "chunk": 7,
+        **changes,
+    }
+
+
+def test_killed_and_resumed_or_undisturbed_by_whomever_the_scores_are_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flag, killed = tmp_path / "go", tmp_path / "killed"
+    child = start(debian(flag), killed)
+    log = killed / "outcomes.jsonl"
+    deadline = time.monotonic() + 200
+    while not (log.exists() and '"scores"' in log.read_text()):
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGKILL)
+    child.communicate()
+    assert not (killed / "scores.parquet").exists()
+    before = len(log.read_text().splitlines())
+    flag.touch()
+    resumed = run(debian(flag), out=killed)
+    ends = [json.loads(line) for line in log.read_text().splitlines()[before:]]
+    assert {"cached", "ok"} == {end["status"] for end in ends}
+    assert all(end["status"] == "cached" for end in ends if end["kind"] in ("data", "split", "model"))
+    assert resumed.exit_code == 0 and set(resumed.scores["status"]) == {"ok"}
+    expected = (killed / "scores.parquet").read_bytes()
+    answers = (killed / "explanations.parquet").read_bytes()
+
+    for name, changes in {"inline": {"executor": "inline"}, "one worker": {"workers": 1}}.items():
+        monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "caches" / name))
+        other = run(debian(flag, **changes), out=tmp_path / name)
+        assert (other.directory / "scores.parquet").read_bytes() == expected, name
+        assert (other.directory / "explanations.parquet").read_bytes() == answers, name
+
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "caches" / "chunks"))
+    chunks = run(debian(flag, chunk=50, executor="inline"), out=tmp_path / "chunks")
+    keys = ["cell", "metric", "unit"]
+    first, second = (r.scores.sort_values(keys).reset_index(drop=True) for r in (resumed, chunks))
+    pd.testing.assert_frame_equal(first, second, check_exact=True)
