@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -19,6 +22,36 @@ KIND_TITLES = {
     "metric": "Metrics",
     "executor": "Executors",
 }
+
+
+RESULTS = Path(__file__).parents[1] / "results"
+SHOWN = ("POS-P@{k}", "NEG-P@{k}", "Floor@{k}", "PN-S@{k}", "#Perturb of successes@{k}", "Minimality@{k}")
+CALL = re.compile(r"\{\{ study\(\"(?P<name>[\w-]+)\", level=\"(?P<level>\w+)\", k=(?P<k>\d+)\) \}\}")
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Puts tables of docs/results/ where a page says ``{{ study("name", level="item", k=5) }}``."""
+    return CALL.sub(lambda call: study(call["name"], call["level"], int(call["k"])), markdown)
+
+
+def study(name: str, level: str, k: int) -> str:
+    """The means of a kept study, one table for each data set and model, an explainer a line."""
+    import pandas as pd
+
+    kept = pd.read_csv(RESULTS / f"{name}.csv")
+    kept = kept[(kept["level"] == level) & (kept["k"] == k)]
+    parts = []
+    for (dataset, model), rows in kept.groupby(["dataset", "model"], sort=False):
+        table = rows.pivot_table(index="explainer", columns="metric", values="mean", sort=False)
+        columns = [column.format(k=k) for column in SHOWN if column.format(k=k) in table]
+        shown = table[columns].round(3).reset_index()
+        parts += [
+            f"**{dataset}, {model}**",
+            "",
+            tabulate(shown.values.tolist(), [*shown.columns], tablefmt="github"),
+            "",
+        ]
+    return "\n".join(parts)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
