@@ -39,7 +39,9 @@ def main(directory: str, name: str, command: str) -> None:
 
 def commit() -> str:
     """Of the source tree that this script stands in: for a run that was started elsewhere."""
-    told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    told = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
     return told.stdout.strip()
 
 
