@@ -15,9 +15,10 @@ from cfbench_core.data_files import (
     missing_lines,
     read_record,
 )
+from cfbench_core.config import loaded
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
-from cfbench_core.specs import ComponentSpec, resolve
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
@@ -57,7 +58,7 @@ class FileCheck:
 def files_of(spec: ComponentSpec) -> DataFiles | None:
     """What a data set says that it needs; None for one without files of its own."""
     reference = spec.details.get("files")
-    files = resolve(reference) if isinstance(reference, str) else reference
+    files = loaded(reference, spec, "") if isinstance(reference, str) else reference
     return files if isinstance(files, DataFiles) else None
 
 
