@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from cfbench_core.config import loaded
 from cfbench_core.data_files import (
     RECORD,
     DataAccess,
@@ -15,7 +16,6 @@ from cfbench_core.data_files import (
     missing_lines,
     read_record,
 )
-from cfbench_core.config import loaded
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.specs import ComponentSpec
