@@ -46,9 +46,9 @@ def commit() -> str:
 
 
 def elapsed_seconds(run: Run) -> float:
-    """Computing time of all pieces of work, whoever did them: the sum over workers, not wall time."""
-    lines = (run.directory / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
-    return float(sum(json.loads(line)["elapsed_seconds"] for line in lines))
+    """Wall time of all pieces of work, added up over workers; each piece once, however often the run went on."""
+    lines = map(json.loads, (run.directory / "outcomes.jsonl").read_text(encoding="utf-8").splitlines())
+    return float(sum({line["key"]: line["elapsed_seconds"] for line in lines}.values()))
 
 
 if __name__ == "__main__":
