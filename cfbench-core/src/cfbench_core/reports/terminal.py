@@ -125,7 +125,7 @@ def _entry(row: Row, header: Header, place: int) -> Text:
     entry = row.entries[place]
     if not entry.number.n:
         return Text(entry.text, style="dim italic")
-    text = f"{entry.number.mean:.2g}" if header.column is TIME else _short(entry.text)
+    text = _milliseconds(entry.number.mean) if header.column is TIME else _short(entry.text)
     shown = Text(text, style=_STYLES[entry.emphasis])
     return shown.append(_FEWER, style="dim not bold not underline") if _fewer(row, place) else shown
 
@@ -137,3 +137,8 @@ def _fewer(row: Row, place: int) -> bool:
 def _short(text: str) -> str:
     """ "0.298 ± 0.045" as "0.298 ±.045"."""
     return text.replace(" ± 0.", " ±.").replace(" ± ", " ±")
+
+
+def _milliseconds(value: float) -> str:
+    """Two digits, all digits before the point: "0.058", "27", "1,240"."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"

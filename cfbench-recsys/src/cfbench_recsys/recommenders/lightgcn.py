@@ -110,7 +110,7 @@ class LightGCN:
         """
         import torch
 
-        from cfbench_recsys.recommenders.bipartite_graph import BipartiteGraph, Propagation
+        from cfbench_recsys.bipartite_graph import BipartiteGraph, Propagation
 
         users, items = interactions.shape
         length = state[USERS].shape[-1] if USERS in state else self.config.dimensions
@@ -210,7 +210,7 @@ class _Training:
     ) -> None:
         import torch
 
-        from cfbench_recsys.recommenders.bipartite_graph import Propagation
+        from cfbench_recsys.bipartite_graph import Propagation
 
         self.torch = torch
         self.config = config
