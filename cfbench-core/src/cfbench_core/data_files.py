@@ -275,7 +275,7 @@ def _any_form(files: DataFiles, most: int | None = None) -> str:
 
 
 def missing_lines(files: DataFiles, access: DataAccess) -> list[str]:
-    """What to say when a data set is nowhere; see ``style.md`` on errors."""
+    """What to say when a data set is nowhere: where it was looked for, how to get it, where to put it."""
     names = [place.name for place in search_path(access.data_dir)]
     if not os.environ.get(ENVIRONMENT):
         names.insert(-2, f"${ENVIRONMENT} (not set)")
