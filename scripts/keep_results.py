@@ -28,7 +28,8 @@ def main(directory: str, name: str, command: str) -> None:
     environment = run.environment
     about = {
         "command": command,
-        "commit": environment["git"] or commit(),
+        "commit_of_the_run": environment["git"],
+        "commit_when_kept": commit(),
         "hardware": environment["hardware"],
         "versions": environment["distributions"],
         "quality": run.quality.round(4).to_dict("records"),
@@ -38,7 +39,7 @@ def main(directory: str, name: str, command: str) -> None:
 
 
 def commit() -> str:
-    """Of the source tree that this script stands in: for a run that was started elsewhere."""
+    """Of the source tree that this script stands in. A run started elsewhere does not know its own."""
     told = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
     )
