@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-KINDS = ("suite", "dataset", "recommender", "classifier", "explainer", "metric", "executor")
+KINDS = ("suite", "dataset", "recommender", "classifier", "explainer", "metric", "analysis", "executor")
 """The kinds of component that the core and its suites know. A suite may use others of its own."""
 
 Capabilities = Mapping[str, frozenset[str]]
@@ -32,6 +32,7 @@ class ComponentSpec:
         paper: where it comes from, "Nóbrega & Marinho 2019".
         version: raise it when results change; results cached under another version are not used.
         role: ``"bound"`` or ``"floor"`` for a control that is not a competitor, else empty.
+        presets: named options that were found by a search, ``"package:folder/file.yaml"`` (see ``presets.py``).
         details: whatever else its suite wants to know before importing it.
     """
 
@@ -44,6 +45,7 @@ class ComponentSpec:
     paper: str | None = None
     version: str = "1"
     role: str = ""
+    presets: str | None = None
     details: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
     def __post_init__(self) -> None:

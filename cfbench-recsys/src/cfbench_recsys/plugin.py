@@ -14,7 +14,10 @@ AXES = {
     "format": ("implicit", "explicit"),
     "level": ("item", "list"),
     "scope": ("user-vector", "user-only", "indirect", "k-hop", "full"),
+    "edit": ("remove", "add"),
     "access": ("scores", "weights", "gradients", "embeddings", "training"),
+    "checkpoints": ("yes",),
+    "pretraining": ("yes",),
 }
 """The capability axes, each with its values in the order in which people read them."""
 

@@ -2,7 +2,7 @@
 
 from cfbench_core.config.decode import decode_experiment, resolved_document
 from cfbench_core.config.document import Document
-from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, fields_of
+from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, Search, fields_of
 from cfbench_core.config.imported import imported_spec
 from cfbench_core.config.reference import Reference, create, loaded, options_class
 
@@ -14,6 +14,7 @@ __all__ = [
     "OfKind",
     "Range",
     "Reference",
+    "Search",
     "create",
     "decode_experiment",
     "fields_of",

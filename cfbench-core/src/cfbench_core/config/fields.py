@@ -42,6 +42,19 @@ class Help:
 
 
 @dataclass(frozen=True)
+class Search:
+    """What ``cfbench tune`` tries for a field: a number between ``low`` and ``high``, or one of ``choices``.
+
+    ``log``: on a logarithmic scale. A field without this annotation is not searched.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    choices: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
 class OfKind:
     """Marks a field that names components: of which kind."""
 

@@ -18,10 +18,13 @@ from cfbench_recsys.edits import Edits, FloatArray, IntArray
 class Fittable(Protocol):
     """How the suite makes a model: ``Model(options)``, then ``fit`` or ``load_state``."""
 
-    def fit(self, split: Any, generator: Any, report: Any) -> None:
+    def fit(self, split: Any, generator: Any, report: Any, keep: Any = None) -> Mapping[str, Any] | None:
         """Learn from ``split.train``; choose the epoch on ``split.validation`` (see ``splits.py``), never on test.
 
-        ``generator(*names)`` gives random streams, ``report(done, total)`` moves the progress bar.
+        ``generator(*names)`` gives random streams, ``report(done, total)`` moves the progress bar. A model that
+        declares ``checkpoints: yes`` also calls ``keep(epoch, quality, state)`` at each look at the validation
+        data, ``state()`` giving what :meth:`state` would give if training ended there (``training.train``
+        does all this). Returns a summary (JSON).
         """
 
     def state(self) -> Mapping[str, np.ndarray]:
@@ -36,6 +39,17 @@ class ProfileRecommender(Protocol):
 
     def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items), binary."""
+
+
+class DifferentiableProfileRecommender(ProfileRecommender, Protocol):
+    """A profile recommender with gradients (access gradients)."""
+
+    def score_dense(self, profiles: Any) -> Any:
+        """(B, items) float64 logits as a torch tensor for ``profiles`` (B, items), a float64 torch tensor.
+
+        Equal to ``score_profiles`` for binary profiles, defined for all weights in [0, 1], and differentiable
+        in them.
+        """
 
 
 class GraphRecommender(Protocol):

@@ -38,7 +38,15 @@ from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, sample_of, torch_device, train
+from cfbench_recsys.recommenders.training import (
+    Keep,
+    State,
+    Stopping,
+    check_shapes,
+    sample_of,
+    torch_device,
+    train,
+)
 from cfbench_recsys.splits import Split
 
 USERS, ITEMS = "user_embedding.weight", "item_embedding.weight"
@@ -74,6 +82,7 @@ class LightGCN:
         split: Split,
         generator: Callable[..., np.random.Generator],
         report: Callable[[int, int], None] = lambda done, total: None,
+        keep: Keep | None = None,
     ) -> dict[str, Any]:
         """Trains on the graph ``split.train``, to score ``split.profiles``. Returns a summary.
 
@@ -94,7 +103,7 @@ class LightGCN:
             return ranking_quality(lambda rows: users[validation.users[rows]] @ items.T, validation)
 
         stopping = Stopping(self.config.epochs, self.config.patience, self.config.every)
-        best, summary = train(training.epoch, validate, training.state, stopping, report)
+        best, summary = train(training.epoch, validate, training.state, stopping, report, keep)
         self.load_state(best, split.profiles)
         return summary
 

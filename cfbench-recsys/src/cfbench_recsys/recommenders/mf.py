@@ -34,7 +34,15 @@ from scipy import sparse
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, sample_of, torch_device, train
+from cfbench_recsys.recommenders.training import (
+    Keep,
+    State,
+    Stopping,
+    check_shapes,
+    sample_of,
+    torch_device,
+    train,
+)
 from cfbench_recsys.splits import Holdout, Split
 
 
@@ -66,6 +74,7 @@ class MF:
         split: Split,
         generator: Callable[..., np.random.Generator],
         report: Callable[[int, int], None] = lambda done, total: None,
+        keep: Keep | None = None,
     ) -> dict[str, Any]:
         """Trains on ``split.train``. Returns a summary of the training."""
         training = _Training(split.train, self.config, generator)
@@ -76,7 +85,7 @@ class MF:
             return self._quality(validation)
 
         stopping = Stopping(self.config.epochs, self.config.patience)
-        best, summary = train(training.epoch, validate, training.state, stopping, report)
+        best, summary = train(training.epoch, validate, training.state, stopping, report, keep)
         self.load_state(best, split.profiles)
         return summary
 

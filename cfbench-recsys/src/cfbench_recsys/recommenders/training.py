@@ -20,6 +20,8 @@ VALIDATION_USERS = 2000
 """At most so many validation users are looked at while training."""
 
 State = dict[str, np.ndarray]
+Keep = Callable[[int, Mapping[str, float], Callable[[], State]], None]
+"""``keep(epoch, quality, state)``: told at each look what ``state()`` is worth on the validation data."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ def train(
     snapshot: Callable[[], State],
     stopping: Stopping,
     report: Callable[[int, int], None],
+    keep: Keep | None = None,
 ) -> tuple[State, dict[str, Any]]:
     """Runs epochs; returns the state of the best one, and a summary of the training (JSON).
 
@@ -60,6 +63,8 @@ def train(
             continue
         quality = validate()
         history.append({"epoch": number, "loss": loss, **quality})
+        if keep is not None:
+            keep(number, quality, snapshot)
         if best is None or not quality or quality[CRITERION] > best[0]:
             best = (quality.get(CRITERION, -math.inf), number, snapshot())
             bad_looks = 0
