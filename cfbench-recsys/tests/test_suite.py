@@ -54,16 +54,16 @@ def test_capabilities_are_told_from_the_methods_of_a_class() -> None:
     assert len(cells) == 12  # 3 explainers, item and list, implicit and explicit
     skipped = {id: cell.skipped for id, cell in cells.items() if cell.skipped}
     assert skipped == {
-        f"debian-python/co/takes-the-first/{level}/implicit/user-vector/3": "no implicit format"
+        f"debian-python/co/takes-the-first/{level}/implicit/user-vector/remove/3": "no implicit format"
         for level in ("item", "list")
     }
     assert (
         "explainer"
-        not in cells["debian-python/co/by-index/item/implicit/user-vector/3"].stages["explanations"].inputs
+        not in cells["debian-python/co/by-index/item/implicit/user-vector/remove/3"].stages["explanations"].inputs
     )
     assert (
         "explainer"
-        in cells["debian-python/co/needs-training/item/implicit/user-vector/3"].stages["explanations"].inputs
+        in cells["debian-python/co/needs-training/item/implicit/user-vector/remove/3"].stages["explanations"].inputs
     )
 
 

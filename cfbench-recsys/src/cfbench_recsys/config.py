@@ -25,6 +25,30 @@ class Answers:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Checkpoints:
+    """At which levels of quality each recommender that is trained in epochs is explained (paper 002)."""
+
+    training: Annotated[
+        tuple[float, ...],
+        Range(above=0, maximum=1),
+        Help("shares of the training: 0.25 becomes the model 'mf@25%'"),
+    ] = ()
+    quality: Annotated[
+        tuple[float, ...],
+        Range(above=0, maximum=1),
+        Help("shares of the best validation HR@10: 0.8 becomes the model 'mf@q80%'"),
+    ] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """["25%", "q80%"]: what stands behind the name of a model, see ``checkpoints.py``."""
+        return [
+            *(f"{100 * share:g}%" for share in self.training),
+            *(f"q{100 * share:g}%" for share in self.quality),
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Protocol:
     """What is explained, and in which form."""
 
@@ -42,6 +66,13 @@ class Protocol:
             "edges of a graph recommender that may be edited; of other recommenders it is the user's profile"
         ),
     ] = ("user-only",)
+    edits: Annotated[
+        tuple[Literal["remove", "remove-or-add"], ...],
+        Help(
+            "what explicit answers may do; in a table of its own, for fewer edits suffice where some are added"
+        ),
+    ] = ("remove",)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     users: Annotated[int, Range(minimum=1), Help("how many users are explained, drawn at random")] = 500
     users_file: Annotated[
         str | None, InputFile(), Help("explain these in place of a draw: a CSV file with a column user")

@@ -15,7 +15,7 @@ from cfbench_core.errors import UserError
 NEEDED = ("unit", "edge_user", "edge_item", "op")
 """The columns that every such table has."""
 
-LABELS = ("dataset", "model", "explainer", "level", "format", "scope", "k")
+LABELS = ("dataset", "model", "explainer", "level", "format", "scope", "edit", "k")
 """Columns that may say to which cells of a plan a row belongs; a table without one serves all its values."""
 
 

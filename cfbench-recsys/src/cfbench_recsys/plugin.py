@@ -10,6 +10,8 @@ from cfbench_recsys.metrics import METRICS
 PROFILE = {"scope": frozenset({"user-vector"})}
 GRAPH = {"scope": frozenset({"user-only", "indirect", "k-hop", "full"})}
 
+CHECKPOINTS = {"checkpoints": frozenset({"yes"})}
+
 AXES = {
     "format": ("implicit", "explicit"),
     "level": ("item", "list"),
@@ -47,7 +49,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             summary="Two-tower matrix factorisation; its logit is linear in the profile",
             target="cfbench_recsys.recommenders.mf:MF",
             config="cfbench_recsys.recommenders.mf:Config",
-            provides={**PROFILE, "access": frozenset({"scores", "weights", "embeddings"})},
+            provides={**PROFILE, **CHECKPOINTS, "access": frozenset({"scores", "weights", "embeddings"})},
             paper="Koren et al. 2009",
         ),
         ComponentSpec(

@@ -28,6 +28,7 @@ class Targets:
         history: (B, H) the user's interactions in ascending item index, padded with 0 where ``padding``.
         padding: (B, H) True where there is no interaction.
         scope: the edges that may be edited.
+        additions: whether edges that do not exist may be added, too.
     """
 
     users: IntArray
@@ -37,6 +38,7 @@ class Targets:
     history: IntArray
     padding: BoolArray
     scope: Scope = "user-vector"
+    additions: bool = False
 
     def __len__(self) -> int:
         return len(self.users)
@@ -53,11 +55,18 @@ class Targets:
             self.history[:, :width][rows],
             padding[:, :width],
             self.scope,
+            self.additions,
         )
 
     @staticmethod
     def of(
-        interactions: sparse.csr_matrix, users: IntArray, items: IntArray, k: int, level: Level, scope: Scope
+        interactions: sparse.csr_matrix,
+        users: IntArray,
+        items: IntArray,
+        k: int,
+        level: Level,
+        scope: Scope,
+        additions: bool = False,
     ) -> Targets:
         """Targets with the users' histories looked up in ``interactions`` (users, items)."""
         users = np.asarray(users, dtype=np.int64)
@@ -69,9 +78,8 @@ class Targets:
             interactions.indptr[users].astype(np.int64)[:, None] + position, interactions.nnz - 1
         )
         history = np.where(padding, 0, interactions.indices[flat].astype(np.int64))
-        return Targets(
-            users, np.atleast_2d(np.asarray(items, dtype=np.int64)), k, level, history, padding, scope
-        )
+        wanted = np.atleast_2d(np.asarray(items, dtype=np.int64))
+        return Targets(users, wanted, k, level, history, padding, scope, additions)
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,8 @@ def label_words(labels: Mapping[str, str | int]) -> list[str]:
             words.append(f"top {value}" if name == "k" else f"{name} = {value}")
         elif name in ("level", "scope"):
             words.append(f"{value} {name}")
+        elif name == "edit":
+            words += [] if value == "remove" else ["removals or additions"]  # removals need no mention
         else:
             words.append(value)
     return words

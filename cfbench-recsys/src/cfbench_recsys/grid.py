@@ -1,0 +1,276 @@
+"""The grid of a recommender experiment: every choice of the protocol for every model and explainer, as stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cfbench_core.config import Reference
+from cfbench_core.data_files import DataAccess
+from cfbench_core.hashing import file_digest
+from cfbench_core.plan import Cell
+from cfbench_core.specs import Capabilities, ComponentSpec, lacking
+from cfbench_core.stages import UNITS, Stage
+from cfbench_recsys.config import Protocol, RecsysConfig
+from cfbench_recsys.external import ExternalTable
+
+STAGES = "cfbench_recsys.stages"
+FIT_MODEL = f"{STAGES}.fitting:fit_model"
+FIT_CHECKPOINTS = f"{STAGES}.fitting:fit_checkpoints"
+TAKE_CHECKPOINT = f"{STAGES}.fitting:take_checkpoint"
+VERSION = "2"  # of the stages; raise it when what they compute changes
+
+
+@dataclass(frozen=True)
+class Corner:
+    """One choice of the protocol: how a list is explained."""
+
+    level: str
+    format: str
+    scope: str
+    edit: str
+    k: int
+
+
+def split_stage(dataset: Reference, config: RecsysConfig, access: DataAccess) -> Stage:
+    """Reads a data set and divides it. Its key holds the fingerprint of the file that was found."""
+    source = dataset.create().find(access)
+    data = Stage(
+        kind="data",
+        label=dataset.label,
+        target=f"{STAGES}.data:read_data",
+        parameters={"version": VERSION, "dataset": dataset.parameters(), "source": source.parameters()},
+    )
+    return Stage(
+        kind="split",
+        label=f"{dataset.label} split {config.split.kind}",
+        target=f"{STAGES}.data:split_data",
+        parameters={"version": VERSION, "split": vars(config.split)},
+        inputs={"data": data},
+        seed=config.seed,
+    )
+
+
+def corners(protocol: Protocol, recommender: Capabilities) -> Iterator[Corner]:
+    """Every choice of the protocol, for a recommender: a graph has scopes, a profile is its own scope."""
+    on_graph = "graph" in recommender.get("scope", frozenset()) or "full" in recommender.get(
+        "scope", frozenset()
+    )
+    for level in protocol.level:
+        for format in protocol.format:
+            for edit in protocol.edits if format == "explicit" else ("remove",):
+                for scope in protocol.scope if on_graph else ("user-vector",):
+                    for k in protocol.k:
+                        yield Corner(level, format, scope, edit, k)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A recommender as it is explained: fitted, or as it was at one checkpoint of its training."""
+
+    label: str
+    recommender: Reference
+    stage: Stage
+
+
+def models_of(
+    recommender: Reference, dataset: Reference, split: Stage, config: RecsysConfig
+) -> Sequence[Model]:
+    """One model, or one for each checkpoint of the protocol where the recommender has checkpoints.
+
+    A recommender in closed form, or with weights from a file, has none: it is explained as it is.
+    """
+    parameters = {"version": VERSION, "threads": config.threads, "recommender": recommender.parameters()}
+    on = f"on {dataset.label}"
+    names = config.protocol.checkpoints.names
+    given = getattr(recommender.options, "weights", None) is not None
+
+    def stage(label: str, target: str, more: Mapping[str, Any], inputs: Mapping[str, Stage]) -> Stage:
+        return Stage("model", f"{label} {on}", target, {**parameters, **more}, inputs, config.seed)
+
+    if not names or given or "checkpoints" not in recommender.spec.provides:
+        fitted = stage(recommender.label, FIT_MODEL, {}, {"split": split})
+        return [Model(recommender.label, recommender, fitted)]
+    training = stage(recommender.label, FIT_CHECKPOINTS, {"checkpoints": names}, {"split": split})
+    return [
+        Model(
+            label := f"{recommender.label}@{name}",
+            recommender,
+            stage(label, TAKE_CHECKPOINT, {"checkpoint": name}, {"split": split, "training": training}),
+        )
+        for name in names
+    ]
+
+
+class Grid:
+    """The cells of one data set and one recommender."""
+
+    def __init__(
+        self,
+        config: RecsysConfig,
+        dataset: Reference,
+        model: Model,
+        split: Stage,
+        metrics: Sequence[Reference],
+        external: ExternalTable | None,
+    ) -> None:
+        self.config = config
+        self.dataset = dataset
+        self.recommender = model.recommender
+        self.model = model
+        self.metrics = metrics
+        self.external = external
+        self.split = split
+        self.on = f"on {dataset.label}"
+        self.common = {"version": VERSION, "threads": config.threads}
+
+    def cell(self, explainer: Reference, corner: Corner) -> Cell:
+        labels = self.labels(explainer, corner)
+        fitting = [metric for metric in self.metrics if _fits(metric.spec, corner)]
+        skipped = self.why_not(explainer, corner) or (
+            "" if fitting else f"no metric fits {corner.format} answers"
+        )
+        if skipped:
+            return Cell(labels, skipped=skipped, role=explainer.spec.role)
+        created = [metric.create() for metric in fitting]
+        columns = tuple(column for metric in created for column in metric.columns(corner.k, corner.level))
+        return Cell(labels, columns, self.stages(explainer, corner, fitting), role=explainer.spec.role)
+
+    def labels(self, explainer: Reference, corner: Corner) -> dict[str, str | int]:
+        """What tells a cell from the others: columns of every table."""
+        return {
+            "dataset": self.dataset.label,
+            "model": self.model.label,
+            "explainer": explainer.label,
+            "level": corner.level,
+            "format": corner.format,
+            "scope": corner.scope,
+            "edit": corner.edit,
+            "k": corner.k,
+        }
+
+    def why_not(self, explainer: Reference, corner: Corner) -> str:
+        """Why an explainer and a corner of the protocol do not go together, without its name; empty when they do."""
+        provides, needs = explainer.spec.provides, explainer.spec.needs
+        if self.config.split.kind == "per-user" and corner.scope != "user-vector":
+            return f"{self.model.label} is a graph recommender: users outside its graph (per-user split) have no place"
+        if self.external is not None:
+            return self.external.lacks(self.labels(explainer, corner))
+        formats = provides.get("format", frozenset())
+        derivable = corner.format == "explicit" and self.config.protocol.answers.derive != "none"
+        if corner.format not in formats and not (derivable and "implicit" in formats):
+            return f"no {corner.format} format"
+        if corner.level not in provides.get("level", frozenset()):
+            return f"no {corner.level} level"
+        if corner.scope not in provides.get("scope", frozenset()):
+            return f"no {corner.scope} scope"
+        if corner.edit == "remove-or-add" and "add" not in provides.get("edit", frozenset()):
+            return "never adds an interaction"
+        gap = lacking(needs.get("recommender", {}), self.recommender.spec.provides)
+        return f"needs {gap}, which {self.model.label} does not offer" if gap else ""
+
+    def stages(self, explainer: Reference, corner: Corner, metrics: Sequence[Reference]) -> dict[str, Stage]:
+        units = self.units(corner)
+        known = {"split": self.split, "model": self.model.stage, UNITS: units}
+        explanations = self.explained(explainer, corner, known)
+        scores = Stage(
+            kind="scores",
+            label=f"scores of {explainer.label} for {self.model.label} {self.on}",
+            target=f"{STAGES}.scoring:score_{corner.format}",
+            parameters={**self.common, "metrics": [m.parameters() for m in metrics], **vars(corner)},
+            inputs={**known, "explanations": explanations},
+            seed=self.config.seed,
+            chunked=True,
+        )
+        return {
+            "data": self.split.inputs["data"],
+            "model": self.model.stage,
+            "units": units,
+            "explanations": explanations,
+            "scores": scores,
+        }
+
+    def units(self, corner: Corner) -> Stage:
+        protocol = self.config.protocol
+        chosen: dict[str, Any] = {"users": protocol.users}
+        if protocol.users_file is not None:
+            chosen = {"users_file": protocol.users_file, "digest": file_digest(Path(protocol.users_file))}
+        return Stage(
+            kind="units",
+            label=f"lists of {self.model.label} {self.on}",
+            target=f"{STAGES}.units:choose_units",
+            parameters={**self.common, "level": corner.level, "k": corner.k, **chosen},
+            inputs={"split": self.split, "model": self.model.stage},
+            seed=self.config.seed,
+        )
+
+    def explained(self, explainer: Reference, corner: Corner, known: Mapping[str, Stage]) -> Stage:
+        """The stage that ends in explanations of the asked format, by whatever way the explainer goes."""
+        if self.external is not None:
+            path = self.external.path
+            return self.stage(
+                "import_explanations",
+                explainer,
+                {
+                    "file": str(path.resolve()),
+                    "digest": file_digest(path),
+                    "labels": self.labels(explainer, corner),
+                    **vars(corner),
+                },
+                known,
+            )
+        inputs = dict(known)
+        if "pretraining" in explainer.spec.provides:
+            inputs["explainer"] = self.prepared(explainer, corner, known)
+        place = {"level": corner.level, "scope": corner.scope, "edit": corner.edit, "k": corner.k}
+        base = {"explainer": explainer.parameters(), **place}
+        answers = vars(self.config.protocol.answers)
+        native = hasattr(explainer.implementation(), "counterfactuals")
+        if corner.format == "explicit" and native:
+            return self.stage("explain_explicit", explainer, {**base, "answers": answers}, inputs)
+        importances = self.stage("explain_implicit", explainer, base, inputs)
+        if corner.format == "implicit":
+            return importances
+        return self.stage(
+            "derive_explicit",
+            explainer,
+            {"answers": answers, **place},
+            {**known, "importances": importances},
+        )
+
+    def prepared(self, explainer: Reference, corner: Corner, known: Mapping[str, Stage]) -> Stage:
+        return Stage(
+            kind="explainer",
+            label=f"{explainer.label} learns about {self.model.label} {self.on}",
+            target=f"{STAGES}.explaining:prepare_explainer",
+            parameters={
+                **self.common,
+                "explainer": explainer.parameters(),
+                "level": corner.level,
+                "scope": corner.scope,
+                "edit": corner.edit,
+                "k": corner.k,
+            },
+            inputs=known,
+            seed=self.config.seed,
+        )
+
+    def stage(
+        self, function: str, explainer: Reference, parameters: Mapping[str, Any], inputs: Mapping[str, Stage]
+    ) -> Stage:
+        return Stage(
+            kind="explanations",
+            label=f"{explainer.label} for {self.model.label} {self.on}",
+            target=f"{STAGES}.explaining:{function}",
+            parameters={**self.common, **parameters},
+            inputs=inputs,
+            seed=self.config.seed,
+            chunked=True,
+        )
+
+
+def _fits(metric: ComponentSpec, corner: Corner) -> bool:
+    formats = metric.needs.get("explainer", {}).get("format", frozenset())
+    return corner.format in formats and corner.level in metric.provides.get("level", frozenset())

@@ -1,0 +1,51 @@
+"""Models: fitted, and taken at several levels of quality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cfbench_core.config import create
+from cfbench_core.stages import Task
+from cfbench_recsys.checkpoints import Looks, load_checkpoint, save_checkpoint
+from cfbench_recsys.models import save_model, state_from_file
+from cfbench_recsys.quality import evaluate
+from cfbench_recsys.stages.common import load_data_and_split
+
+
+def fit_model(task: Task) -> dict[str, Any]:
+    """Trains a recommender (or takes its weights from a file) and tells its quality on the test part."""
+    interactions, split = task.load("split", load_data_and_split)
+    parameters = task.parameters["recommender"]
+    model = create(parameters)
+    weights = parameters["options"].get("weights")
+    if weights is not None:
+        model.load_state(state_from_file(Path(weights), interactions), split.profiles)
+        fitted: Mapping[str, Any] = {"weights": Path(weights).name}
+    else:
+        fitted = model.fit(split, task.generator, task.report) or {}
+    save_model(model, parameters, task.output)
+    return {"quality": evaluate(model, split.test, split.profiles), "fit": dict(fitted)}
+
+
+def fit_checkpoints(task: Task) -> dict[str, Any]:
+    """Trains a recommender once, and keeps it as it was at each of the ``checkpoints`` (names, see there)."""
+    _, split = task.load("split", load_data_and_split)
+    model = create(task.parameters["recommender"])
+    looks = Looks(task.output / "looks")
+    fitted = model.fit(split, task.generator, task.report, looks.keep) or {}
+    for name in task.parameters["checkpoints"]:
+        save_checkpoint(task.output, name, *looks.at(name, fitted["best_epoch"]))
+    looks.forget()
+    return {"quality": evaluate(model, split.test, split.profiles), "fit": dict(fitted)}
+
+
+def take_checkpoint(task: Task) -> dict[str, Any]:
+    """The model as it was at ``checkpoint``, and its quality on the test part."""
+    _, split = task.load("split", load_data_and_split)
+    state, look = load_checkpoint(task.input_paths["training"], task.parameters["checkpoint"])
+    model = create(task.parameters["recommender"])
+    model.load_state(state, split.profiles)
+    save_model(model, task.parameters["recommender"], task.output)
+    return {"quality": evaluate(model, split.test, split.profiles), "fit": look}

@@ -1,0 +1,105 @@
+"""Who is explained, and which items: the users drawn, and the list of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cfbench_core.errors import UserError
+from cfbench_core.seeds import generator
+from cfbench_core.stages import Task
+from cfbench_recsys.edits import Edits, IntArray
+from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.ranking import top_k
+from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.stages.common import Setting, setting_of
+from cfbench_recsys.targets import Targets
+
+
+def choose_units(task: Task) -> dict[str, Any]:
+    """Draws the users to explain, and lists what is recommended to them: ``units.parquet``, a row for each unit.
+
+    Columns: unit, group (one for each user), user, item (null at list level), rank, and for the stages
+    user_index and items_index (the list, as indices).
+    """
+    setting = setting_of(task)
+    level, k = task.parameters["level"], task.parameters["k"]
+    users = _users(task, setting)
+    history = Targets.of(setting.split.profiles, users, np.zeros((len(users), 1)), k, level, "user-vector")
+    lists = np.empty((len(users), k), dtype=np.int64)
+    for rows, scores in score_blocks(setting.model, Edits.nothing(users), setting.split.profiles):
+        if np.isnan(scores).any():
+            user = setting.interactions.user_ids[users[rows][np.isnan(scores).any(axis=1)][0]]
+            raise UserError(f"{task.work.label}: the recommender gives user {user!r} scores that are NaN")
+        lists[rows] = top_k(scores, history.history[rows], history.padding[rows], k)
+    units = _units_table(setting.interactions, users, lists, level)
+    units.to_parquet(task.output / "units.parquet", index=False)
+    summary = {"groups": units["group"].nunique(), "units": len(units)}
+    short = np.count_nonzero((lists < 0).any(axis=1))
+    if short:
+        then = "no list to explain" if level == "list" else "what is left cannot leave the list"
+        summary["note"] = f"{short} of {len(users)} users have fewer than {k} items left to recommend: {then}"
+    return summary
+
+
+def _users(task: Task, setting: Setting) -> IntArray:
+    """The users to explain, as indices: those of a file, or a draw."""
+    if "users_file" not in task.parameters:
+        pool = setting.split.explainable
+        stream = generator(
+            task.work.seed, task.work.inputs["split"], "users"
+        )  # the same users for every model
+        drawn = stream.permutation(len(pool))[: task.parameters["users"]]
+        return np.sort(pool[drawn])
+    path = task.parameters["users_file"]
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)  # a user may be called "NA"
+    except (ValueError, OSError) as error:
+        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
+    if "user" not in table:
+        raise UserError(f"{path}: needs a column 'user', has {', '.join(table.columns)}")
+    listed = table["user"].drop_duplicates()
+    found = pd.Index(setting.interactions.user_ids).get_indexer(listed)
+    if (found < 0).any():
+        raise UserError(f"{path}: {listed[found < 0].iloc[0]!r} is not a user of {setting.interactions.name}")
+    known = np.diff(setting.split.profiles.indptr)[found] > 0
+    if not known.all():
+        raise UserError(
+            f"{path}: the split leaves {listed[~known].iloc[0]!r} no interaction to recommend from"
+        )
+    return found.astype(np.int64)
+
+
+def _units_table(interactions: Interactions, users: IntArray, lists: IntArray, level: str) -> pd.DataFrame:
+    """Users with too few candidates for a list of k have the items they have; at list level they are left out."""
+    user_ids = interactions.user_ids[users]
+    complete = (lists >= 0).all(axis=1)
+    if level == "list":
+        kept = np.flatnonzero(complete)
+        return pd.DataFrame(
+            {
+                "unit": user_ids[kept],
+                "group": np.arange(len(kept)),
+                "user": user_ids[kept],
+                "item": pd.Series([None] * len(kept), dtype="string"),
+                "rank": pd.Series([None] * len(kept), dtype="Int64"),
+                "user_index": users[kept],
+                "items_index": list(lists[kept]),
+            }
+        )
+    rows, places = np.nonzero(lists >= 0)
+    items = lists[rows, places]
+    item_ids = interactions.item_ids[items]
+    return pd.DataFrame(
+        {
+            "unit": [f"{user}/{item}" for user, item in zip(user_ids[rows], item_ids, strict=True)],
+            "group": np.unique(rows, return_inverse=True)[1],  # who has no candidate is no group
+            "user": user_ids[rows],
+            "item": pd.Series(item_ids, dtype="string"),
+            "rank": pd.Series(places + 1, dtype="Int64"),
+            "user_index": users[rows],
+            "items_index": list(items[:, None]),
+        }
+    )
