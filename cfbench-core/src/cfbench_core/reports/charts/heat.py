@@ -1,0 +1,140 @@
+"""A matrix as cells, each with its number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from cfbench_core.reports.charts.svg import LETTER, drawable, drawing, element, short, text, told
+
+_TALL, _LEAST, _MOST = 26, 48, 86
+_STRONGEST = 0.55  # of a cell's colour: what stands in it stays readable
+
+
+def heat_map(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Iterable[Iterable[float]],
+    *,
+    title: str,
+    direction: str = "",
+    text: Sequence[Sequence[str]] | None = None,
+) -> str:
+    """The matrix as SVG, its numbers printed in the cells.
+
+    Args:
+        values: len(rows) times len(columns); a missing one (NaN) is an empty cell. Where they have both signs, a
+            second colour stands for those below zero, and strength for the size.
+        title: what is drawn; with the numbers it is what a screen reader tells.
+        direction: "higher" or "lower" is better, and stronger in colour; empty: stronger is higher.
+        text: printed instead of the values.
+
+    Raises:
+        ValueError: if ``values`` or ``text`` have another shape.
+    """
+    matrix = [[float(value) for value in row] for row in values]
+    printed = [[*row] for row in text] if text is not None else [[_short(v) for v in row] for row in matrix]
+    for shaped in (matrix, printed):
+        if len(shaped) != len(rows) or any(len(row) != len(columns) for row in shaped):
+            raise ValueError(
+                f"a heat map of {len(rows)} rows and {len(columns)} columns needs as many values"
+            )
+    names = [short(name, 24) for name in rows]
+    heads = [short(name, 18) for name in columns]
+    wide = _width(heads, printed)
+    turned = any(LETTER * len(head) > wide - 4 for head in heads)
+    left = 10 + LETTER * max((len(name) for name in names), default=0)
+    rise = 0.7 * LETTER * max((len(head) for head in heads), default=0) + 10 if turned else 0
+    top = 14 + (rise or 8)
+    parts = [*_heads(heads, columns, left, top, wide, turned)]
+    for number, (name, full) in enumerate(zip(names, rows, strict=True)):
+        y = top + _TALL * number
+        parts.append(_text("name", left - 8, y + _TALL / 2 + 4, name, "end", full if full != name else ""))
+        parts += _cells(name, heads, matrix, printed, number, left, y, wide, direction)
+    bottom = top + _TALL * len(rows)
+    hint = {"higher": "stronger colour: higher, better", "lower": "stronger colour: lower, better"}.get(
+        direction, "stronger colour: higher"
+    )
+    if _signed(matrix):
+        hint = "strength is the size, colour the sign" + (f"; {direction} is better" if direction else "")
+    parts.append(_text("hint", left, bottom + 16, hint))
+    width = max(left + wide * len(columns) + (rise if turned else 0) + 8, left + LETTER * len(hint))
+    told_all = "; ".join(
+        f"{name}: {', '.join(f'{head} {told(v)}' for head, v in zip(columns, row, strict=True))}"
+        for name, row in zip(rows, matrix, strict=True)
+    )
+    return drawing(round(width), bottom + 24, f"{title}. {told_all}", parts, title)
+
+
+_text = text  # the argument of that name is the contract's
+
+
+def _width(heads: Sequence[str], printed: Sequence[Sequence[str]]) -> float:
+    """Of a cell: what its text needs, and its head if that is not too long."""
+    words = max((len(word) for row in printed for word in row), default=0)
+    head = max((len(head) for head in heads), default=0)
+    return max(_LEAST, LETTER * words + 8, LETTER * head + 6 if LETTER * head + 6 <= _MOST else 0)
+
+
+def _heads(
+    heads: Sequence[str], full: Sequence[str], left: float, top: float, wide: float, turned: bool
+) -> Iterator[str]:
+    for number, (head, whole) in enumerate(zip(heads, full, strict=True)):
+        x = left + wide * (number + 0.5)
+        tooltip = whole if whole != head else ""
+        if turned:
+            yield _text("tick", x - 2, top - 6, head, "start", tooltip, -40)
+        else:
+            yield _text("tick", x, top - 7, head, "middle", tooltip)
+
+
+def _cells(
+    name: str,
+    heads: Sequence[str],
+    matrix: Sequence[Sequence[float]],
+    printed: Sequence[Sequence[str]],
+    number: int,
+    left: float,
+    y: float,
+    wide: float,
+    direction: str,
+) -> Iterator[str]:
+    for place, (value, words) in enumerate(zip(matrix[number], printed[number], strict=True)):
+        x = left + wide * place
+        shade = _shade(value, matrix, direction)
+        if math.isnan(shade):
+            yield element("rect cell none", x=x + 1, y=y + 1, width=wide - 2, height=_TALL - 2)
+        else:
+            sign = "below" if value < 0 and _signed(matrix) else "heat"
+            tooltip = f"{name}, {heads[place]}: {told(value)}"
+            yield element(
+                f"rect cell {sign}",
+                tooltip,
+                x=x + 1,
+                y=y + 1,
+                width=wide - 2,
+                height=_TALL - 2,
+                fill_opacity=f"{shade:.3f}",
+            )
+        yield _text("value", x + wide / 2, y + _TALL / 2 + 4, words, "middle")
+
+
+def _signed(matrix: Sequence[Sequence[float]]) -> bool:
+    known = [value for row in matrix for value in row if drawable(value)]
+    return bool(known) and min(known) < 0 < max(known)
+
+
+def _shade(value: float, matrix: Sequence[Sequence[float]], direction: str) -> float:
+    """Between nothing and the strongest; NaN where there is no value."""
+    known = [v for row in matrix for v in row if drawable(v)]
+    if not drawable(value):
+        return math.nan
+    if _signed(matrix):
+        return _STRONGEST * abs(value) / max(map(abs, known))
+    low, high = min(known), max(known)
+    share = (value - low) / (high - low) if high > low else 0.5
+    return _STRONGEST * (0.08 + 0.92 * (1 - share if direction == "lower" else share))
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if drawable(value) else "–"

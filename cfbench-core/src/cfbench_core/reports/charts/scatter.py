@@ -1,0 +1,206 @@
+"""Points in a plane: one good against another, and who is beaten on neither."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cfbench_core.reports.charts.svg import (
+    LETTER,
+    LINE,
+    Box,
+    Scale,
+    decades,
+    drawable,
+    drawing,
+    element,
+    free_place,
+    line,
+    short,
+    span,
+    spread,
+    text,
+    told,
+    written,
+)
+
+WIDTH = 520
+_TOP, _PLOT = 30, 250
+_SMALLEST = 1e-290  # on a logarithmic axis
+
+
+@dataclass(frozen=True)
+class Point:
+    """A named place.
+
+    Attributes:
+        x, y: one that lacks either (NaN) is not drawn.
+        x_low, x_high, y_low, y_high: ends of 95% intervals; NaN where there are none.
+        role: "bound" or "floor" for a control, "partial" for an incomplete competitor; these are not on the front.
+    """
+
+    name: str
+    x: float
+    y: float
+    x_low: float = math.nan
+    x_high: float = math.nan
+    y_low: float = math.nan
+    y_high: float = math.nan
+    role: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.role})" if self.role in ("bound", "floor") else self.name
+
+
+def scatter_chart(
+    points: Sequence[Point],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    x_direction: str,
+    y_direction: str,
+    log_x: bool = False,
+    front: bool = True,
+    x_text: Callable[[float], str] = written,
+    width: float = WIDTH,
+) -> str:
+    """The points as SVG, each with its name.
+
+    Args:
+        title: what is drawn; with the numbers it is what a screen reader tells.
+        x_direction, y_direction: "higher" or "lower" is better; empty: neither.
+        log_x: powers of ten along x; what is not positive has no place there, and is told below.
+        front: joins the competitors that no other beats on both (where both have a direction).
+        x_text: how a number on the x axis is written.
+        width: in pixels.
+    """
+    shown = [p for p in points if drawable(p.x) and drawable(p.y) and (not log_x or p.x >= _SMALLEST)]
+    left_out = [p.name for p in points if p not in shown]
+    top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * len(shown))
+    y = Scale(*span([v for p in shown for v in (p.y, p.y_low, p.y_high)]), bottom, top)
+    left = 14 + 0.92 * LETTER * max(len(written(tick)) for tick in y.ticks(5))
+    aside = LETTER * max((len(short(p.label, 24)) for p in shown), default=0) + 24
+    drawn: list[str] = []
+    # Names find room beside their points; where not all do, the others stand in a column on the right.
+    for right in (width - 16, max(width - aside, left + 80)):
+        x = _x_scale(shown, log_x, left, right)
+        drawn, placed = _points(shown, x, y, x_label, y_label, width)
+        if placed:
+            break
+    parts = [*_axes(x, y, x_text)]
+    if front and x_direction and y_direction:
+        parts += _front(shown, x, y, x_direction, y_direction)
+    parts += [*drawn, *_hints(x, bottom, x_label, y_label, x_direction, y_direction)]
+    height = bottom + 42
+    if left_out:
+        words = f"not in the plane, without numbers there: {', '.join(left_out)}"
+        parts.append(text("hint", 4, height + 6, short(words, int(width / 5.6)), tooltip=words))
+        height += 14
+    if not shown:
+        parts.append(text("outcome", left + 8, top + 20, "nothing to draw: no numbers"))
+    told_all = "; ".join(_told(p, x_label, y_label) for p in points)
+    return drawing(width, height, f"{title}. {told_all}", parts, title)
+
+
+def _x_scale(shown: Sequence[Point], log_x: bool, start: float, stop: float) -> Scale:
+    ends = [v for p in shown for v in (p.x, p.x_low, p.x_high)]
+    if log_x:
+        positive = [v for v in ends if drawable(v) and v >= _SMALLEST]
+        return Scale(*decades(positive or [1.0]), start, stop, True)
+    return Scale(*span(ends), start, stop)
+
+
+def _axes(x: Scale, y: Scale, x_text: Callable[[float], str]) -> Iterator[str]:
+    for tick in x.ticks(5):
+        yield line("zero" if tick == 0 and x.low < 0 else "grid", x(tick), y.stop, x(tick), y.start)
+        yield text("tick", x(tick), y.start + 17, x_text(tick), "middle")
+    for tick in y.ticks(5):
+        yield line("zero" if tick == 0 and y.low < 0 else "grid", x.start, y(tick), x.stop, y(tick))
+        yield text("tick", x.start - 6, y(tick) + 4, written(tick), "end")
+
+
+def _hints(
+    x: Scale, bottom: float, x_label: str, y_label: str, x_direction: str, y_direction: str
+) -> Iterator[str]:
+    up = {"higher": "↑ better · ", "lower": "↓ better · "}.get(y_direction, "")
+    yield text("hint", 4, 13, f"{up}{short(y_label, 80)}")
+    if x_direction == "lower":
+        yield text("hint", x.start, bottom + 34, f"← better · {short(x_label, 70)}")
+    else:
+        further = " · better →" if x_direction == "higher" else ""
+        yield text("hint", x.stop, bottom + 34, f"{short(x_label, 70)}{further}", "end")
+
+
+def _front(shown: Sequence[Point], x: Scale, y: Scale, x_direction: str, y_direction: str) -> Iterator[str]:
+    """The staircase of the competitors that no other beats on both."""
+    across, up = (1 if d == "lower" else -1 for d in (x_direction, y_direction))
+    front: list[Point] = []
+    for point in sorted((p for p in shown if not p.role), key=lambda p: (across * p.x, up * p.y)):
+        if not front or up * point.y < up * front[-1].y:
+            front.append(point)
+    if len(front) > 1:
+        path = f"M{x(front[0].x):.1f},{y(front[0].y):.1f}"
+        path += "".join(f"H{x(p.x):.1f}V{y(p.y):.1f}" for p in front[1:])
+        yield element("path front", d=path)
+
+
+def _points(
+    shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: str, width: float
+) -> tuple[list[str], bool]:
+    """Whiskers, marks and names; and whether all names found room beside their points."""
+    whiskers: list[str] = []
+    marks: list[str] = []
+    names: list[str] = []
+    taken = [Box(x(p.x) - 6, y(p.y) - 6, 12, 12) for p in shown]
+    aside: list[Point] = []
+    for point in sorted(shown, key=lambda p: (p.x, p.y)):
+        whiskers += _whiskers(point, x, y)
+        marks.append(_mark(point, x(point.x), y(point.y), _told(point, x_label, y_label)))
+        words = short(point.label, 24)
+        within = Box(x.start, 16, width - x.start, y.start - 16)
+        box, covered = free_place(x(point.x), y(point.y), LETTER * len(words), within, taken)
+        if covered:
+            aside.append(point)
+        else:
+            taken.append(box)
+            names.append(text(f"name {point.role}".rstrip(), box.x, box.y + 9, words))
+    names += _column(aside, x, y)
+    return [*whiskers, *marks, *names], not aside
+
+
+def _column(aside: Sequence[Point], x: Scale, y: Scale) -> Iterator[str]:
+    wanted = [y(point.y) for point in aside]
+    places = spread(wanted, LINE, y.stop + LINE / 2, y.start - LINE / 2)
+    for point, place in zip(aside, places, strict=True):
+        yield element(
+            "path leader", d=f"M{x(point.x) + 6:.1f},{y(point.y):.1f}L{x.stop + 10:.1f},{place:.1f}"
+        )
+        yield text(f"name {point.role}".rstrip(), x.stop + 13, place + 4, short(point.label, 24))
+
+
+def _whiskers(point: Point, x: Scale, y: Scale) -> Iterator[str]:
+    classes = f"whisker {point.role}".rstrip()
+    if drawable(point.y_low) and drawable(point.y_high):
+        yield line(classes, x(point.x), y(point.y_low), x(point.x), y(point.y_high))
+    positive = not x.logarithmic or (point.x_low >= _SMALLEST and point.x_high >= _SMALLEST)
+    if drawable(point.x_low) and drawable(point.x_high) and positive:
+        yield line(classes, x(point.x_low), y(point.y), x(point.x_high), y(point.y))
+
+
+def _mark(point: Point, x: float, y: float, tooltip: str) -> str:
+    if point.role == "bound":
+        return element("path mark bound", tooltip, d=f"M{x:.1f},{y - 6:.1f}l6,6l-6,6l-6,-6z")
+    if point.role == "floor":
+        return element("rect mark floor", tooltip, x=x - 4.5, y=y - 4.5, width=9, height=9)
+    return element(f"circle dot best {point.role}".rstrip(), tooltip, cx=x, cy=y, r=4.5)
+
+
+def _told(point: Point, x_label: str, y_label: str) -> str:
+    x, y = (
+        told(point.x, point.x_low, point.x_high),
+        told(point.y, point.y_low, point.y_high),
+    )
+    return f"{point.label}: {y_label} {y}, {x_label} {x}"

@@ -1,0 +1,251 @@
+"""What every drawing is made of: scales, elements, marks, and places for labels where they do not cover each other.
+
+Colours and fonts are the page's (``templates/style.css``): an element says what it is by its classes. Who is who
+never rests on colour: a :class:`Look` is a shape and a dash pattern too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+
+LETTER = 6.6
+"""The width of a letter of 11 px, on average and bold."""
+LINE = 13
+"""The height of a line of 11 px."""
+LARGEST = 1e300
+"""What is beyond is drawn as little as what is missing: a scale could not hold it."""
+COLOURS, DASHES = 7, 5
+SHAPES = ("disc", "square", "triangle", "diamond", "ring", "box", "delta", "lozenge")
+_HOLLOW = ("ring", "box", "delta", "lozenge")
+
+
+class Scale(NamedTuple):
+    """Values between ``low`` and ``high`` onto pixels between ``start`` and ``stop``."""
+
+    low: float
+    high: float
+    start: float
+    stop: float
+    logarithmic: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high = (
+            (math.log10(self.low), math.log10(self.high)) if self.logarithmic else (self.low, self.high)
+        )
+        place = math.log10(value) if self.logarithmic else value
+        return self.start + (place - low) / (high - low) * (self.stop - self.start)
+
+    def ticks(self, wanted: int = 4) -> list[float]:
+        """Round numbers within the scale."""
+        if self.logarithmic:
+            powers = range(
+                math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1
+            )
+            return [10.0**power for power in powers[:: max(1, math.ceil(len(powers) / (wanted + 2)))]]
+        rough = (self.high - self.low) / wanted
+        step = min(
+            (m * 10.0 ** math.floor(math.log10(rough)) for m in (1, 2, 2.5, 5, 10)),
+            key=lambda s: abs(s - rough),
+        )
+        first = math.ceil(self.low / step - 1e-9)
+        # + 0.0: no minus before zero
+        return [
+            float(f"{n * step:.12g}") + 0.0 for n in range(first, math.floor(self.high / step + 1e-9) + 1)
+        ]
+
+
+def drawable(value: float) -> bool:
+    return abs(value) <= LARGEST  # not NaN either
+
+
+def span(values: Iterable[float], at_least: tuple[float, float] | None = None) -> tuple[float, float]:
+    """Ends of an axis that shows all ``values`` with a margin; no margin beyond ``at_least``, which it shows too."""
+    known = [value for value in values if drawable(value)] or [*(at_least or (0.0, 1.0))]
+    low, high = min(known), max(known)
+    if at_least is not None:
+        low, high = min(low, at_least[0]), max(high, at_least[1])
+    margin = 0.06 * (high - low)
+    if margin <= 1e-9 * max(abs(low), abs(high)):
+        margin = max(0.05 * abs(high), 1e-290) if high else 0.5
+    below = 0.0 if at_least is not None and low >= at_least[0] else margin
+    above = 0.0 if at_least is not None and high <= at_least[1] else margin
+    if low == high and not below and not above:
+        below = above = margin
+    return low - below, high + above
+
+
+def decades(values: Sequence[float]) -> tuple[float, float]:
+    """Whole powers of ten around positive values, at least one decade."""
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)) + 1e-9)
+    return 10.0 ** max(low, -300), 10.0 ** min(max(high, low + 1), 300)
+
+
+# Words
+
+
+def written(value: float) -> str:
+    """A number on an axis: "0.25", "10,000", "1e+09"."""
+    return f"{value:,.0f}" if value == round(value) and 1e4 <= abs(value) < 1e7 else f"{value:g}"
+
+
+def told(value: float, low: float = math.nan, high: float = math.nan) -> str:
+    """A number in a sentence, with its interval if there is one: "0.31 (0.28 to 0.34)"."""
+    if not drawable(value):
+        return "none"
+    interval = f" ({low:.3g} to {high:.3g})" if drawable(low) and drawable(high) else ""
+    return f"{value:.3g}{interval}"
+
+
+def duration(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 0.9995:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def short(name: str, most: int = 20) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def clean(text: str) -> str:
+    """Escaped, without the control characters that XML has no place for."""
+    return escape(
+        "".join(
+            c for c in text if c in "\t\n" or (c >= " " and not "\ud800" <= c <= "\udfff" and c < "\ufffe")
+        )
+    )
+
+
+# Elements
+
+
+def element(kind: str, tooltip: str = "", **attributes: float | str) -> str:
+    """``element("circle dot best", cx=1)``: the element, its classes, and its attributes."""
+    name, _, classes = kind.partition(" ")
+    given = "".join(
+        f' {key.replace("_", "-")}="{value if isinstance(value, str) else f"{value:.1f}"}"'
+        for key, value in attributes.items()
+    )
+    return f'<{name} class="{classes}"{given}>{_title(tooltip)}</{name}>'
+
+
+def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return element(f"line {classes}", x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def text(
+    classes: str, x: float, y: float, words: str, anchor: str = "start", tooltip: str = "", turned: float = 0
+) -> str:
+    """``turned``: degrees about its place."""
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    if turned:
+        place += f' transform="rotate({turned:g} {x:.1f} {y:.1f})"'
+    return f'<text class="{classes}" {place}>{clean(words)}{_title(tooltip)}</text>'
+
+
+def _title(tooltip: str) -> str:
+    return f"<title>{clean(tooltip)}</title>" if tooltip else ""
+
+
+def drawing(width: float, height: float, name: str, parts: Iterable[str], title: str = "") -> str:
+    """The whole. ``name`` tells what is drawn, with its numbers, to those who do not see it; ``title`` in short."""
+    head = f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img"'
+    return f'{head} aria-label="{clean(name)}">{_title(title)}{"".join(parts)}</svg>'
+
+
+# Who is who
+
+
+class Look(NamedTuple):
+    """How one of several is told from the others: 35 pairs of shape and dash pattern, and a colour besides."""
+
+    colour: str
+    shape: str
+    dash: str
+
+    @property
+    def hollow(self) -> str:
+        return " hollow" if self.shape in _HOLLOW else ""
+
+
+def look(place: int, role: str = "") -> Look:
+    """Of the competitor at a place; controls are grey, bounds dashed, floors dotted."""
+    if role:
+        return Look(role, "lozenge" if role == "bound" else "box", "")
+    return Look(f"c{place % COLOURS}", SHAPES[place % len(SHAPES)], f"d{place % DASHES}")
+
+
+def mark(style: Look, x: float, y: float, tooltip: str = "") -> str:
+    kind = f"shape {style.colour}{style.hollow}"
+    if style.shape in ("disc", "ring"):
+        return element(f"circle {kind}", tooltip, cx=x, cy=y, r=4)
+    if style.shape in ("square", "box"):
+        return element(f"rect {kind}", tooltip, x=x - 3.6, y=y - 3.6, width=7.2, height=7.2)
+    outlines = {
+        "triangle": f"M{x:.1f},{y - 4.8:.1f}l4.7,8.2h-9.4z",
+        "delta": f"M{x:.1f},{y + 4.8:.1f}l4.7,-8.2h-9.4z",
+    }
+    return element(
+        f"path {kind}", tooltip, d=outlines.get(style.shape, f"M{x:.1f},{y - 5:.1f}l5,5l-5,5l-5,-5z")
+    )
+
+
+# Places for labels
+
+
+class Box(NamedTuple):
+    """A rectangle that is taken, by a point or a label."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlap(self, other: Box) -> float:
+        across = min(self.x + self.width, other.x + other.width) - max(self.x, other.x)
+        down = min(self.y + self.height, other.y + other.height) - max(self.y, other.y)
+        return max(across, 0.0) * max(down, 0.0)
+
+
+def free_place(x: float, y: float, wide: float, within: Box, taken: Sequence[Box]) -> tuple[Box, float]:
+    """Where a label covers least, and how much that is: right of its point, left, above, below, then further off."""
+    right, left = x + 9, x - 9 - wide
+    middle = min(max(x - wide / 2, within.x), within.x + within.width - wide)
+    places = [(right, y - 5), (left, y - 5)]
+    for off in (13, 25, 37):
+        places += [(across, y - 5 + down) for down in (-off, off) for across in (middle, right, left)]
+    boxes = [
+        Box(across, down, wide, 12)
+        for across, down in places
+        if within.x <= across <= within.x + within.width - wide
+        and within.y <= down <= within.y + within.height - 12
+    ]
+    boxes = boxes or [Box(middle, y - 18, wide, 12)]
+    covered = [sum(box.overlap(other) for other in taken) for box in boxes]
+    least = min(covered)
+    return boxes[covered.index(least)], least
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places at least ``gap`` apart and within ``low`` and ``high``, as near to those wanted as can be.
+
+    Least squares under an order: pool adjacent violators on the places less what lies between. Where there is no
+    room for all, the last ones go beyond ``high``.
+    """
+    order = sorted(range(len(wanted)), key=lambda n: wanted[n])
+    pools: list[tuple[float, int]] = []
+    for number, n in enumerate(order):
+        mean, size = wanted[n] - number * gap, 1
+        while pools and pools[-1][0] > mean:
+            before, more = pools.pop()
+            mean, size = (mean * size + before * more) / (size + more), size + more
+        pools.append((mean, size))
+    level = [mean for mean, size in pools for _ in range(size)]
+    most = max(high - (len(wanted) - 1) * gap, low)
+    places = [0.0] * len(wanted)
+    for number, n in enumerate(order):
+        places[n] = min(max(level[number], low), most) + number * gap
+    return places
