@@ -427,6 +427,32 @@ class Detached(OnTheGraph):
         return super().score_weighted(users, rows, edge_users, edge_items, 2 * delta - delta.detach())
 
 
+class Differentiable(Neighbours):
+    """Bent, with its gradients."""
+
+    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+        return np.tanh(super().score_profiles(profiles))
+
+    def score_dense(self, profiles: Any) -> Any:
+        import torch
+
+        return torch.tanh(profiles @ torch.from_numpy(self.similarity))
+
+
+class Stiff(Differentiable):
+    """Gradients twice as large as they are."""
+
+    def score_dense(self, profiles: Any) -> Any:
+        return super().score_dense(2 * profiles - profiles.detach())
+
+
+class Unlike(Differentiable):
+    """Other scores with gradients than without."""
+
+    def score_dense(self, profiles: Any) -> Any:
+        return super().score_dense(profiles) + 1e-3
+
+
 class Bent(Neighbours):
     def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
         return np.tanh(super().score_profiles(profiles))
@@ -446,12 +472,17 @@ class Scoreless:
 
 LINEAR = {"access": {"scores", "weights"}, "scope": {"user-vector"}}
 PROFILE = {"access": {"scores"}, "scope": {"user-vector"}}
+DIFFERENTIABLE = {"access": {"scores", "gradients"}, "scope": {"user-vector"}}
 GRAPH = {"access": {"scores", "gradients"}, "scope": {"user-only", "indirect", "k-hop", "full"}}
 
 
 @pytest.mark.parametrize(
     ("good", "provides", "unasked"),
-    [(Neighbours, LINEAR, "has-true-gradients"), (OnTheGraph, GRAPH, "is-as-linear-as-it-says")],
+    [
+        (Neighbours, LINEAR, "has-true-gradients"),
+        (Differentiable, DIFFERENTIABLE, "is-as-linear-as-it-says"),
+        (OnTheGraph, GRAPH, "is-as-linear-as-it-says"),
+    ],
 )
 def test_a_good_recommender_passes_every_check_that_applies(
     good: type, provides: dict[str, set[str]], unasked: str
@@ -466,12 +497,7 @@ def test_a_good_recommender_passes_every_check_that_applies(
     [
         (Scoreless, PROFILE, "declares-what-it-can", "neither score_profiles nor score_edits"),
         (Neighbours, GRAPH, "declares-what-it-can", "declares no scope user-vector"),
-        (
-            Neighbours,
-            {**GRAPH, **LINEAR, "access": {"gradients"}},
-            "declares-what-it-can",
-            "has no score_weighted",
-        ),
+        (Neighbours, DIFFERENTIABLE, "declares-what-it-can", "declares gradients, has no score_dense"),
         (Saturated, PROFILE, "gives-logits-of-all-items", "float32, not float64"),
         (Masking, PROFILE, "gives-logits-of-all-items", "leave seen items in"),
         (Normalising, PROFILE, "is-independent-of-the-batch", "scores depend on the order"),
@@ -481,6 +507,8 @@ def test_a_good_recommender_passes_every_check_that_applies(
         (Frozen, GRAPH, "follows-edits", "differ from the edited data's"),
         (Bent, LINEAR, "is-as-linear-as-it-says", "the logit is not the sum of weights"),
         (Detached, GRAPH, "has-true-gradients", "but a small change gives"),
+        (Stiff, DIFFERENTIABLE, "has-true-gradients", "but a small change gives"),
+        (Unlike, DIFFERENTIABLE, "has-true-gradients", "with and without gradients disagree"),
         (Binarising, PROFILE, "leaves-its-input-alone", "changes the profiles"),
     ],
 )

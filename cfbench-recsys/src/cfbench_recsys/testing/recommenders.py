@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,6 @@ from cfbench_recsys.scoring import score_blocks, score_once
 from cfbench_recsys.targets import Targets
 from cfbench_recsys.testing.world import TWIN, K, other_global_seeds, split, streams
 
-METHODS = {"weights": "weights", "gradients": "score_weighted"}
-"""Methods that an access promises."""
-
 NOISE = 1e-10
 """Far below the grid on which ranks are decided."""
 
@@ -33,7 +31,8 @@ def declares_what_it_can(subject: Subject) -> None:
     scopes = subject.spec.provides.get("scope", frozenset())
     wanted = "user-only" if graph else "user-vector"
     require(wanted in scopes, f"declares no scope {wanted}: it would never be explained")
-    for name, method in METHODS.items():
+    promised = {"weights": "weights", "gradients": "score_weighted" if graph else "score_dense"}
+    for name, method in promised.items():
         require(name not in access or hasattr(implementation, method), f"declares {name}, has no {method}")
 
 
@@ -123,32 +122,43 @@ def is_as_linear_as_it_says(subject: Subject) -> None:
 
 
 def has_true_gradients(subject: Subject) -> None:
-    """Do its gradients over edges agree with small changes, if it declares access gradients?"""
+    """Do its gradients agree with small changes of edges or profiles, if it declares access gradients?"""
     if "gradients" not in subject.spec.provides.get("access", frozenset()):
         raise NotApplicable("it does not declare access gradients")
     import torch
 
     model, graph = _fitted(subject), split().profiles
-    edits = Edits.concatenate(_sample_edits(graph, on_graph=True))
-    arrays = [torch.as_tensor(a) for a in (edits.users, edits.rows, edits.edge_users, edits.edge_items)]
-    ops = torch.as_tensor(edits.ops.astype(np.float64))
-    whole = model.score_weighted(*arrays, ops).detach().numpy()
-    _require_close(whole, model.score_edits(edits), "score_weighted and score_edits disagree", 1e-8)
-    half = (0.5 * ops).requires_grad_()
+    on_graph = hasattr(model, "score_edits")
+    edits = Edits.concatenate(_sample_edits(graph, on_graph))
+    if on_graph:
+        arrays = [torch.as_tensor(a) for a in (edits.users, edits.rows, edits.edge_users, edits.edge_items)]
+        score, whole = functools.partial(model.score_weighted, *arrays), edits.ops.astype(np.float64)
+    else:
+        score, whole = model.score_dense, edits.profiles(graph).toarray().astype(np.float64)
+    scored = score(torch.from_numpy(whole))
+    require(
+        scored.dtype == torch.float64, f"differentiable scores are {scored.dtype}, not float64 torch tensors"
+    )
+    _require_close(
+        scored.detach().cpu().numpy(),
+        score_once(model, edits, graph),
+        "scores with and without gradients disagree",
+        1e-8,
+    )
+    half = torch.from_numpy(0.25 + 0.5 * whole).requires_grad_()
     mix = torch.linspace(-1.0, 1.0, graph.shape[1], dtype=torch.float64)
-    (gradient,) = torch.autograd.grad((model.score_weighted(*arrays, half) @ mix).sum(), half)
-    step = 1e-5
-    for edge in range(len(ops)):
-        change = torch.zeros_like(ops)
-        change[edge] = step
+    (gradient,) = torch.autograd.grad((score(half).cpu() @ mix).sum(), half)
+    step = 1e-6  # small, so that hardly a kink (of a ReLU) lies within it
+    for place in np.ndindex(*half.shape):
+        change = torch.zeros_like(half)
+        change[place] = step
         with torch.no_grad():
-            up = (model.score_weighted(*arrays, half + change) @ mix).sum()
-            down = (model.score_weighted(*arrays, half - change) @ mix).sum()
-        slope = float(up - down) / (2 * step)
-        gap = abs(slope - float(gradient[edge]))
+            up = (score(half + change).cpu() @ mix).sum()
+            down = (score(half - change).cpu() @ mix).sum()
+        slope, ours = float(up - down) / (2 * step), float(gradient[place])
         require(
-            gap <= 1e-4 * max(1.0, abs(slope)),
-            f"the gradient of an edge is {float(gradient[edge]):.6g}, but a small change gives {slope:.6g}",
+            abs(slope - ours) <= 1e-4 * max(1.0, abs(slope)),
+            f"the gradient of an edge is {ours:.6g}, but a small change gives {slope:.6g}",
         )
 
 
