@@ -132,6 +132,13 @@ def test_the_layout_may_name_another_column_that_units_share(directory: Path) ->
     assert widths[1] > 1.8 * widths[0]
 
 
+def test_how_each_piece_of_work_ended_is_read_but_not_the_half_line_of_a_kill(directory: Path) -> None:
+    lines = ['{"key": "a", "stage": "s", "elapsed_seconds": 1.5}', '{"key": "b", "sta', "", '{"key": "c"}']
+    (directory / "outcomes.jsonl").write_text("\n".join(lines) + "\n")
+    found = Run(directory).outcomes
+    assert [line["key"] for line in found] == ["a", "c"] and found[0]["elapsed_seconds"] == 1.5
+
+
 def test_a_run_where_all_is_skipped_has_empty_tables(directory: Path) -> None:
     plan = json.loads((directory / "plan.json").read_text())
     for cell in plan["cells"]:

@@ -86,6 +86,23 @@ def test_columns_of_a_matrix_are_resampled_as_if_alone() -> None:
         assert np.allclose(statistics.bootstrap_interval(values[:, column]), (low[column], high[column]))
 
 
+def test_means_of_resamples_are_those_that_intervals_are_made_of() -> None:
+    draw = np.random.default_rng(1)
+    values, clusters = draw.random((40, 2)), draw.integers(0, 9, 40)
+    values[::3, 1] = NAN
+    means = statistics.resampled_means(values, clusters=clusters)
+    assert means.shape == (2000, 2)
+    assert np.allclose(
+        np.quantile(means, [0.025, 0.975], axis=0), statistics.bootstrap_interval(values, clusters=clusters)
+    )
+
+
+def test_the_columns_of_a_resample_are_means_of_the_same_draws() -> None:
+    values = np.random.default_rng(2).random(25)
+    means = statistics.resampled_means(np.column_stack([values, 3 * values, NAN * values]), resamples=50)
+    assert np.allclose(means[:, 1], 3 * means[:, 0]) and np.isnan(means[:, 2]).all()
+
+
 def test_the_interval_does_not_depend_on_the_order_of_the_units() -> None:
     draw = np.random.default_rng(5)
     values, clusters = draw.random(50), draw.integers(0, 12, 50)

@@ -104,6 +104,7 @@ class Recorder:
         """One line of ``outcomes.jsonl``; the traceback, if any, into ``logs/``."""
         line = {
             "key": work.key,
+            "stage": work.stage_key,
             "kind": work.kind,
             "label": work.label,
             "chunk": work.chunk,

@@ -6,6 +6,7 @@ asked for. ``summary.csv`` is written here, from the others.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from collections.abc import Mapping
@@ -160,6 +161,17 @@ class Run:
     def quality(self) -> pd.DataFrame:
         """dataset, model, metric, value: the models' quality on held-out data."""
         return self._csv("quality.csv", ("dataset", "model", "metric", "value"))
+
+    @functools.cached_property
+    def outcomes(self) -> list[dict[str, Any]]:
+        """The lines of ``outcomes.jsonl``: key, stage, kind, status, elapsed_seconds, peak_memory_bytes, ... of each
+        piece of work, in the order in which they ended. A run that was taken up again has some twice; the half line
+        that a kill left behind is not there."""
+        found = []
+        for line in self._text("outcomes.jsonl").splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                found.append(json.loads(line))
+        return found
 
     @functools.cached_property
     def summary(self) -> pd.DataFrame:

@@ -59,6 +59,25 @@ def bootstrap_interval(
     return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
 
 
+def resampled_means(
+    values: ArrayLike,
+    resamples: int = RESAMPLES,
+    generator: np.random.Generator | None = None,
+    clusters: ArrayLike | None = None,
+) -> FloatArray:
+    """Means of the columns in each resample, (resamples, columns), for what is made of several means: a ratio.
+
+    The resamples are those of :func:`bootstrap_interval`; NaN where a resample has no value of a column.
+
+    Args:
+        values: (units, columns); NaN where a unit has no value. Columns share the draws.
+        clusters: as in :func:`bootstrap_interval`.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    sums, counts = _cluster_totals(values, _codes(clusters, len(values)))
+    return _resampled(sums, counts, resamples, generator)
+
+
 def _codes(clusters: ArrayLike | None, units: int) -> IntArray:
     """Clusters as 0..n-1, by their sorted names, so that the order of the rows does not matter."""
     if clusters is None:
@@ -83,20 +102,12 @@ def _intervals(
     sums: FloatArray, counts: FloatArray, level: float, resamples: int, generator: np.random.Generator | None
 ) -> tuple[FloatArray, FloatArray]:
     """Intervals of sum(sums) / sum(counts) over resampled clusters; arrays (clusters, columns)."""
-    clusters, columns = sums.shape
+    columns = sums.shape[1]
     low, high = np.full(columns, np.nan), np.full(columns, np.nan)
     enough = (counts > 0).sum(axis=0) >= 2
     if not enough.any():
         return low, high
-    generator = generator or stream("bootstrap", clusters)
-    sums, counts = sums[:, enough], counts[:, enough]
-    shared, which = _distinct_columns(counts)
-    means = np.empty((resamples, sums.shape[1]))
-    done = 0
-    for weights in _weights(clusters, resamples, generator):
-        with np.errstate(invalid="ignore"):
-            means[done : done + len(weights)] = (weights @ sums) / (weights @ shared)[:, which]
-        done += len(weights)
+    means = _resampled(sums[:, enough], counts[:, enough], resamples, generator)
     tails = [(1 - level) / 2, (1 + level) / 2]
     complete = ~np.isnan(means).any(axis=0)
     bounds = np.empty((2, means.shape[1]))
@@ -105,6 +116,22 @@ def _intervals(
         bounds[:, ~complete] = np.nanquantile(means[:, ~complete], tails, axis=0)
     low[enough], high[enough] = bounds
     return low, high
+
+
+def _resampled(
+    sums: FloatArray, counts: FloatArray, resamples: int, generator: np.random.Generator | None
+) -> FloatArray:
+    """sum(sums) / sum(counts) in each resample of the clusters; arrays (clusters, columns)."""
+    clusters = len(sums)
+    generator = generator or stream("bootstrap", clusters)
+    shared, which = _distinct_columns(counts)
+    means = np.empty((resamples, sums.shape[1]))
+    done = 0
+    for weights in _weights(clusters, resamples, generator):
+        with np.errstate(invalid="ignore"):
+            means[done : done + len(weights)] = (weights @ sums) / (weights @ shared)[:, which]
+        done += len(weights)
+    return means
 
 
 def _weights(clusters: int, resamples: int, generator: np.random.Generator) -> Iterator[FloatArray]:

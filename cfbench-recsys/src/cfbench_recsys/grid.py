@@ -166,8 +166,11 @@ class Grid:
             return f"no {corner.level} level"
         if corner.scope not in provides.get("scope", frozenset()):
             return f"no {corner.scope} scope"
-        if corner.edit == "remove-or-add" and "add" not in provides.get("edit", frozenset()):
+        edits = provides.get("edit", frozenset({"remove"}))
+        if corner.edit == "remove-or-add" and "add" not in edits:
             return "never adds an interaction"
+        if corner.edit == "remove" and "remove" not in edits:
+            return "adds interactions, which 'protocol.edits' leaves out here"
         gap = lacking(needs.get("recommender", {}), self.recommender.spec.provides)
         return f"needs {gap}, which {self.model.label} does not offer" if gap else ""
 
@@ -188,6 +191,7 @@ class Grid:
             "data": self.split.inputs["data"],
             "model": self.model.stage,
             "units": units,
+            **_pretraining(explanations),
             "explanations": explanations,
             "scores": scores,
         }
@@ -269,6 +273,12 @@ class Grid:
             seed=self.config.seed,
             chunked=True,
         )
+
+
+def _pretraining(explanations: Stage) -> dict[str, Stage]:
+    """The stage that prepared the explainer, if it is pre-trained: named, so that its cost can be told."""
+    of = explanations.inputs.get("importances", explanations)
+    return {role: stage for role, stage in of.inputs.items() if role == "explainer"}
 
 
 def _fits(metric: ComponentSpec, corner: Corner) -> bool:
