@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.analysis import ANALYSES
 from cfbench_recsys.datasets import DATASETS
 from cfbench_recsys.metrics import METRICS
 
@@ -32,7 +33,8 @@ def cfbench_components() -> list[ComponentSpec]:
             summary="Why was this recommended? Interactions to remove or add, for one item or a whole list",
             target="cfbench_recsys.suite:RecsysSuite",
             details={"conformance": "cfbench_recsys.testing:checks", "axes": AXES},
-        )
+        ),
+        *ANALYSES,
     ]
 
 
