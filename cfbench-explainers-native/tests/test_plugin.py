@@ -25,6 +25,7 @@ def test_these_explainers_are_registered_with_their_roles() -> None:
         "exact-contribution": "bound",
         "leave-one-out": "bound",
         "greedy": "bound",
+        "greedy-edits": "bound",
         "cosine": "",
         "jaccard": "",
         "lime-rs": "",

@@ -65,6 +65,14 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "Greedy",
             role="bound",
         ),
+        _explainer(
+            "greedy-edits",
+            "Forward search with the real model over removals and additions",
+            "greedy_edits",
+            "GreedyEdits",
+            provides={**PROVIDES, "format": frozenset({"explicit"}), "edit": frozenset({"add"})},
+            role="bound",
+        ),
         _explainer("cosine", "Cosine similarity of items by their users", "cosine", "Cosine"),
         _explainer("jaccard", "Jaccard similarity of items by their users", "jaccard", "Jaccard"),
         _explainer(

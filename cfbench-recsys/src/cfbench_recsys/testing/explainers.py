@@ -232,6 +232,11 @@ def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Ca
                 found.append(Case(name, targets, context))
     if not found:
         raise NotApplicable(f"the kit has no recommender with {lacking(needs, {}) or 'that scope'}")
+    if "add" in subject.spec.provides.get("edit", frozenset()):
+        found = [
+            dataclasses.replace(case, targets=dataclasses.replace(case.targets, additions=True))
+            for case in found
+        ]
     return [_prepared(subject, case) for case in found]
 
 
