@@ -38,4 +38,5 @@ def test_what_a_spec_says_agrees_with_its_component(spec: ComponentSpec) -> None
         assert files.licence in str(spec.details["licence"]) or str(spec.details["licence"]) in files.licence
         downloaded = {name for file in files.downloads for name in file.saved}
         assert not files.downloads or any(set(form.files) <= downloaded for form in files.forms)
-        assert spec.details["counts"] == resolve(spec.target.partition(":")[0] + ":EXPECTED")
+        if "counts" in spec.details:  # of the others no paper gives counts
+            assert spec.details["counts"] == resolve(spec.target.partition(":")[0] + ":EXPECTED")

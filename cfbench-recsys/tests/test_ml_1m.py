@@ -1,4 +1,4 @@
-"""MovieLens 1M and 100K: the rule on small files in the owner's formats, and the counts on real ones."""
+"""MovieLens 1M, 100K and 20M: the rule on small files in the owner's formats, and the counts on real ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.errors import UserError
-from cfbench_recsys.datasets import ml_1m, ml_100k
+from cfbench_recsys.datasets import ml_1m, ml_20m, ml_100k
 from cfbench_recsys.interactions import Interactions
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -63,6 +63,19 @@ def test_the_rule_on_the_owners_files_of_ml_100k(tmp_path: Path) -> None:
     titles = "9|Léon (1994)|01-Jan-1994||http://x|0|1\n10|Heat (1995)|01-Jan-1995||http://y|0|0\n"
     (tmp_path / "u.item").write_bytes(titles.encode("latin-1"))
     check(ml_100k_of(path), ["Léon (1994)", "Heat (1995)"])
+
+
+def test_the_rule_on_the_owners_files_of_ml_20m(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    rows = [(user, item, 3.5 if rating == 3 else float(rating), time) for user, item, rating, time in RATED]
+    path.write_text(
+        "userId,movieId,rating,timestamp\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    )
+    (tmp_path / "movies.csv").write_text('movieId,title,genres\n9,Léon,Crime\n10,"Heat, a film",Action\n')
+    dataset = ml_20m.MovieLens20M(ml_20m.Config(path=str(path)))
+    data = dataset.load(dataset.find(OFFLINE).parameters())
+    check(data, ["Léon", "Heat, a film"])
+    assert data.about["differences"] == []
 
 
 def test_the_rule_on_atomic_files(tmp_path: Path) -> None:
