@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cfbench_core.api import execute, prepare, run
+    from cfbench_core.api import analyse, execute, prepare, run
     from cfbench_core.hooks import hookimpl
     from cfbench_core.registry import installed
     from cfbench_core.run_directory import Run
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _HOME = {
     "ComponentSpec": "cfbench_core.specs",
     "Run": "cfbench_core.run_directory",
+    "analyse": "cfbench_core.api",
     "execute": "cfbench_core.api",
     "hookimpl": "cfbench_core.hooks",
     "installed": "cfbench_core.registry",
@@ -24,7 +25,7 @@ _HOME = {
     "run": "cfbench_core.api",
 }
 
-__all__ = ["ComponentSpec", "Run", "execute", "hookimpl", "installed", "prepare", "run"]
+__all__ = ["ComponentSpec", "Run", "analyse", "execute", "hookimpl", "installed", "prepare", "run"]
 
 
 def __getattr__(name: str) -> Any:

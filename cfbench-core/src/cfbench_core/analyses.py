@@ -7,14 +7,24 @@ where it applies, and ``cfbench analyse NAME RUN...`` prints its table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cfbench_core.config import Document, decode_options
+from cfbench_core.errors import UserError
+from cfbench_core.registry import Component, Registry
+from cfbench_core.run_directory import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfbench_core.run_directory import Run
+Runs = Run | str | Path | Sequence[Run | str | Path]
+"""Run directories, or what was made of them."""
+
+_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -48,3 +58,111 @@ class Analysis(Protocol):
 
     def words(self, table: pd.DataFrame) -> str:
         """The answer in one or two sentences, with the numbers that carry it; "" if it has none."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a question to runs: asked and answered, not asked (``why_not``), or failed (``problem``)."""
+
+    name: str
+    question: str
+    why_not: str = ""
+    problem: str = ""
+    words: str = ""
+    table: pd.DataFrame | None = None
+    figures: Sequence[Figure] = ()
+
+    def required_table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """The table, or a UserError with the reason why these runs were not asked."""
+        if self.table is None:
+            named = " and ".join(str(run.directory) for run in runs)
+            raise UserError(f"{self.name} cannot be asked of {named}: {self.why_not or self.problem}")
+        return self.table
+
+
+def opened(runs: Runs) -> list[Run]:
+    """Runs of one suite.
+
+    Raises:
+        UserError: if one is no run, or they are of different suites.
+    """
+    given = [runs] if isinstance(runs, (Run, str, Path)) else list(runs)
+    found = [run if isinstance(run, Run) else Run(run) for run in given]
+    suites = list(dict.fromkeys(run.suite for run in found))
+    if len(suites) != 1:
+        raise UserError(
+            f"runs of one suite can be asked together, these are of {' and '.join(suites) or 'none'}"
+        )
+    return found
+
+
+def find(name: str, runs: Sequence[Run], registry: Registry) -> Component:
+    """The analysis of that name for these runs' suite; a UserError with the nearest spelling if there is none."""
+    return registry.find(runs[0].suite, "analysis", name)
+
+
+def applicable(runs: Sequence[Run], registry: Registry) -> list[tuple[Component, str]]:
+    """The analyses of the runs' suite by name, each with why it cannot be asked of them; empty where it can.
+
+    One that is broken cannot be asked either, and says so.
+    """
+    found = []
+    for component in registry.components("analysis", runs[0].suite):
+        try:
+            why_not = _created(component, {}, registry).why_not(runs)
+        except Exception as error:  # somebody else's code: whatever it raises is the reason
+            why_not = f"failed: {_first_line(error)}"
+        found.append((component, why_not))
+    return found
+
+
+def ask(
+    component: Component,
+    runs: Sequence[Run],
+    registry: Registry,
+    options: Mapping[str, Any] | Document = _DEFAULTS,
+) -> Answer:
+    """The answer to one question, or why it is not asked of these runs.
+
+    Args:
+        options: of the analysis, as Python data or as a document with ``--set`` changes.
+
+    Raises:
+        UserError: for wrong options, and if the analysis fails.
+    """
+    spec = component.spec
+    try:
+        analysis = _created(component, options, registry)
+        why_not = analysis.why_not(runs)
+        if why_not:
+            return Answer(spec.name, spec.summary, why_not=why_not)
+        table = analysis.table(runs)
+        words, figures = analysis.words(table), tuple(analysis.figures(table))
+    except UserError:
+        raise
+    except Exception as error:  # somebody else's code
+        by = f"{component.distribution} {component.distribution_version}"
+        raise UserError(f"{spec.id} of {by} failed: {_first_line(error)}") from error
+    return Answer(spec.name, spec.summary, words=words, table=table, figures=figures)
+
+
+def answers(runs: Sequence[Run], registry: Registry) -> list[Answer]:
+    """Of every analysis of the runs' suite, by name. One that fails does not keep the others from answering."""
+    found = []
+    for component in registry.components("analysis", runs[0].suite):
+        try:
+            found.append(ask(component, runs, registry))
+        except UserError as error:
+            problem = _first_line(error.__cause__ or error)
+            found.append(Answer(component.spec.name, component.spec.summary, problem=problem))
+    return found
+
+
+def _created(component: Component, options: Mapping[str, Any] | Document, registry: Registry) -> Any:
+    document = options if isinstance(options, Document) else Document.of(options, component.spec.name)
+    return decode_options(component, document, registry).create()
+
+
+def _first_line(error: BaseException) -> str:
+    line = (str(error).strip().splitlines() or [""])[0]
+    return line if isinstance(error, UserError) else f"{type(error).__name__}: {line}".removesuffix(": ")

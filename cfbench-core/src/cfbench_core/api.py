@@ -19,6 +19,9 @@ from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.stages import Work
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Runs
     from cfbench_core.run_directory import Run
     from cfbench_core.runner import Observer, Results
 
@@ -39,6 +42,7 @@ class Prepared:
     document: Mapping[str, Any]
     search_path: tuple[str, ...]
     executor: Component
+    registry: Registry
     explanations: Path | None = None
 
 
@@ -78,7 +82,9 @@ def prepare(
     chosen = registry.find("core", "executor", config.executor)
     cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
     plan = Plan(config.suite, tuple(cells), the_suite.layout)
-    return Prepared(the_suite, config, plan, resolved_document(config), folders, chosen, explanations)
+    return Prepared(
+        the_suite, config, plan, resolved_document(config), folders, chosen, registry, explanations
+    )
 
 
 def _document(configuration: Configuration, suite: str | None, registry: Registry) -> Document:
@@ -150,11 +156,11 @@ def execute(
             recorder.write_environment({**capture(), "seed": prepared.config.seed})
             results, store = _compute(prepared, recorder, fresh, observer)
             recorder.write_tables(results, store)
-            recorder.write_plan(results)
+            recorder.write_plan(results, _data_in_words(prepared, results))
         finally:
             recorder.close()
         run = Run(directory)
-        _write_reports(run, prepared, results)
+        _write_reports(run, prepared)
     return run
 
 
@@ -204,15 +210,45 @@ class _Recording:
             self.observer.finished(work, outcome, done, known)
 
 
-def _write_reports(run: Run, prepared: Prepared, results: Results) -> None:
-    """``summary.csv`` and ``report.html``."""
-    from cfbench_core.reports import write_html
-    from cfbench_core.run_directory import write_summary
-
+def _data_in_words(prepared: Prepared, results: Results) -> str:
     read = [stage for stage in prepared.plan.stages() if stage.kind == "data"]
     summaries = {
         stage.label: outcome.summary for stage in read for _, outcome in results.of(stage) if outcome.done
     }
-    data = prepared.suite.describe_data(prepared.config, summaries)
+    told: str = prepared.suite.describe_data(prepared.config, summaries)
+    return told
+
+
+def _write_reports(run: Run, prepared: Prepared) -> None:
+    """``summary.csv`` and ``report.html``."""
+    from cfbench_core.reports import write_html
+    from cfbench_core.run_directory import write_summary
+
     write_summary(run)
-    write_html(run, in_words=prepared.suite.in_words(run), data=data)
+    write_html(run, in_words=prepared.suite.in_words(run), registry=prepared.registry)
+
+
+def analyse(
+    name: str,
+    runs: Runs,
+    /,
+    *,
+    registry: Registry | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """The answer of an analysis to one run, or to several of one suite, as a tidy frame: numbers unrounded.
+
+    Args:
+        name: of the analysis; ``cfbench list analyses`` has them.
+        runs: a run, its directory, or several.
+        options: of the analysis, as ``cfbench describe NAME`` tells them.
+
+    Raises:
+        UserError: for an unknown name, wrong options, runs that cannot be asked this, or an analysis that fails.
+    """
+    from cfbench_core import analyses
+
+    registry = registry or installed()
+    asked = analyses.opened(runs)
+    answer = analyses.ask(analyses.find(name, asked, registry), asked, registry, options)
+    return answer.required_table(asked)

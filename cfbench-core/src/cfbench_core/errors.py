@@ -17,6 +17,10 @@ class UserError(Exception):
         self.lines = lines
 
 
+class AnalysisWarning(UserWarning):
+    """An analysis failed where others go on: in a report."""
+
+
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """ " Did you mean 'lime-rs'?" for the nearest known spelling, or nothing when none is near."""
     known = list(known)

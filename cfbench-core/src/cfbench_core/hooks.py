@@ -36,7 +36,7 @@ class Hooks:
 
     @hookspec
     def cfbench_components(self) -> list[ComponentSpec]:  # type: ignore[empty-body]
-        """Whatever else a suite needs: the suite itself, classifiers, judges, executors, reports."""
+        """Whatever else a suite needs: the suite itself, classifiers, analyses, executors."""
 
 
 KIND_OF_HOOK = {

@@ -120,8 +120,9 @@ class Recorder:
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         write_atomically(self.directory / "environment.json", json.dumps(environment, indent=2) + "\n")
 
-    def write_plan(self, results: Results | None) -> None:
-        """``plan.json``; with results, each cell's status and reason are how it went."""
+    def write_plan(self, results: Results | None, data: str = "") -> None:
+        """``plan.json``; with results, each cell's status and reason are how it went, and ``data`` says what was
+        read."""
         cells = self.plan.to_json()
         if results is not None:
             for entry, cell in zip(cells, self.plan.cells, strict=True):
@@ -129,7 +130,13 @@ class Recorder:
                     entry["status"], entry["reason"] = _cell_status(cell, results)
         layout = {**vars(self.plan.layout), "by": list(self.plan.layout.by)}
         scored = str(self.explanations.absolute()) if self.explanations else None
-        document = {"suite": self.plan.suite, "layout": layout, "explanations": scored, "cells": cells}
+        document = {
+            "suite": self.plan.suite,
+            "data": data,
+            "layout": layout,
+            "explanations": scored,
+            "cells": cells,
+        }
         write_atomically(
             self.directory / "plan.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         )

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.hooks import ENTRY_POINT_GROUP, KIND_OF_HOOK, Hooks
-from cfbench_core.specs import ComponentSpec
+from cfbench_core.specs import ComponentSpec, plural
 
 KNOWN_SUITES = {
     "recsys": "cfbench-explainers-native or cfbench-explainers-gnn",
@@ -99,7 +99,7 @@ class Registry:
             install = KNOWN_SUITES.get(name)
             advice = f" Install it: pip install {install}" if install else " (cfbench list suites)"
             raise UserError(f"no suite {name!r} is installed.{hint}{advice}")
-        raise UserError(f"no {kind} {name!r}.{hint}  (cfbench list {kind}s)")
+        raise UserError(f"no {kind} {name!r}.{hint}  (cfbench list {plural(kind)})")
 
     def by_id(self, id: str) -> list[Component]:
         """Components by full id, ``kind/name`` or bare name; for ``cfbench describe``."""

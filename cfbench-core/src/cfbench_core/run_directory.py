@@ -109,9 +109,19 @@ class Run:
         return str(self.plan["suite"])
 
     @property
+    def data(self) -> str:
+        """A few words on the data: "debian-python (1,685 packages, ...) · 100 users"; empty before the run's end."""
+        return str(self.plan.get("data", ""))
+
+    @property
     def layout(self) -> TableLayout:
         layout = self.plan["layout"]
-        return TableLayout(tuple(layout["by"]), layout["row"])
+        return TableLayout(
+            tuple(layout["by"]),
+            layout["row"],
+            layout.get("cluster", ""),
+            tuple(layout.get("unit_columns", ())),
+        )
 
     @functools.cached_property
     def _cells(self) -> tuple[RunCell, ...]:

@@ -68,6 +68,11 @@ class ComponentSpec:
         return self.id.split("/")[2]
 
 
+def plural(kind: str) -> str:
+    """ "explainers", "analyses": kinds as people, and ``cfbench list``, call them."""
+    return f"{kind[:-2]}es" if kind.endswith("is") else f"{kind}s"
+
+
 def resolve(reference: str) -> Any:
     """The object that ``"package.module:Name"`` names."""
     module, _, name = reference.partition(":")

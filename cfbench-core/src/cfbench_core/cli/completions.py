@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import CompletionItem
 
 from cfbench_core.registry import installed
+from cfbench_core.specs import plural
 
 
 def component_ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -15,8 +17,19 @@ def component_ids(context: click.Context, parameter: click.Parameter, incomplete
 
 
 def kinds(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    known = sorted({component.spec.kind + "s" for component in installed().components()})
+    known = sorted({plural(component.spec.kind) for component in installed().components()})
     return [kind for kind in known if kind.startswith(incomplete)]
+
+
+def analyses(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str | CompletionItem]:
+    """Run directories, and where the first argument stands the names of analyses too."""
+    found: list[str | CompletionItem] = [CompletionItem(incomplete, type="dir")]
+    if not context.params.get(parameter.name or ""):
+        names = {component.spec.name for component in installed().components("analysis")}
+        found += sorted(name for name in names if name.startswith(incomplete))
+    return found
 
 
 def suites(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import errno
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
+from typing import TextIO
 
 import click
 
 from cfbench_core.cli.exit_codes import INTERNAL, OK, STOPPED, WRONG
 from cfbench_core.cli.group import Group
-from cfbench_core.errors import UserError
+from cfbench_core.errors import AnalysisWarning, UserError
 
 RESUMABLE = {"run", "evaluate", "explain", "data"}
 """Commands that go on where they were stopped when they are called again."""
@@ -42,7 +44,7 @@ cli = Group(
     sections={
         "Look around": _section("list", "describe", "plugins", "doctor"),
         "Run": _section("init", "plan", "run", "evaluate", "status"),
-        "Read results": _section("report", "explain", "compare"),
+        "Read results": _section("report", "explain", "compare", "analyse"),
         "Data and cache": _section("data", "cache"),
         "Extend": _section("new-plugin", "check", "completion"),
     },
@@ -69,7 +71,33 @@ cli = Group(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line (``sys.argv`` if None) and returns its exit code."""
     given = [*(sys.argv[1:] if arguments is None else arguments)]
-    debug = "--debug" in given
+    with warnings.catch_warnings():
+        _show_our_warnings()
+        return _called(given, debug="--debug" in given)
+
+
+def _show_our_warnings() -> None:
+    """What went wrong beside what was asked for is a line on stderr, each time; other people's warnings are theirs."""
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, AnalysisWarning):
+            click.secho(str(message), fg="yellow", err=True)
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    warnings.simplefilter("always", AnalysisWarning)
+    warnings.showwarning = show
+
+
+def _called(given: Sequence[str], debug: bool) -> int:
     try:
         return int(cli.main(given or ["--help"], prog_name="cfbench", standalone_mode=False) or OK)
     except click.ClickException as error:

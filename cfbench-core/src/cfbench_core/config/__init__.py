@@ -1,6 +1,6 @@
 """Configuration: one YAML document, decoded into frozen dataclasses, with errors that name the line and the remedy."""
 
-from cfbench_core.config.decode import decode_experiment, resolved_document
+from cfbench_core.config.decode import decode_experiment, decode_options, resolved_document
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, Search, fields_of
 from cfbench_core.config.imported import imported_spec
@@ -17,6 +17,7 @@ __all__ = [
     "Search",
     "create",
     "decode_experiment",
+    "decode_options",
     "fields_of",
     "imported_spec",
     "loaded",

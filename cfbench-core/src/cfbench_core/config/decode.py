@@ -18,6 +18,7 @@ from cfbench_core.config.imported import imported_spec
 from cfbench_core.config.reference import Reference, find_module, loaded, options_class
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Component, Registry
+from cfbench_core.specs import plural
 
 WRONG = object()
 """Stands for a value that could not be decoded; its error is already in the list."""
@@ -43,6 +44,21 @@ def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]
     if decoder.errors:
         raise UserError(*decoder.errors)
     return suite, config
+
+
+def decode_options(component: Component, document: Document, registry: Registry) -> Reference:
+    """A component with its options, which are the whole of a document: ``--set`` of a command that runs one component.
+
+    Raises:
+        UserError: with one line for everything that is wrong.
+    """
+    spec, owner = component.spec, _owner(component)
+    decoder = _Decoder(document, registry)
+    config = options_class(spec, owner) if spec.config else _NothingToSet
+    options = decoder.dataclass(document.root, config, "")
+    if decoder.errors:
+        raise UserError(*decoder.errors)
+    return Reference(spec.kind, spec.name, spec, options if spec.config else None, owner)
 
 
 def resolved_document(config: Any) -> dict[str, Any]:
@@ -268,7 +284,7 @@ class _Decoder:
             return self.wrong(node, path, f"must be the name of a {kind}, or a mapping with 'name'")
         if (name_node is None) == (import_node is None):
             return self.wrong(
-                node, path, f"needs either 'name' (cfbench list {kind}s) or 'import' (module:Class)"
+                node, path, f"needs either 'name' (cfbench list {plural(kind)}) or 'import' (module:Class)"
             )
         try:
             if import_node is not None:

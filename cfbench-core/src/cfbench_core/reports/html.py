@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.reports import plots
 from cfbench_core.reports.answer import answer_of, standings_of
+from cfbench_core.reports.frames import cells
 from cfbench_core.reports.tables import (
     LEGEND,
     Header,
@@ -26,12 +27,17 @@ from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
+    from cfbench_core.analyses import Answer
 
-def render(run: Run, in_words: str = "", data: str = "") -> str:
-    """The page. ``in_words``: one explanation as a sentence; ``data``: a few words on the data for the head
-    line."""
+MOST_ROWS = 300
+"""Of an analysis' table that stand in a page: a page stays small enough to be mailed."""
+
+
+def page_environment() -> Environment:
+    """Of the templates: everything is escaped, nothing may be undefined."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -42,6 +48,24 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {
+        "unbroken": _unbroken,
+        "drawn": Markup,
+        "cells": lambda frame: cells(frame, MOST_ROWS),
+    }
+    return environment
+
+
+def render(run: Run, in_words: str = "", answers: Sequence[Answer] = ()) -> str:
+    """The page.
+
+    Args:
+        in_words: one explanation as a sentence.
+        answers: of the analyses of the run's suite.
+    """
+    from markupsafe import Markup
+
+    environment = page_environment()
     environment.globals |= {
         "dot_plot": lambda table, place: Markup(plots.dot_plot(table, place)),
         "cost_plot": lambda table: Markup(plots.cost_plot(table)),
@@ -49,7 +73,6 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
         "quality_words": quality_words,
         "sort_key": _sort_key,
     }
-    environment.filters["unbroken"] = _unbroken
     all_tables = tables(run)
     leads = [lead for table in all_tables for lead in table.leads if lead.header.compared]
     standings = standings_of(leads)
@@ -57,7 +80,7 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
     return environment.get_template("report.html.j2").render(
         suite=run.suite,
         title=title,
-        facts=_facts(run, data.removeprefix(title).strip()),
+        facts=_facts(run, run.data.removeprefix(title).strip()),
         quality=_quality(run),
         standings=standings,
         answer=answer_of(standings, leads),
@@ -68,6 +91,9 @@ def render(run: Run, in_words: str = "", data: str = "") -> str:
         questions=_questions(all_tables),
         legend=LEGEND,
         in_words=in_words,
+        answers=[answer for answer in answers if not answer.why_not],
+        not_asked=[answer for answer in answers if answer.why_not],
+        directories=[run.directory],
         problems=[
             (_place(cell), outcome_words(cell.status), cell.reason) for cell in run.cells() if cell.problem
         ],

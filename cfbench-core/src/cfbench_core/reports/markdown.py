@@ -14,20 +14,20 @@ def render(tables: Sequence[Table]) -> str:
 def _table(table: Table) -> str:
     from tabulate import tabulate
 
-    heads = [table.row_label, *(_escape(table.headers[place].label) for place in table.shown)]
+    heads = [table.row_label, *(escape(table.headers[place].label) for place in table.shown)]
     lines = [
-        [_escape(row.label), *(_entry(row.entries[place]) for place in table.shown)] for row in table.lines
+        [escape(row.label), *(_entry(row.entries[place]) for place in table.shown)] for row in table.lines
     ]
     align = ("left", *["right"] * len(table.shown))
     body = tabulate(lines, heads, tablefmt="pipe", colalign=align, disable_numparse=True) if lines else ""
-    quality = _escape(quality_words(table.quality))
-    parts = [f"### {_escape(table.title)}", f"Quality of the model: {quality}" if quality else ""]
-    notes = "\n".join(f"- {_escape(note)}" for note in table.notes)
+    quality = escape(quality_words(table.quality))
+    parts = [f"### {escape(table.title)}", f"Quality of the model: {quality}" if quality else ""]
+    notes = "\n".join(f"- {escape(note)}" for note in table.notes)
     return "\n\n".join(part for part in [*parts, body, notes] if part)
 
 
 def _entry(entry: Entry) -> str:
-    text = _escape(entry.text)
+    text = escape(entry.text)
     if entry.emphasis == "best":
         text = f"**{text}**"
     elif entry.emphasis == "second":
@@ -36,7 +36,7 @@ def _entry(entry: Entry) -> str:
     return f"{text} ({coverage})" if coverage else text
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     for character in ("\\", "|", "*", "_", "<", "`", "#"):
         text = text.replace(character, f"\\{character}")
     return " ".join(text.split())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.analyses import Answer, answers
+from cfbench_core.errors import AnalysisWarning, UserError, did_you_mean
+from cfbench_core.registry import Registry, installed
 from cfbench_core.run_directory import Run
 
 if TYPE_CHECKING:
@@ -15,13 +18,22 @@ if TYPE_CHECKING:
 FORMATS = ("html", "md", "latex", "csv", "text")
 
 
-def render(run: Run, format: str, path: str | Path | None = None, in_words: str = "", data: str = "") -> str:
+def render(
+    run: Run,
+    format: str,
+    path: str | Path | None = None,
+    in_words: str = "",
+    registry: Registry | None = None,
+) -> str:
     """The report of a run as text; also written to ``path`` where one is given.
 
     Args:
         format: one of FORMATS. "text" is what a terminal shows, 120 characters wide, without colours.
         in_words: one explanation of the run as a sentence (HTML only).
-        data: a few words on the data for the head line (HTML only).
+        registry: where analyses of the run's suite are looked for (HTML only); what is installed when None.
+
+    Warns:
+        AnalysisWarning: for an analysis that fails; the page says so in its place.
 
     Raises:
         UserError: for an unknown format, or a run directory that cannot be read.
@@ -30,7 +42,7 @@ def render(run: Run, format: str, path: str | Path | None = None, in_words: str 
     from cfbench_core.reports.tables import tables
 
     renderers: dict[str, Callable[[], str]] = {
-        "html": lambda: html.render(run, in_words, data),
+        "html": lambda: html.render(run, in_words, _answers(run, registry)),
         "md": lambda: markdown.render(tables(run)),
         "latex": lambda: latex.render(tables(run)),
         "csv": lambda: csv.render(tables(run)),
@@ -48,11 +60,22 @@ def render(run: Run, format: str, path: str | Path | None = None, in_words: str 
     return text
 
 
-def write_html(run: Run, in_words: str = "", data: str = "") -> Path:
+def write_html(run: Run, in_words: str = "", registry: Registry | None = None) -> Path:
     """Writes ``report.html`` into the run directory and returns its path."""
     path = run.directory / "report.html"
-    render(run, "html", path, in_words, data)
+    render(run, "html", path, in_words, registry)
     return path
+
+
+def _answers(run: Run, registry: Registry | None) -> list[Answer]:
+    found = answers([run], registry or installed())
+    for answer in found:
+        if answer.problem:
+            where = f"cfbench analyse {answer.name} {run.directory} --debug"
+            warnings.warn(
+                f"analysis {answer.name} failed: {answer.problem}  ({where})", AnalysisWarning, stacklevel=3
+            )
+    return found
 
 
 def print_tables(run: Run, console: Console) -> None:

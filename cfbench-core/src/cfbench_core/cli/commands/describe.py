@@ -19,7 +19,7 @@ from cfbench_core.config import FieldInfo, OfKind, fields_of, options_class
 from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Component, Registry, installed
-from cfbench_core.specs import KINDS, ComponentSpec, lacking, resolve
+from cfbench_core.specs import KINDS, ComponentSpec, lacking, plural, resolve
 
 
 @subcommand(
@@ -160,7 +160,7 @@ def _show_partners(component: Component, registry: Registry, axes: Axes) -> None
     output.heading("\nGoes with")
     for kind, fitting, reasons in found:
         names = ", ".join(partner.spec.name for partner in fitting) or "none that is installed"
-        click.echo(click.wrap_text(names, 100, f"  {kind}s: ", "    "))
+        click.echo(click.wrap_text(names, 100, f"  {plural(kind)}: ", "    "))
         for reason in sorted(set(reasons.values())):
             left_out = ", ".join(name for name, why in reasons.items() if why == reason)
             click.echo(click.wrap_text(f"{left_out} ({reason})", 100, "    not: ", "      "))
@@ -172,6 +172,8 @@ def _snippet(spec: ComponentSpec, registry: Registry) -> str:
         return f"suite: {spec.name}      # a whole example: cfbench init --suite {spec.name}"
     if spec.kind == "executor":
         return f"executor: {spec.name}"
+    if spec.kind == "analysis":
+        return f"cfbench analyse {spec.name} RUN"
     place = _configuration_key(spec, registry)
     if not place:
         return ""

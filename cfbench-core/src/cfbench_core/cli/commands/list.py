@@ -12,7 +12,7 @@ from cfbench_core.cli.capabilities import axes_of, needed, used, values
 from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import KNOWN_SUITES, Component, Registry, installed
-from cfbench_core.specs import KINDS
+from cfbench_core.specs import KINDS, plural
 
 CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
 """Kinds whose rows show what they can do and where they come from; of the others the summary tells more."""
@@ -55,9 +55,9 @@ def command(kind: str | None, suite: str | None, form: str) -> None:
 
 def _kind(given: str, registry: Registry) -> str:
     known = list(dict.fromkeys([*KINDS, *(component.spec.kind for component in registry.components())]))
-    kind = given.lower().removesuffix("s")
-    if kind not in known:
-        plurals = [name + "s" for name in known]
+    kind = next((name for name in known if given.lower() in (name, plural(name))), "")
+    if not kind:
+        plurals = [plural(name) for name in known]
         raise UserError(f"no kind {given!r}.{did_you_mean(given, plurals)}  (kinds: {', '.join(plurals)})")
     return kind
 
@@ -76,7 +76,7 @@ def _tables(found: Sequence[Component], registry: Registry) -> None:
         if place:
             click.echo()
         if len(groups) > 1:
-            output.heading(f"{suite} · {kind}s")
+            output.heading(f"{suite} · {plural(kind)}")
         _table(suite, kind, components, registry)
 
 

@@ -1,0 +1,147 @@
+"""``cfbench analyse``: a question to finished runs, across their cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cfbench_core import analyses
+from cfbench_core.cli import completions, output
+from cfbench_core.cli.group import subcommand
+from cfbench_core.config import Document
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.registry import installed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cfbench_core.run_directory import Run
+
+FORMATS = ("terminal", "csv", "markdown", "html", "json")
+_SUFFIXES = {
+    ".csv": "csv",
+    ".md": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".json": "json",
+    ".txt": "terminal",
+}
+
+
+@subcommand(
+    "analyse",
+    examples=(
+        "cfbench analyse runs/study                           what can be asked of this run",
+        "cfbench analyse positions runs/study                 the answer, here",
+        "cfbench analyse positions runs/study --format csv    unrounded, for programs",
+        "cfbench analyse positions runs/a runs/b --out positions.html",
+    ),
+)
+@click.argument(
+    "arguments", metavar="[NAME] RUN...", nargs=-1, required=True, shell_complete=completions.analyses
+)
+@click.option(
+    "--set",
+    "changes",
+    metavar="OPTION=VALUE",
+    multiple=True,
+    help="An option of the analysis: cfbench describe NAME.",
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="By default that of FILE, else terminal.")
+@click.option(
+    "--out",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to FILE.",
+)
+def command(
+    arguments: tuple[str, ...], changes: tuple[str, ...], form: str | None, file: Path | None
+) -> None:
+    """Ask a question of finished runs, across their cells.
+
+    Without NAME: which analyses their suite has, what they ask, and which of these runs can be asked. With NAME
+    the answer, in words and as a table. Several runs of one suite are asked together.
+    """
+    name, directories = _name_and_runs(arguments)
+    runs = analyses.opened(directories)
+    form = form or _format_of(file)
+    if name is None:
+        if changes or file is not None:
+            raise click.UsageError("--set and --out need the NAME of an analysis")
+        _list(runs, form)
+    else:
+        _tell(name, runs, changes, form, file)
+
+
+def _name_and_runs(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The first argument is a name unless it is a run."""
+    first, *others = arguments
+    if (Path(first) / "plan.json").is_file():
+        return None, [*arguments]
+    if others:
+        return first, others
+    names = sorted({component.spec.name for component in installed().components("analysis")})
+    if not Path(first).exists() and (first in names or did_you_mean(first, names)):
+        raise UserError(f"{first}: say of which run: cfbench analyse {first} RUN")
+    return None, [first]
+
+
+def _format_of(file: Path | None) -> str:
+    if file is None:
+        return "terminal"
+    if file.suffix.lower() not in _SUFFIXES:
+        raise click.UsageError(f"say --format, one of {', '.join(FORMATS)}: {file} does not tell")
+    return _SUFFIXES[file.suffix.lower()]
+
+
+def _list(runs: Sequence[Run], form: str) -> None:
+    found = analyses.applicable(runs, installed())
+    if form == "json":
+        output.as_json(
+            [
+                {
+                    "analysis": c.spec.name,
+                    "question": c.spec.summary,
+                    "applies": not why_not,
+                    "why_not": why_not,
+                }
+                for c, why_not in found
+            ]
+        )
+        return
+    if form != "terminal":
+        raise click.UsageError(f"--format {form} needs the NAME of an analysis")
+    if not found:
+        click.echo(f"No analysis is installed for the suite {runs[0].suite} (cfbench list analyses).")
+        return
+    for component, why_not in found:
+        click.secho(component.spec.name, bold=not why_not, dim=bool(why_not))
+        click.echo(output.hanging("  ", component.spec.summary))
+        if why_not:
+            click.secho(
+                output.hanging("  ", f"not of {'this run' if len(runs) == 1 else 'these runs'}: {why_not}"),
+                dim=True,
+            )
+    click.echo(f"\nThe answer to one: cfbench analyse NAME {' '.join(str(run.directory) for run in runs)}")
+
+
+def _tell(name: str, runs: Sequence[Run], changes: Sequence[str], form: str, file: Path | None) -> None:
+    from cfbench_core.files import write_atomically
+    from cfbench_core.reports.analysis import render, show
+
+    registry = installed()
+    component = analyses.find(name, runs, registry)
+    options = Document.of({}, name)
+    options.set(changes)
+    answer = analyses.ask(component, runs, registry, options)
+    answer.required_table(runs)
+    if file is not None:
+        write_atomically(file, render(answer, runs, form))
+        click.echo(f"wrote {file}")
+    elif form == "terminal":
+        show(answer, output.stdout_console())
+    else:
+        click.echo(render(answer, runs, form), nl=False)

@@ -1,0 +1,105 @@
+"""The answer of an analysis in one format: on a terminal, in Markdown, CSV and JSON, and as a page of its own."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.reports.frames import MISSING, cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from cfbench_core.analyses import Answer
+    from cfbench_core.run_directory import Run
+
+FORMATS = ("terminal", "csv", "markdown", "html", "json")
+_NOTHING = "The table is empty: there is nothing to compare in these runs."
+
+
+def render(answer: Answer, runs: Sequence[Run], format: str) -> str:
+    """An answer as text; ``format`` is one of FORMATS. Numbers are rounded except in CSV and JSON."""
+    assert answer.table is not None
+    if format == "csv":
+        written: str = answer.table.to_csv(index=False, lineterminator="\n")
+        return written
+    if format == "markdown":
+        return _markdown(answer, answer.table)
+    if format == "html":
+        return _page(answer, runs)
+    if format == "json":
+        return _json(answer, answer.table)
+    import io
+
+    from rich.console import Console
+
+    out = io.StringIO()
+    show(answer, Console(file=out, width=120, color_system=None))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def show(answer: Answer, console: Console) -> None:
+    """Question, words and table on a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    assert answer.table is not None
+    console.print(Text(answer.question, style="bold"))
+    if answer.words:
+        console.print(Text(answer.words))
+    shown = cells(answer.table)
+    if not shown.rows:
+        console.print(Text(_NOTHING, style="dim"))
+        return
+    painted = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False, header_style="dim")
+    for head, number in zip(shown.heads, shown.numbers, strict=True):
+        painted.add_column(head, justify="right" if number else "left", no_wrap=number, overflow="fold")
+    for row in shown.rows:
+        painted.add_row(*(Text(value, style="dim" if value == MISSING else "") for value in row))
+    console.print()
+    console.print(painted)
+
+
+def _markdown(answer: Answer, table: pd.DataFrame) -> str:
+    from tabulate import tabulate
+
+    from cfbench_core.reports.markdown import escape
+
+    shown = cells(table)
+    rows = [[escape(value) for value in row] for row in shown.rows]
+    align = tuple("right" if number else "left" for number in shown.numbers)
+    heads = [escape(head) for head in shown.heads]
+    body = tabulate(rows, heads, tablefmt="pipe", colalign=align, disable_numparse=True) if rows else _NOTHING
+    parts = [f"### {escape(answer.question)}", escape(answer.words), body]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _page(answer: Answer, runs: Sequence[Run]) -> str:
+    from cfbench_core.reports.html import page_environment
+
+    directories = [run.directory for run in runs]
+    template = page_environment().get_template("analysis.html.j2")
+    return template.render(answer=answer, suite=runs[0].suite, directories=directories)
+
+
+def _json(answer: Answer, table: pd.DataFrame) -> str:
+    rows = [{name: _plain(value) for name, value in row.items()} for row in table.to_dict("records")]
+    whole = {"analysis": answer.name, "question": answer.question, "words": answer.words, "rows": rows}
+    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; what is missing, and infinity, becomes null."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(inner) for inner in value]
+    if value is pd.NA or value is pd.NaT or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
