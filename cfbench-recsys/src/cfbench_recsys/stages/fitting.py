@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cfbench_core.config import create
+from cfbench_core.seeds import generator
 from cfbench_core.stages import Task
 from cfbench_recsys.checkpoints import Looks, load_checkpoint, save_checkpoint
 from cfbench_recsys.models import save_model, state_from_file
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.stages.common import load_data_and_split
+
+
+def streams_of(seed: int, dataset: str) -> Callable[..., np.random.Generator]:
+    """Random streams of a training. By name: a model is the same with checkpoints and without, and options
+    that ``cfbench tune`` compares start from the same draw."""
+    return functools.partial(generator, seed, "fit", dataset)
 
 
 def fit_model(task: Task) -> dict[str, Any]:
@@ -24,17 +34,18 @@ def fit_model(task: Task) -> dict[str, Any]:
         model.load_state(state_from_file(Path(weights), interactions), split.profiles)
         fitted: Mapping[str, Any] = {"weights": Path(weights).name}
     else:
-        fitted = model.fit(split, task.generator, task.report) or {}
+        fitted = model.fit(split, streams_of(task.work.seed, interactions.name), task.report) or {}
     save_model(model, parameters, task.output)
     return {"quality": evaluate(model, split.test, split.profiles), "fit": dict(fitted)}
 
 
 def fit_checkpoints(task: Task) -> dict[str, Any]:
     """Trains a recommender once, and keeps it as it was at each of the ``checkpoints`` (names, see there)."""
-    _, split = task.load("split", load_data_and_split)
+    interactions, split = task.load("split", load_data_and_split)
     model = create(task.parameters["recommender"])
+    streams = streams_of(task.work.seed, interactions.name)
     looks = Looks(task.output / "looks")
-    fitted = model.fit(split, task.generator, task.report, looks.keep) or {}
+    fitted = model.fit(split, streams, task.report, looks.keep) or {}
     for name in task.parameters["checkpoints"]:
         save_checkpoint(task.output, name, *looks.at(name, fitted["best_epoch"]))
     looks.forget()

@@ -48,9 +48,8 @@ def _users(task: Task, setting: Setting) -> IntArray:
     """The users to explain, as indices: those of a file, or a draw."""
     if "users_file" not in task.parameters:
         pool = setting.split.explainable
-        stream = generator(
-            task.work.seed, task.work.inputs["split"], "users"
-        )  # the same users for every model
+        # The same users for every model, and for every version of the code
+        stream = generator(task.work.seed, "users", setting.interactions.name)
         drawn = stream.permutation(len(pool))[: task.parameters["users"]]
         return np.sort(pool[drawn])
     path = task.parameters["users_file"]

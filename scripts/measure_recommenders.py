@@ -1,0 +1,139 @@
+"""Trains recommenders one after the other, each in a process of its own, and keeps quality, time and memory.
+
+    python scripts/measure_recommenders.py docs/results/recommenders ml-1m amazon-fashion --models mf vae ease
+
+Writes NAME.csv (a row per data set and recommender: quality on the test part of the default split, seconds of
+training, epochs, peak resident memory) and NAME.json (command, commit, hardware). A preset that is named like
+the data set is used where the recommender has one. Rows that are there already are kept, unless their
+recommender is measured again. One thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+KEPT = ("HR@10", "NDCG@10", "Recall@10", "Recall@20")
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name")
+    parser.add_argument("datasets", nargs="+")
+    parser.add_argument("--models", nargs="+", default=None, help="all recommenders, if none are named")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    if chosen.one:
+        print(json.dumps(measure(chosen.datasets[0], chosen.one)))
+        return
+    models = chosen.models or all_models()
+    for dataset in chosen.datasets:
+        for model in models:
+            keep(Path(chosen.name), in_a_process(chosen.name, dataset, model), arguments)
+
+
+def all_models() -> list[str]:
+    from cfbench_core.registry import installed
+
+    return installed().names("recsys", "recommender")
+
+
+def in_a_process(name: str, dataset: str, model: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, name, dataset, "--one", model]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    told = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if told.returncode:
+        sys.exit(f"{model} on {dataset}: {told.stderr.strip().splitlines()[-1]}")
+    row: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
+    print(row, flush=True)
+    return row
+
+
+def measure(dataset: str, model: str) -> dict[str, Any]:
+    """Reads and divides the data, then trains, with the random streams of a run with seed 0."""
+    import psutil
+    import torch
+
+    from cfbench_core.api import prepare
+    from cfbench_core.config import create
+    from cfbench_core.data_files import DataAccess
+    from cfbench_core.seeds import generator
+    from cfbench_recsys.quality import evaluate
+    from cfbench_recsys.splits import SplitConfig, make_split
+    from cfbench_recsys.stages.fitting import streams_of
+
+    torch.set_num_threads(1)
+    preset = preset_for(model, dataset)
+    prepared = prepare(
+        {
+            "suite": "recsys",
+            "data": dataset,
+            "recommenders": [{"name": model, "preset": preset} if preset else model],
+            "explainers": ["random"],
+            "protocol": {"k": 5, "level": "item", "format": "implicit", "users": 10},
+        }
+    )
+    stage = prepared.plan.cells[0].stages["model"]
+    source = prepared.config.data[0].create()
+    interactions = source.load(source.find(DataAccess()))
+    split = make_split(interactions, SplitConfig(), generator(0, "split", interactions.name))
+
+    recommender = create(stage.parameters["recommender"])
+    before = psutil.Process().memory_info().rss
+    started = time.perf_counter()
+    summary = recommender.fit(split, streams_of(0, interactions.name), lambda done, total: None)
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    quality = evaluate(recommender, split.test, split.profiles)
+    learned = summary or {}
+    return {
+        "dataset": dataset,
+        "model": model,
+        "preset": preset,
+        **{name: round(quality[name], 4) for name in KEPT},
+        "train_seconds": round(seconds, 1),
+        "epochs": learned.get("epochs", ""),
+        "best_epoch": learned.get("best_epoch", ""),
+        "peak_memory_mb": round(peak / 2**20),
+        "memory_before_mb": round(before / 2**20),
+    }
+
+
+def preset_for(model: str, dataset: str) -> str:
+    from cfbench_core.presets import presets_of
+    from cfbench_core.registry import installed
+
+    return dataset if dataset in presets_of(installed().find("recsys", "recommender", model).spec) else ""
+
+
+def keep(path: Path, row: dict[str, Any], arguments: list[str]) -> None:
+    import pandas as pd
+
+    from cfbench_core.environment import capture
+
+    file = path.with_suffix(".csv")
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    new = pd.DataFrame([{**row, "commit": commit[:9]}])
+    if file.exists():
+        old = pd.read_csv(file)
+        same = (old["dataset"] == row["dataset"]) & (old["model"] == row["model"])
+        new = pd.concat([old[~same], new], ignore_index=True)
+    new.to_csv(file, index=False)
+    environment = capture()
+    about = {
+        "command": " ".join(["python scripts/measure_recommenders.py", *arguments]),
+        "hardware": environment["hardware"],
+        "versions": environment["distributions"],
+    }
+    path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
