@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cfbench_core.reports.charts.svg import (
     LETTER,
     LINE,
+    SMALLEST,
     Look,
     Scale,
+    decades,
     drawable,
     drawing,
     element,
@@ -93,6 +94,8 @@ def line_chart(
     direction: str = "",
     x_names: Sequence[str] | None = None,
     y_range: tuple[float, float] | None = None,
+    log_y: bool = False,
+    y_text: Callable[[float], str] = written,
     width: float = WIDTH,
 ) -> str:
     """The lines as SVG, each with its name at its end.
@@ -102,22 +105,27 @@ def line_chart(
         direction: "higher" or "lower" is better along y; empty: neither.
         x_names: categories that stand at x = 0, 1, 2, ...; without them x is a number.
         y_range: what the y axis shows at least, and beyond which it gets no margin: ``(0, 1)`` for a share.
+        log_y: powers of ten along y; what is not positive has no place there.
+        y_text: how a number on the y axis is written.
         width: in pixels.
 
     Raises:
         ValueError: if the columns of a series differ in length.
     """
-    drawn = _drawn(series, dodged=x_names is not None)
+    drawn = _drawn(series, dodged=x_names is not None, positive=log_y)
     ends = sum(1 for one in drawn if one.known)
     names = max((LETTER * len(short(one.label, 24)) for one in drawn), default=0) + _SAMPLE + 16
     values = [value for one in drawn for point in one.known for value in point[1:]]
-    low, high = span(values, y_range)
+    if log_y:
+        low, high = decades([value for value in values if drawable(value)] or [1.0])
+    else:
+        low, high = span(values, y_range)
     top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * ends)
-    y = Scale(low, high, bottom - 2, top + 2)
-    left = 14 + 0.92 * LETTER * max(len(written(tick)) for tick in y.ticks(5))
+    y = Scale(low, high, bottom - 2, top + 2, log_y)
+    left = 14 + 0.92 * LETTER * max(len(y_text(tick)) for tick in y.ticks(5))
     x = _x_scale(drawn, x_names, left, max(width - names, left + 80))
     axis, below = _x_axis(x, drawn, x_names, top, bottom)
-    parts = [*_y_axis(y, x), *axis, *_intervals(drawn, x, y)]
+    parts = [*_y_axis(y, x, y_text), *axis, *_intervals(drawn, x, y)]
     for one in sorted(drawn, key=lambda one: not one.role):
         parts += _path(one, x, y)
     parts += _ends(drawn, x, y, top, bottom)
@@ -130,8 +138,11 @@ def line_chart(
     return drawing(width, below + 8, f"{title}. {y_label} by {x_label}. {told_all}", parts, title)
 
 
-def _drawn(series: Sequence[Series], dodged: bool) -> list[_Drawn]:
-    """Competitors have looks of their own; those with intervals stand side by side where they share categories."""
+def _drawn(series: Sequence[Series], dodged: bool, positive: bool) -> list[_Drawn]:
+    """Competitors have looks of their own; those with intervals stand side by side where they share categories.
+
+    ``positive``: only positive numbers have a place.
+    """
     found: list[_Drawn] = []
     competitors = 0
     for number, one in enumerate(series):
@@ -139,6 +150,8 @@ def _drawn(series: Sequence[Series], dodged: bool) -> list[_Drawn]:
         low, high = ([math.nan] * len(x) if v is None else [float(w) for w in v] for v in (one.low, one.high))
         if not len(x) == len(y) == len(low) == len(high):
             raise ValueError(f"series {one.name!r}: x, y, low and high differ in length")
+        if positive:
+            y, low, high = ([v if v >= SMALLEST else math.nan for v in column] for column in (y, low, high))
         style = look(competitors if one.place is None else one.place, one.role)
         competitors += not one.role
         shift = _DODGE * (number - (len(series) - 1) / 2) if dodged else 0.0
@@ -161,24 +174,20 @@ def _x_scale(drawn: Sequence[_Drawn], x_names: Sequence[str] | None, start: floa
 # Axes
 
 
-def _y_axis(y: Scale, x: Scale) -> Iterator[str]:
+def _y_axis(y: Scale, x: Scale, y_text: Callable[[float], str]) -> Iterator[str]:
     for tick in y.ticks(5):
         yield line("zero" if tick == 0 and y.low < 0 else "grid", x.start, y(tick), x.stop, y(tick))
-        yield text("tick", x.start - 6, y(tick) + 4, written(tick), "end")
+        yield text("tick", x.start - 6, y(tick) + 4, y_text(tick), "end")
 
 
 def _x_axis(
     x: Scale, drawn: Sequence[_Drawn], x_names: Sequence[str] | None, top: float, bottom: float
 ) -> tuple[list[str], float]:
-    """The axis, and where the text below it goes. Few values are ticks themselves, names are turned if too long."""
+    """The axis, and where the text below it goes. Names are turned if they are too long."""
     if x_names is not None:
         marks = [(float(place), name) for place, name in enumerate(x_names)]
     else:
-        xs = _xs(drawn)
-        marks = [(value, written(value)) for value in xs]
-        room = min((x(b) - x(a) for a, b in itertools.pairwise(xs)), default=99.0)
-        if room < LETTER * max((len(name) for _, name in marks), default=0) + 4:
-            marks = [(tick, written(tick)) for tick in x.ticks(6)]
+        marks = _number_ticks(x, _xs(drawn))
     parts = [line("axis", x.start, bottom, x.stop, bottom)]
     room = (x.stop - x.start) / max(len(marks), 1)
     longest = max((len(name) for _, name in marks), default=0)
@@ -192,6 +201,19 @@ def _x_axis(
             parts.append(text("tick", at, bottom + 16, name, "middle"))
     down = 0.57 * LETTER * min(longest, 18) + 8 if turned else 16
     return parts, bottom + down + 17
+
+
+def _number_ticks(x: Scale, xs: Sequence[float]) -> list[tuple[float, str]]:
+    """The values themselves where they are few, without those whose numbers would touch the next; else round ones."""
+    if not 0 < len(xs) <= 12:
+        return [(tick, written(tick)) for tick in x.ticks(6)]
+    kept: list[tuple[float, str]] = []
+    for value in reversed(xs):
+        name = written(value)
+        room = x(kept[-1][0]) - x(value) if kept else math.inf
+        if room > 0.5 * LETTER * (len(name) + len(kept[-1][1] if kept else "")) + 5:
+            kept.append((value, name))
+    return kept[::-1]
 
 
 # Lines

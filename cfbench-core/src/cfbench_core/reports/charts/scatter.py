@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cfbench_core.reports.charts.svg import (
     LETTER,
     LINE,
+    SMALLEST,
     Box,
     Scale,
     decades,
@@ -27,7 +28,6 @@ from cfbench_core.reports.charts.svg import (
 
 WIDTH = 520
 _TOP, _PLOT = 30, 250
-_SMALLEST = 1e-290  # on a logarithmic axis
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def scatter_chart(
         x_text: how a number on the x axis is written.
         width: in pixels.
     """
-    shown = [p for p in points if drawable(p.x) and drawable(p.y) and (not log_x or p.x >= _SMALLEST)]
+    shown = [p for p in points if drawable(p.x) and drawable(p.y) and (not log_x or p.x >= SMALLEST)]
     left_out = [p.name for p in points if p not in shown]
     top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * len(shown))
     y = Scale(*span([v for p in shown for v in (p.y, p.y_low, p.y_high)]), bottom, top)
@@ -108,7 +108,7 @@ def scatter_chart(
 def _x_scale(shown: Sequence[Point], log_x: bool, start: float, stop: float) -> Scale:
     ends = [v for p in shown for v in (p.x, p.x_low, p.x_high)]
     if log_x:
-        positive = [v for v in ends if drawable(v) and v >= _SMALLEST]
+        positive = [v for v in ends if drawable(v) and v >= SMALLEST]
         return Scale(*decades(positive or [1.0]), start, stop, True)
     return Scale(*span(ends), start, stop)
 
@@ -155,9 +155,10 @@ def _points(
     marks: list[str] = []
     names: list[str] = []
     taken = [Box(x(p.x) - 6, y(p.y) - 6, 12, 12) for p in shown]
+    taken += [box for p in shown for box in _reach(p, x, y)]
     aside: list[Point] = []
     for point in sorted(shown, key=lambda p: (p.x, p.y)):
-        whiskers += _whiskers(point, x, y)
+        whiskers += [line(f"whisker {point.role}".rstrip(), *ends) for ends in _intervals(point, x, y)]
         marks.append(_mark(point, x(point.x), y(point.y), _told(point, x_label, y_label)))
         words = short(point.label, 24)
         within = Box(x.start, 16, width - x.start, y.start - 16)
@@ -181,13 +182,19 @@ def _column(aside: Sequence[Point], x: Scale, y: Scale) -> Iterator[str]:
         yield text(f"name {point.role}".rstrip(), x.stop + 13, place + 4, short(point.label, 24))
 
 
-def _whiskers(point: Point, x: Scale, y: Scale) -> Iterator[str]:
-    classes = f"whisker {point.role}".rstrip()
+def _reach(point: Point, x: Scale, y: Scale) -> Iterator[Box]:
+    """What its whiskers take."""
+    for x1, y1, x2, y2 in _intervals(point, x, y):
+        yield Box(min(x1, x2) - 1, min(y1, y2) - 1, abs(x2 - x1) + 2, abs(y2 - y1) + 2)
+
+
+def _intervals(point: Point, x: Scale, y: Scale) -> Iterator[tuple[float, float, float, float]]:
+    """Ends of its whiskers, in pixels."""
     if drawable(point.y_low) and drawable(point.y_high):
-        yield line(classes, x(point.x), y(point.y_low), x(point.x), y(point.y_high))
-    positive = not x.logarithmic or (point.x_low >= _SMALLEST and point.x_high >= _SMALLEST)
+        yield x(point.x), y(point.y_low), x(point.x), y(point.y_high)
+    positive = not x.logarithmic or (point.x_low >= SMALLEST and point.x_high >= SMALLEST)
     if drawable(point.x_low) and drawable(point.x_high) and positive:
-        yield line(classes, x(point.x_low), y(point.y), x(point.x_high), y(point.y))
+        yield x(point.x_low), y(point.y), x(point.x_high), y(point.y)
 
 
 def _mark(point: Point, x: float, y: float, tooltip: str) -> str:

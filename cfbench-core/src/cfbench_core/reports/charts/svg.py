@@ -17,6 +17,8 @@ LINE = 13
 """The height of a line of 11 px."""
 LARGEST = 1e300
 """What is beyond is drawn as little as what is missing: a scale could not hold it."""
+SMALLEST = 1e-290
+"""What is less has no place on a logarithmic axis."""
 COLOURS, DASHES = 7, 5
 SHAPES = ("disc", "square", "triangle", "diamond", "ring", "box", "delta", "lozenge")
 _HOLLOW = ("ring", "box", "delta", "lozenge")
