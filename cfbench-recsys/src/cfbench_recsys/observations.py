@@ -77,6 +77,21 @@ class ImplicitObservations:
         """(B, S, T) logits when only what those S removals take away is there."""
         return self._only(self.removed(steps))
 
+    # Removals of one interaction at a time: N of them in all, those of a unit end to end
+
+    @functools.cached_property
+    def unit_of_removal(self) -> IntArray:
+        """(N,) the unit of each removal of a single interaction: a unit has as many as it has interactions."""
+        return np.repeat(np.arange(len(self.targets)), self.lengths)
+
+    def ranks_without_most_important_one_by_one(self) -> IntArray:
+        """(N, T) ranks after each removal of a single interaction, the most important first, until none is left."""
+        return self._responses.one_at_a_time()[0]
+
+    def ranks_without_least_important_one_by_one(self) -> IntArray:
+        """(N, T) ranks after each removal of a single interaction, the least important first, until none is left."""
+        return self._responses.one_at_a_time(first="least important")[0]
+
     # Ends of the curves
 
     @functools.cached_property

@@ -133,8 +133,20 @@ class RemovalResponses:
 
     def after(self, counts: IntArray, first: First = "most important") -> tuple[IntArray, FloatArray]:
         """(B, S, T) ranks and logits after the removal of counts[b, s] interactions of unit b."""
-        lengths = self.order.lengths[:, None]
-        slots = self._starts[:, None] + counts
+        return self._after(np.arange(len(self.order))[:, None], counts, first)
+
+    def one_at_a_time(self, first: First = "most important") -> tuple[IntArray, FloatArray]:
+        """(N, T) ranks and logits after each removal of a single interaction, until none is left.
+
+        Those of unit b stand end to end like its interactions, from ``order.starts[b]`` on.
+        """
+        units = np.repeat(np.arange(len(self.order)), self.order.lengths)
+        counts = np.arange(len(units)) - self.order.starts[units] + 1
+        return self._after(units, counts, first)
+
+    def _after(self, units: IntArray, counts: IntArray, first: First) -> tuple[IntArray, FloatArray]:
+        lengths = self.order.lengths[units]
+        slots = self._starts[units] + counts
         if first == "least important":
             slots = slots + lengths * ((counts > 0) & (counts < lengths))
         self._score(np.unique(slots[~self._known[slots]]))

@@ -6,6 +6,7 @@ from cfbench_core.specs import ComponentSpec
 
 PAPER_000 = "Eleven counterfactual explainers, from top-1 to top-K (SIGIR 2026)"
 PAPER_001 = "Baklanov et al. 2025"
+PAPER_002 = "Mohammadi et al. 2025"
 LXR = "Barkan et al. 2024"
 
 BOTH, ITEM, LIST = frozenset({"item", "list"}), frozenset({"item"}), frozenset({"list"})
@@ -69,6 +70,18 @@ METRICS: list[ComponentSpec] = [
         ("cdcg", "cdcg:Cdcg+", "Discounted rank without the K_e most important interactions"),
         ("del", "deletion:Deletion+", "Score without the K_e most important interactions"),
         ("ins", "insertion:Insertion+", "Score with only the K_e most important interactions"),
+    ),
+    *_specs(
+        "implicit",
+        ITEM,
+        PAPER_002,
+        "missing: a user without any interaction has no curve",
+        ("curve-pos-p", "curve_pos_p:CurvePosP+", "Among the first T while the most important go one by one"),
+        (
+            "curve-neg-p",
+            "curve_neg_p:CurveNegP+",
+            "Among the first T while the least important go one by one",
+        ),
     ),
     *_specs(
         "implicit",
