@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -60,6 +61,15 @@ def test_scores_are_the_sum_of_the_weights(x: np.ndarray) -> None:
     items = np.arange(x.shape[1])
     np.testing.assert_allclose(scores, x @ model.weights(items[:, None], items[None, :]), atol=1e-12)
     assert scores.dtype == np.float64
+
+
+def test_gradients_of_dense_profiles_are_the_weights() -> None:
+    model = fitted([[1, 1, 0, 1], [0, 1, 1, 0], [1, 0, 1, 1]], 2.0)
+    profiles = torch.full((1, 4), 0.5, dtype=torch.float64, requires_grad=True)
+    scores = model.score_dense(profiles)[0]
+    gradients = torch.cat([torch.autograd.grad(score, profiles, retain_graph=True)[0] for score in scores])
+    items = np.arange(4)
+    np.testing.assert_allclose(gradients.T, model.weights(items[:, None], items[None, :]), rtol=1e-12)
 
 
 def test_a_users_scores_do_not_depend_on_the_batch() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
@@ -88,6 +89,15 @@ def test_weights_broadcast_like_numpy_indexing() -> None:
     draw = np.random.default_rng(2)
     rows, columns = draw.integers(0, 12, (5, 4, 1)), draw.integers(0, 12, (5, 1, 3))
     np.testing.assert_allclose(model.weights(rows, columns), whole[rows, columns], rtol=1e-5)
+
+
+def test_gradients_of_dense_profiles_are_the_weights() -> None:
+    model, _ = random_model(7, 3, seed=4)
+    profiles = torch.full((1, 7), 0.5, dtype=torch.float64, requires_grad=True)
+    scores = model.score_dense(profiles)[0]
+    gradients = torch.cat([torch.autograd.grad(score, profiles, retain_graph=True)[0] for score in scores])
+    items = np.arange(7)
+    np.testing.assert_allclose(gradients.T, model.weights(items[:, None], items[None, :]), rtol=1e-12)
 
 
 def test_logits_are_products_of_the_embeddings() -> None:

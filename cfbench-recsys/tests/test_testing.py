@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 
 from cfbench_core.specs import ComponentSpec
@@ -420,6 +421,12 @@ class Frozen(OnTheGraph):
         return super().score_edits(Edits.nothing(edits.users))
 
 
+class Ungraded:
+    """A graph model that gives scores, no gradients."""
+
+    score_edits = OnTheGraph.score_edits
+
+
 class Detached(OnTheGraph):
     """Gradients twice as large as they are."""
 
@@ -434,8 +441,6 @@ class Differentiable(Neighbours):
         return np.tanh(super().score_profiles(profiles))
 
     def score_dense(self, profiles: Any) -> Any:
-        import torch
-
         return torch.tanh(profiles @ torch.from_numpy(self.similarity))
 
 
@@ -453,9 +458,40 @@ class Unlike(Differentiable):
         return super().score_dense(profiles) + 1e-3
 
 
+class SingleDense(Differentiable):
+    def score_dense(self, profiles: Any) -> Any:
+        return super().score_dense(profiles).float()
+
+
+class Dividing(Neighbours):
+    """Divides by the length of the profile, and has no gradient where there is none."""
+
+    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+        return self.score_dense(torch.from_numpy(profiles.toarray())).numpy()
+
+    def score_dense(self, profiles: Any) -> Any:
+        length = (profiles**2).sum(1, keepdim=True).sqrt()
+        return profiles @ torch.from_numpy(self.similarity) / torch.where(length > 0, length, 1.0)
+
+
 class Bent(Neighbours):
     def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
         return np.tanh(super().score_profiles(profiles))
+
+
+class Doubting(Neighbours):
+    """Adds noise when it is asked."""
+
+    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+        noise = np.random.normal(0, 1e-14, (profiles.shape[0], profiles.shape[1]))
+        return super().score_profiles(profiles) + noise
+
+
+class Transposed(Neighbours):
+    """Its weights are right on the diagonal of what is asked only: they do not broadcast."""
+
+    def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        return self.similarity[rows.ravel()][:, columns.ravel()]
 
 
 class Binarising(Neighbours):
@@ -492,20 +528,39 @@ def test_a_good_recommender_passes_every_check_that_applies(
     assert [one.check for one in report.results if one.result != "passed"] == [unasked]
 
 
+def test_of_a_floor_nobody_asks_that_it_knows_tastes() -> None:
+    capabilities = {axis: frozenset(values) for axis, values in PROFILE.items()}
+    spec = ComponentSpec(
+        id="recsys/recommender/chance",
+        summary="An example",
+        target=f"{__name__}:Chance",
+        provides=capabilities,
+        role="floor",
+    )
+    report = check_component(spec, checks=checks["recommender"])
+    assert result(report, "learns-the-planted-tastes")[0] == "not applicable"
+    assert report.passed, str(report)
+
+
 @pytest.mark.parametrize(
     ("broken", "provides", "name", "reason"),
     [
         (Scoreless, PROFILE, "declares-what-it-can", "neither score_profiles nor score_edits"),
         (Neighbours, GRAPH, "declares-what-it-can", "declares no scope user-vector"),
+        (Ungraded, GRAPH, "declares-what-it-can", "declares gradients, has no score_weighted"),
         (Neighbours, DIFFERENTIABLE, "declares-what-it-can", "declares gradients, has no score_dense"),
         (Saturated, PROFILE, "gives-logits-of-all-items", "float32, not float64"),
         (Masking, PROFILE, "gives-logits-of-all-items", "leave seen items in"),
         (Normalising, PROFILE, "is-independent-of-the-batch", "scores depend on the order"),
         (Wandering, PROFILE, "fits-the-same-under-a-seed", "fitting again gives another similarity"),
         (Losing, PROFILE, "keeps-what-it-learned", "scores change with storing"),
+        (Doubting, PROFILE, "answers-the-same-again", "the fitted model gives other scores when asked again"),
         (Chance, PROFILE, "learns-the-planted-tastes", "chance reaches"),
         (Frozen, GRAPH, "follows-edits", "differ from the edited data's"),
         (Bent, LINEAR, "is-as-linear-as-it-says", "the logit is not the sum of weights"),
+        (Transposed, LINEAR, "is-as-linear-as-it-says", "weights of (2, 9, 1)"),
+        (SingleDense, DIFFERENTIABLE, "has-true-gradients", "float32, not float64"),
+        (Dividing, DIFFERENTIABLE, "has-true-gradients", "NaN or infinite"),
         (Detached, GRAPH, "has-true-gradients", "but a small change gives"),
         (Stiff, DIFFERENTIABLE, "has-true-gradients", "but a small change gives"),
         (Unlike, DIFFERENTIABLE, "has-true-gradients", "with and without gradients disagree"),

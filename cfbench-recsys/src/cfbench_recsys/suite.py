@@ -143,6 +143,7 @@ def _recommender_capabilities(implementation: type) -> Capabilities:
             f"{implementation.__name__} has neither score_profiles(profiles) nor score_edits(edits)"
         )
     access |= {"weights"} if hasattr(implementation, "weights") else set()
-    access |= {"gradients"} if hasattr(implementation, "score_weighted") else set()
+    by_gradient = "score_weighted" if hasattr(implementation, "score_edits") else "score_dense"
+    access |= {"gradients"} if hasattr(implementation, by_gradient) else set()
     access |= {"embeddings"} if hasattr(implementation, "item_embeddings") else set()
     return {"access": frozenset(access), "scope": frozenset(scope)}

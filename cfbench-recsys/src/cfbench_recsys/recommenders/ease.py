@@ -24,7 +24,7 @@ from typing import Annotated, Any
 import numpy as np
 from scipy import linalg, sparse
 
-from cfbench_core.config import Help, InputFile, Range
+from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import CRITERION, State, check_shapes, sample_of
@@ -35,7 +35,12 @@ GRID = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    l2: Annotated[float | None, Range(above=0), Help("none: the best of 10..2000 on validation data")] = None
+    l2: Annotated[
+        float | None,
+        Range(above=0),
+        Search(1, 5000, log=True),
+        Help("none: the best of 10..2000 on validation data"),
+    ] = None
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
 
 
@@ -89,6 +94,12 @@ class EASE:
         """(B, items) logits for B profiles (B, items). A sparse product: each row for itself."""
         scores: FloatArray = profiles.astype(np.float64) @ self._weight
         return scores
+
+    def score_dense(self, profiles: Any) -> Any:
+        """The same as a torch tensor, for a float64 tensor (B, items), and differentiable in it."""
+        import torch
+
+        return profiles @ torch.from_numpy(self._weight).to(profiles.device)
 
     def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """B[rows, columns], broadcast."""

@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy import sparse
 
-from cfbench_core.config import Help, InputFile, Range
+from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import (
@@ -48,11 +48,18 @@ from cfbench_recsys.splits import Holdout, Split
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    dimensions: Annotated[int, Range(minimum=1), Help("length of the embeddings")] = 64
-    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 0.01
-    negatives: Annotated[float, Range(above=0), Help("weight of the negatives, for each positive")] = 16.0
+    dimensions: Annotated[
+        int, Range(minimum=1), Search(choices=(16, 32, 64, 128)), Help("length of the embeddings")
+    ] = 64
+    learning_rate: Annotated[float, Range(above=0), Search(1e-3, 0.03, log=True), Help("of Adam")] = 0.01
+    negatives: Annotated[
+        float, Range(above=0), Search(1, 64, log=True), Help("weight of the negatives, for each positive")
+    ] = 16.0
     holdout: Annotated[
-        float, Range(above=0, below=1), Help("share of a profile to be predicted from the rest")
+        float,
+        Range(above=0, below=1),
+        Search(0.1, 0.5),
+        Help("share of a profile to be predicted from the rest"),
     ] = 0.2
     batch: Annotated[int, Range(minimum=1), Help("users in a batch")] = 256
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 200
@@ -119,6 +126,14 @@ class MF:
         """(B, items) logits for B profiles (B, items)."""
         scores: FloatArray = self.profile_embeddings(profiles) @ self._item_weight
         return scores
+
+    def score_dense(self, profiles: Any) -> Any:
+        """The same as a torch tensor, for a float64 tensor (B, items), and differentiable in it."""
+        import torch
+
+        arrays = (self._profile_weight, self._profile_bias, self._item_weight)
+        weight, bias, items = (torch.from_numpy(array).to(profiles.device) for array in arrays)
+        return (profiles @ weight + bias) @ items
 
     def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """W[rows, columns], broadcast: what item ``rows`` of a profile adds to the logit of item ``columns``.

@@ -1,4 +1,4 @@
-"""Two recommenders small enough to see through: one linear in the profile, one on the graph, with gradients.
+"""Two recommenders small enough to see through: one linear in the profile, one on the graph, both with gradients.
 
 They are not trained: their numbers follow from the planted data. A bias for one item makes it unmovable.
 """
@@ -41,6 +41,11 @@ class LinearModel:
     def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
         scores: FloatArray = profiles @ self.coefficients + self.bias
         return scores
+
+    def score_dense(self, profiles: Any) -> Any:
+        import torch
+
+        return profiles @ torch.from_numpy(self.coefficients) + torch.from_numpy(self.bias)
 
     def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
         return self.coefficients[rows, columns]
@@ -119,7 +124,10 @@ def kit_models(graph: sparse.csr_matrix) -> tuple[KitModel, ...]:
     return (
         KitModel(
             "linear model",
-            {"access": frozenset({"scores", "weights"}), "scope": frozenset({"user-vector"})},
+            {
+                "access": frozenset({"scores", "weights", "gradients"}),
+                "scope": frozenset({"user-vector"}),
+            },
             LinearModel.planted(graph),
         ),
         KitModel(

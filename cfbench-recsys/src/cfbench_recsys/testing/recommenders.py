@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,23 @@ def keeps_what_it_learned(subject: Subject) -> None:
     _require_close(before, _scores(_reloaded(subject, graph), users, graph), "scores change with storing")
 
 
+def answers_the_same_again(subject: Subject) -> None:
+    """Are scores the same when asked again, without a random stream that nobody controls?"""
+    model, graph = _fitted(subject), split().profiles
+    users = Edits.nothing(np.arange(graph.shape[0]))
+    loaded = _reloaded(subject, graph)
+    for which, other in (("the fitted model", model), ("a loaded model", loaded)):
+        with other_global_seeds("one"):
+            once = _scores(other, users, graph)
+        with other_global_seeds("another"):
+            again = _scores(other, users, graph)
+        require(np.array_equal(once, again), f"{which} gives other scores when asked again")
+
+
 def learns_the_planted_tastes(subject: Subject) -> None:
     """Does it find interactions that were kept back, clearly more often than by chance?"""
+    if subject.spec.role == "floor":
+        raise NotApplicable("it is a floor, which need not know tastes")
     model, kept_back = _fitted(subject), split()
     test, profiles = kept_back.test, kept_back.profiles
     items = np.asarray(test.targets.argmax(axis=1)).reshape(-1, 1)
@@ -109,16 +125,22 @@ def follows_edits(subject: Subject) -> None:
 
 
 def is_as_linear_as_it_says(subject: Subject) -> None:
-    """Is its logit a sum of its weights over the profile, if it declares access weights?"""
+    """Is its logit a sum of its weights over any profile, if it declares access weights?"""
     if "weights" not in subject.spec.provides.get("access", frozenset()):
         raise NotApplicable("it does not declare access weights")
-    model, graph = _fitted(subject), split().profiles
-    items = np.arange(graph.shape[1])
-    nothing = model.score_profiles(sparse.csr_matrix((1, graph.shape[1])))
+    model = _fitted(subject)
+    profiles = _varied_profiles()
+    items = np.arange(profiles.shape[1])
+    nothing = model.score_profiles(sparse.csr_matrix((1, len(items))))
     weights = model.weights(rows=items[:, None], columns=items[None, :])
-    _require_close(
-        model.score_profiles(graph), graph @ weights + nothing, "the logit is not the sum of weights", 1e-8
+    scores = model.score_profiles(profiles)
+    _require_close(scores, profiles @ weights + nothing, "the logit is not the sum of weights", 1e-8)
+    rows, columns = np.stack([items[::2], items[1::2]])[:, :, None], np.array([[[0, 3, 3]], [[1, 0, 5]]])
+    some = model.weights(rows=rows, columns=columns)
+    require(
+        some.shape == (2, len(items) // 2, 3), f"weights of {rows.shape} and {columns.shape}: {some.shape}"
     )
+    _require_close(some, weights[rows, columns], "weights do not broadcast like an index")
 
 
 def has_true_gradients(subject: Subject) -> None:
@@ -129,32 +151,41 @@ def has_true_gradients(subject: Subject) -> None:
 
     model, graph = _fitted(subject), split().profiles
     on_graph = hasattr(model, "score_edits")
-    edits = Edits.concatenate(_sample_edits(graph, on_graph))
     if on_graph:
+        edits = Edits.concatenate(_sample_edits(graph, on_graph))
         arrays = [torch.as_tensor(a) for a in (edits.users, edits.rows, edits.edge_users, edits.edge_items)]
         score, whole = functools.partial(model.score_weighted, *arrays), edits.ops.astype(np.float64)
+        exact = model.score_edits(edits)
     else:
-        score, whole = model.score_dense, edits.profiles(graph).toarray().astype(np.float64)
-    scored = score(torch.from_numpy(whole))
+        profiles = _varied_profiles()
+        score, whole, exact = model.score_dense, profiles.toarray(), model.score_profiles(profiles)
+    ends = torch.from_numpy(whole).requires_grad_()
+    scored = score(ends)
     require(
         scored.dtype == torch.float64, f"differentiable scores are {scored.dtype}, not float64 torch tensors"
     )
-    _require_close(
-        scored.detach().cpu().numpy(),
-        score_once(model, edits, graph),
-        "scores with and without gradients disagree",
-        1e-8,
-    )
-    half = torch.from_numpy(0.25 + 0.5 * whole).requires_grad_()
-    mix = torch.linspace(-1.0, 1.0, graph.shape[1], dtype=torch.float64)
-    (gradient,) = torch.autograd.grad((score(half).cpu() @ mix).sum(), half)
+    found = scored.detach().cpu().numpy()
+    _require_close(found, exact, "scores with and without gradients disagree", 1e-8)
+    (gradient,) = torch.autograd.grad(scored.sum(), ends)
+    require(bool(torch.isfinite(gradient).all()), "a gradient is NaN or infinite (for an empty profile?)")
+    between = 0.25 + 0.5 * whole
+    _require_true_slopes(score, torch.from_numpy(between if on_graph else between[:: len(between) // 3]))
+
+
+def _require_true_slopes(score: Callable[[Any], Any], at: Any) -> None:
+    """Is the gradient of a mix of ``score(at)`` (B, items) that of central differences, entry by entry?"""
+    import torch
+
+    mix = torch.linspace(-1.0, 1.0, split().profiles.shape[1], dtype=torch.float64)
+    at.requires_grad_()
+    (gradient,) = torch.autograd.grad((score(at).cpu() @ mix).sum(), at)
     step = 1e-6  # small, so that hardly a kink (of a ReLU) lies within it
-    for place in np.ndindex(*half.shape):
-        change = torch.zeros_like(half)
+    for place in np.ndindex(*at.shape):
+        change = torch.zeros_like(at)
         change[place] = step
         with torch.no_grad():
-            up = (score(half + change).cpu() @ mix).sum()
-            down = (score(half - change).cpu() @ mix).sum()
+            up = (score(at + change).cpu() @ mix).sum()
+            down = (score(at - change).cpu() @ mix).sum()
         slope, ours = float(up - down) / (2 * step), float(gradient[place])
         require(
             abs(slope - ours) <= 1e-4 * max(1.0, abs(slope)),
@@ -183,6 +214,7 @@ RECOMMENDER_CHECKS = checks_of(
     is_independent_of_the_batch,
     fits_the_same_under_a_seed,
     keeps_what_it_learned,
+    answers_the_same_again,
     learns_the_planted_tastes,
     follows_edits,
     is_as_linear_as_it_says,
@@ -216,6 +248,15 @@ def _reloaded(subject: Subject, graph: sparse.csr_matrix) -> Any:
 
 def _scores(model: Any, edits: Edits, graph: sparse.csr_matrix) -> FloatArray:
     return np.concatenate([scores for _, scores in score_blocks(model, edits, graph)])
+
+
+def _varied_profiles() -> sparse.csr_matrix:
+    """(B, items) those of some users, each item alone, random halves of the items and their rest, and none."""
+    graph = split().profiles
+    items = graph.shape[1]
+    halves = streams("halves").random((4, items)) < 0.5
+    parts = [graph[:8], sparse.identity(items), halves, ~halves, np.ones((1, items)), np.zeros((1, items))]
+    return sparse.vstack([sparse.csr_matrix(part, dtype=np.float64) for part in parts], format="csr")
 
 
 def _emptied(graph: sparse.csr_matrix, user: int) -> Edits:
