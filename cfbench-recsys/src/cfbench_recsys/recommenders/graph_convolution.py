@@ -1,0 +1,334 @@
+"""What recommenders share whose final embeddings are a polynomial of the graph times free embeddings.
+
+With E (nodes, d) the embeddings of users and items and Ã = D^-1/2 A D^-1/2 the normalised graph (see
+``bipartite_graph.py``),
+
+    P = sum_{l=0..L} w_l Ã^l / sum_l w_l,        F = P E,        s(u)_i = F_u . F_i.
+
+w = (1, 1, ..., 1) is LightGCN, (0, 1, ..., 1) the encoder of SimGCL.
+
+Scores under an edit of the graph: E stays, Ã follows the edit, degrees included (papers 000's code keeps the
+old degrees out of the gradient). Instead of smoothing d columns again for every edit, only one column is sent
+there and back:
+
+    p = P e_u          (nodes,)    one column, from the unit vector of u
+    F_u = E^T p        (d,)
+    s(u) = (P E F_u) restricted to the items,   one column again,
+
+so B edits are B columns of one matrix, L sparse products there (the first is a look-up) and L back. Exact for
+any edits: removals and additions, anybody's edges. Float64. An edit that changes nothing is scored from the
+final embeddings. Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes).
+
+Training: Adam on E, the whole graph propagated for each batch of interactions; what is minimised is the
+recommender's own business. The epoch with the best NDCG@10 on validation data is kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cfbench_core.errors import UserError
+from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
+from cfbench_recsys.quality import ranking_quality
+from cfbench_recsys.recommenders.training import (
+    Keep,
+    State,
+    Stopping,
+    check_shapes,
+    sample_of,
+    torch_device,
+    train,
+)
+from cfbench_recsys.splits import Split
+
+USERS, ITEMS = "user_embedding.weight", "item_embedding.weight"
+
+Weights = tuple[float, ...]
+"""w_0..w_L of the layers, L >= 1; their sum is not 0."""
+
+
+class GraphConvolution(ABC):
+    """Fits, keeps and scores. A recommender says which polynomial (``layer_weights``) and what is minimised.
+
+    Attributes:
+        name: of the component; it names the random streams and stands in messages.
+        config: has dimensions, layers, learning_rate, l2, negatives, batch, epochs, patience, every, device.
+    """
+
+    name: str
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    @abstractmethod
+    def layer_weights(self) -> Weights:
+        """w_0..w_L"""
+
+    @abstractmethod
+    def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
+        """What is minimised for a batch of interactions (users[b], items[b]), a torch scalar."""
+
+    def fit(
+        self,
+        split: Split,
+        generator: Callable[..., np.random.Generator],
+        report: Callable[[int, int], None] = lambda done, total: None,
+        keep: Keep | None = None,
+    ) -> dict[str, Any]:
+        """Trains on the graph ``split.train``, to score ``split.profiles``. Returns a summary.
+
+        Raises:
+            UserError: if there are users to recommend to whom training never sees.
+        """
+        unknown = (np.diff(split.profiles.indptr) > 0) & (np.diff(split.train.indptr) == 0)
+        if unknown.any():
+            raise UserError(
+                f"{self.name}: {unknown.sum()} users have no training interactions, hence no embedding; "
+                "use a split that divides the interactions, not the users"
+            )
+        training = Training(split.train, self.config, self.layer_weights(), generator(self.name, "fit"))
+        validation = sample_of(split.validation, generator(self.name, "validation"))
+
+        def validate() -> Mapping[str, float]:
+            users, items = training.final_embeddings()
+            return ranking_quality(lambda rows: users[validation.users[rows]] @ items.T, validation)
+
+        stopping = Stopping(self.config.epochs, self.config.patience, self.config.every)
+        best, summary = train(
+            lambda: training.epoch(self.loss), validate, training.state, stopping, report, keep
+        )
+        self.load_state(best, split.profiles)
+        return summary
+
+    def state(self) -> State:
+        """user_embedding.weight (users, d) and item_embedding.weight (items, d): E, before propagation."""
+        return dict(self._state)
+
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+        """Takes up what :meth:`state` gave, to score the graph ``interactions`` (users, items).
+
+        Raises:
+            UserError: if there is not one embedding for each user and item, all of one length.
+        """
+        import torch
+
+        from cfbench_recsys.bipartite_graph import BipartiteGraph, Propagation
+
+        users, items = interactions.shape
+        length = state[USERS].shape[-1] if USERS in state else self.config.dimensions
+        check_shapes(self.name, state, {USERS: (users, length), ITEMS: (items, length)})
+        self._state = dict(state)
+        self._interactions = interactions
+        self.device = torch_device(self.config.device)
+        self._users, self._items = (
+            torch.from_numpy(np.asarray(state[name], dtype=np.float64)).to(self.device)
+            for name in (USERS, ITEMS)
+        )
+        self._graph = BipartiteGraph(interactions, self.device)
+        propagation = Propagation(interactions, torch.float64, self.device)
+        final = weighted_layers(propagation, self._users, self._items, self.layer_weights())
+        self._final_users, self._final_items = (side.cpu().numpy() for side in final)
+
+    def user_embeddings(self) -> FloatArray:
+        """(users, d) final embeddings F: a logit is their product with those of the items."""
+        return self._final_users.copy()
+
+    def item_embeddings(self) -> FloatArray:
+        """(items, d) final embeddings F."""
+        return self._final_items.copy()
+
+    def score_edits(self, edits: Edits) -> FloatArray:
+        """(B, items) logits of ``edits.users``, each on its edited graph.
+
+        Removing an edge that is not there, adding one that is, or naming an edge twice changes nothing.
+        """
+        import torch
+
+        edits = edits.where(changes(edits, self._interactions))
+        edited = edits.counts() > 0
+        scores: FloatArray = np.empty((len(edits), self._interactions.shape[1]))
+        if not edited.all():
+            scores[~edited] = (self._final_users[edits.users] @ self._final_items.T)[~edited]
+        if edited.any():
+            arrays = (edits.users, edits.rows, edits.edge_users, edits.edge_items)
+            users, rows, edge_users, edge_items = (torch.from_numpy(a).to(self.device) for a in arrays)
+            delta = torch.from_numpy(edits.ops.astype(np.float64)).to(self.device)
+            with torch.no_grad():
+                found = self.score_weighted(users, rows, edge_users, edge_items, delta)
+            scores[edited] = found.cpu().numpy()[edited]
+        return scores
+
+    def score_weighted(self, users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any) -> Any:
+        """(B, items) float64 logits as a torch tensor, differentiable in ``delta``, through the degrees too.
+
+        users (B,); edges rows, edge_users, edge_items (E,): int64 tensors. delta (E,) float64: the weight of
+        edge e in the graph of edit rows[e] is (1 if it exists else 0) + delta[e]; edges named twice add up.
+        """
+        graphs = self._graph.edited(len(users), rows, edge_users, edge_items, delta)
+        weights = self.layer_weights()
+        user_sum, item_sum = layers_of_units(graphs, users, weights)
+        embedding = _weighted(self._users[users].T, weights[0])  # (d, B); layer 0 is the unit vector of u
+        for side, values in ((self._items, item_sum), (self._users, user_sum)):
+            if values is not None:
+                embedding = _plus(embedding, side.T @ values, 1.0)
+        embedding = embedding / sum(weights)
+        scores = layers_to_items(graphs, self._users @ embedding, self._items @ embedding, weights)
+        return scores.T / sum(weights)
+
+
+def weighted_layers(propagation: Any, users: Any, items: Any, weights: Weights) -> tuple[Any, Any]:
+    """P E for the embeddings E = ``users`` (users, d), ``items`` (items, d): d columns at once."""
+    user_sum, item_sum = _weighted(users, weights[0]), _weighted(items, weights[0])
+    for weight in weights[1:]:
+        users, items = propagation.to_users(items), propagation.to_items(users)
+        user_sum, item_sum = _plus(user_sum, users, weight), _plus(item_sum, items, weight)
+    return user_sum / sum(weights), item_sum / sum(weights)
+
+
+def layers_of_units(graphs: Any, users: Any, weights: Weights) -> tuple[Any, Any]:
+    """sum_{l >= 1} w_l Ã^l e_u for ``users`` (B,), one for each edited graph.
+
+    Returns what falls on the users (users, B), and on the items (items, B); None where nothing falls.
+    """
+    values, on_items = graphs.to_items_from(users), True  # layer 1
+    user_sum, item_sum = None, _weighted(values, weights[1])
+    for weight in weights[2:]:
+        values = graphs.to_users(values) if on_items else graphs.to_items(values)
+        on_items = not on_items
+        if on_items:
+            item_sum = _plus(item_sum, values, weight)
+        else:
+            user_sum = _plus(user_sum, values, weight)
+    return user_sum, item_sum
+
+
+def layers_to_items(graphs: Any, user_values: Any, item_values: Any, weights: Weights) -> Any:
+    """sum_l w_l Ã^l v on the items (items, B), v = ``user_values`` (users, B), ``item_values`` (items, B).
+
+    By Horner's rule, w_0 v + Ã (w_1 v + Ã (w_2 v + ...)), each time on the side that ends at the items.
+    """
+    on_items = len(weights) % 2 == 1
+    values = _weighted(item_values if on_items else user_values, weights[-1])
+    for weight in reversed(weights[:-1]):
+        moved = None if values is None else graphs.to_users(values) if on_items else graphs.to_items(values)
+        on_items = not on_items
+        values = _plus(moved, item_values if on_items else user_values, weight)
+    return values
+
+
+def _weighted(values: Any, weight: float) -> Any:
+    """weight * values, and None for nothing at all. By far the most weights are 1."""
+    if not weight:
+        return None
+    return values if weight == 1 else weight * values
+
+
+def _plus(total: Any, values: Any, weight: float) -> Any:
+    """total + weight * values, where None is nothing."""
+    added = _weighted(values, weight)
+    if total is None or added is None:
+        return total if added is None else added
+    return total + added
+
+
+def changes(edits: Edits, interactions: sparse.csr_matrix) -> BoolArray:
+    """(E,) the edges whose weight really changes; of an edge named twice in one edit, the last one counts."""
+    users, items = interactions.shape
+    edge = edits.edge_users * items + edits.edge_items
+    exists = np.asarray(interactions[edits.edge_users, edits.edge_items] != 0).ravel()
+    different: BoolArray = exists != (edits.ops == ADD)
+    _, last = np.unique((edits.rows * (users * items) + edge)[::-1], return_index=True)
+    unique = np.zeros(len(different), dtype=np.bool_)
+    unique[len(different) - 1 - last] = True
+    return different & unique
+
+
+class Training:
+    """Embeddings and optimiser.
+
+    Attributes:
+        users, items: E, torch parameters (users, d) and (items, d), float32.
+        random: the one stream that everything random is drawn from.
+    """
+
+    def __init__(
+        self, interactions: sparse.csr_matrix, config: Any, weights: Weights, random: np.random.Generator
+    ) -> None:
+        import torch
+
+        from cfbench_recsys.bipartite_graph import Propagation
+
+        self.torch = torch
+        self.config = config
+        self.weights = weights
+        self.device = torch_device(config.device)
+        self.random = random
+        self.propagation = Propagation(interactions, torch.float32, self.device)
+        self.by_item = interactions.tocsc()
+        self.pairs = np.stack(interactions.nonzero()).astype(np.int64)
+        self.batch = config.batch or max(2048, -(-interactions.nnz // 16))
+        self.users, self.items = (
+            self._parameter(0.1 * self.random.standard_normal((count, config.dimensions), dtype=np.float32))
+            for count in interactions.shape
+        )
+        self.optimizer = torch.optim.Adam([self.users, self.items], lr=config.learning_rate)
+
+    def _parameter(self, values: np.ndarray) -> Any:
+        return self.torch.from_numpy(values).to(self.device).requires_grad_()
+
+    def epoch(self, loss_of: Callable[[Training, np.ndarray, np.ndarray], Any]) -> float:
+        """Once over all interactions; the mean loss."""
+        total = 0.0
+        order = self.random.permutation(self.pairs.shape[1])
+        for start in range(0, len(order), self.batch):
+            users, items = self.pairs[:, order[start : start + self.batch]]
+            loss = loss_of(self, users, items)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += float(loss.detach()) * len(users)
+        return total / max(1, len(order))
+
+    def bpr(self, users: np.ndarray, items: np.ndarray) -> Any:
+        """BPR of a batch, and the L2 of its embeddings: a torch scalar.
+
+        The mean over the pairs (u, i) and over ``negatives`` items j, drawn for the whole batch, of
+        -log sigmoid(s(u)_i - s(u)_j); 0 where (u, j) is an interaction.
+        """
+        torch = self.torch
+        count = self.by_item.shape[1]
+        drawn = self.random.choice(count, size=min(self.config.negatives, count), replace=False)
+        seen = torch.from_numpy(self.by_item[:, drawn].toarray() > 0).to(self.device)
+        user, item, negative = (torch.from_numpy(index).to(self.device) for index in (users, items, drawn))
+
+        final_users, final_items = self.final()
+        own = final_users[user]
+        positives = (own * final_items[item]).sum(1, keepdim=True)
+        losses = torch.nn.functional.softplus(own @ final_items[negative].T - positives)
+        bpr = losses.masked_fill(seen[user], 0.0).mean()
+        squares = (self.users[user] ** 2).sum(1).mean() + (self.items[item] ** 2).sum(1).mean()
+        squares = squares + (self.items[negative] ** 2).sum(1).mean()
+        return bpr + self.config.l2 * squares / 2
+
+    def final(self) -> tuple[Any, Any]:
+        """F (users, d) and (items, d), torch."""
+        return weighted_layers(self.propagation, self.users, self.items, self.weights)
+
+    def final_embeddings(self) -> tuple[FloatArray, FloatArray]:
+        """F (users, d) and (items, d), float64."""
+        with self.torch.no_grad():
+            final = self.final()
+        users, items = (side.cpu().numpy().astype(np.float64) for side in final)
+        return users, items
+
+    def state(self) -> State:
+        """Copies, as :meth:`GraphConvolution.state`."""
+        return {
+            USERS: self.users.detach().cpu().numpy().copy(),
+            ITEMS: self.items.detach().cpu().numpy().copy(),
+        }
