@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 from mkdocs.config.defaults import MkDocsConfig
@@ -20,6 +21,7 @@ KIND_TITLES = {
     "classifier": "Classifiers",
     "explainer": "Explainers",
     "metric": "Metrics",
+    "analysis": "Analyses",
     "executor": "Executors",
 }
 
@@ -29,9 +31,56 @@ SHOWN = ("POS-P@{k}", "NEG-P@{k}", "Floor@{k}", "PN-S@{k}", "#Perturb of success
 CALL = re.compile(r"\{\{ study\(\"(?P<name>[\w-]+)\", level=\"(?P<level>\w+)\", k=(?P<k>\d+)\) \}\}")
 
 
+TABLE = re.compile(
+    r"\{\{ table\(\"(?P<name>[\w-]+)\"(, where=\"(?P<where>[^\"]+)\")?(, columns=\"(?P<columns>[^\"]+)\")?\) \}\}"
+)
+BESIDE = re.compile(r"\{\{ beside_literature\(\"(?P<dataset>[\w-]+)\"\) \}\}")
+
+
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Puts tables of docs/results/ where a page says ``{{ study("name", level="item", k=5) }}``."""
-    return CALL.sub(lambda call: study(call["name"], call["level"], int(call["k"])), markdown)
+    """Puts tables of docs/results/ where a page asks for them.
+
+    ``{{ study("name", level="item", k=5) }}``, ``{{ table("name", where="k == 5", columns="a, b") }}``,
+    ``{{ beside_literature("ml-1m") }}``.
+    """
+    markdown = CALL.sub(lambda call: study(call["name"], call["level"], int(call["k"])), markdown)
+    markdown = TABLE.sub(lambda call: kept_table(call["name"], call["where"], call["columns"]), markdown)
+    return BESIDE.sub(lambda call: beside_literature(call["dataset"]), markdown)
+
+
+def kept_table(name: str, where: str | None, columns: str | None) -> str:
+    """A kept table, or some of its rows and columns."""
+    import pandas as pd
+
+    kept = pd.read_csv(RESULTS / f"{name}.csv")
+    if where:
+        kept = kept.query(where)
+    if columns:
+        kept = kept[[column.strip() for column in columns.split(",")]]
+    return _shown(kept)
+
+
+def beside_literature(dataset: str) -> str:
+    """The quality of the recommenders, beside what others report, each also as a share of EASE's."""
+    import pandas as pd
+
+    ours = pd.read_csv(RESULTS / "recommenders.csv").query("dataset == @dataset")
+    theirs = pd.read_csv(RESULTS / "literature.csv")
+    ease = ours.set_index("model")["HR@10"]["ease"]
+    their_ease = theirs.set_index("model")["HR@10"]["ease"]
+    ours = ours.assign(**{"of EASE": ours["HR@10"] / ease})
+    theirs = theirs.assign(**{"of their EASE": theirs["HR@10"] / their_ease}).rename(
+        columns={"HR@10": "reported HR@10", "NDCG@10": "reported NDCG@10"}
+    )
+    both = ours.merge(theirs.drop(columns=["Recall@10", "as"]), on="model", how="left")
+    columns = ["model", "HR@10", "NDCG@10", "Recall@20", "of EASE"]
+    reported = ["reported HR@10", "reported NDCG@10", "of their EASE", "source"]
+    return _shown(both.sort_values("NDCG@10", ascending=False)[columns + reported])
+
+
+def _shown(table: Any) -> str:
+    rows = table.astype(object).where(table.notna(), "")
+    return tabulate(rows.values.tolist(), [*table.columns], tablefmt="github", floatfmt=".3f")
 
 
 def study(name: str, level: str, k: int) -> str:
