@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from cfbench_core.reports.charts.svg import (
 WIDTH = 520
 _TOP, _PLOT = 30, 210
 _SAMPLE = 26  # a piece of line with a mark, before a name
-_DODGE = 7  # pixels between those who share a category
+_DODGE = 7.0  # pixels between those who share a category
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def line_chart(
     Raises:
         ValueError: if the columns of a series differ in length.
     """
-    drawn = _drawn(series, dodged=x_names is not None, positive=log_y)
+    drawn = _drawn(series, positive=log_y)
     ends = sum(1 for one in drawn if one.known)
     names = max((LETTER * len(short(one.label, 24)) for one in drawn), default=0) + _SAMPLE + 16
     values = [value for one in drawn for point in one.known for value in point[1:]]
@@ -124,6 +125,7 @@ def line_chart(
     y = Scale(low, high, bottom - 2, top + 2, log_y)
     left = 14 + 0.92 * LETTER * max(len(y_text(tick)) for tick in y.ticks(5))
     x = _x_scale(drawn, x_names, left, max(width - names, left + 80))
+    drawn = _side_by_side(drawn, x, x_names)
     axis, below = _x_axis(x, drawn, x_names, top, bottom)
     parts = [*_y_axis(y, x, y_text), *axis, *_intervals(drawn, x, y)]
     for one in sorted(drawn, key=lambda one: not one.role):
@@ -138,14 +140,11 @@ def line_chart(
     return drawing(width, below + 8, f"{title}. {y_label} by {x_label}. {told_all}", parts, title)
 
 
-def _drawn(series: Sequence[Series], dodged: bool, positive: bool) -> list[_Drawn]:
-    """Competitors have looks of their own; those with intervals stand side by side where they share categories.
-
-    ``positive``: only positive numbers have a place.
-    """
+def _drawn(series: Sequence[Series], positive: bool) -> list[_Drawn]:
+    """Competitors have looks of their own. ``positive``: only positive numbers have a place."""
     found: list[_Drawn] = []
     competitors = 0
-    for number, one in enumerate(series):
+    for one in series:
         x, y = [float(v) for v in one.x], [float(v) for v in one.y]
         low, high = ([math.nan] * len(x) if v is None else [float(w) for w in v] for v in (one.low, one.high))
         if not len(x) == len(y) == len(low) == len(high):
@@ -154,9 +153,18 @@ def _drawn(series: Sequence[Series], dodged: bool, positive: bool) -> list[_Draw
             y, low, high = ([v if v >= SMALLEST else math.nan for v in column] for column in (y, low, high))
         style = look(competitors if one.place is None else one.place, one.role)
         competitors += not one.role
-        shift = _DODGE * (number - (len(series) - 1) / 2) if dodged else 0.0
-        found.append(_Drawn(one.name, one.role, style, tuple(zip(x, y, low, high, strict=True)), shift))
+        found.append(_Drawn(one.name, one.role, style, tuple(zip(x, y, low, high, strict=True))))
     return found
+
+
+def _side_by_side(drawn: Sequence[_Drawn], x: Scale, x_names: Sequence[str] | None) -> list[_Drawn]:
+    """Series that share categories, or a single value of x, do not stand on each other."""
+    if x_names is None and len(_xs(drawn)) != 1:
+        return [*drawn]
+    room = (x.stop - x.start) / max(len(x_names or ()), 1)
+    step = min(_DODGE, 0.8 * room / max(len(drawn), 1))
+    middle = (len(drawn) - 1) / 2
+    return [dataclasses.replace(one, shift=step * (place - middle)) for place, one in enumerate(drawn)]
 
 
 def _xs(drawn: Sequence[_Drawn]) -> list[float]:

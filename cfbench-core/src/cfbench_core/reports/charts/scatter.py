@@ -87,7 +87,7 @@ def scatter_chart(
     # Names find room beside their points; where not all do, the others stand in a column on the right.
     for right in (width - 16, max(width - aside, left + 80)):
         x = _x_scale(shown, log_x, left, right)
-        drawn, placed = _points(shown, x, y, x_label, y_label, width)
+        drawn, placed = _points(shown, x, y, x_label, y_label)
         if placed:
             break
     parts = [*_axes(x, y, x_text)]
@@ -147,22 +147,20 @@ def _front(shown: Sequence[Point], x: Scale, y: Scale, x_direction: str, y_direc
         yield element("path front", d=path)
 
 
-def _points(
-    shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: str, width: float
-) -> tuple[list[str], bool]:
+def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: str) -> tuple[list[str], bool]:
     """Whiskers, marks and names; and whether all names found room beside their points."""
     whiskers: list[str] = []
     marks: list[str] = []
     names: list[str] = []
     taken = [Box(x(p.x) - 6, y(p.y) - 6, 12, 12) for p in shown]
-    taken += [box for p in shown for box in _reach(p, x, y)]
+    reach = [box for p in shown for box in _reach(p, x, y)]
     aside: list[Point] = []
     for point in sorted(shown, key=lambda p: (p.x, p.y)):
         whiskers += [line(f"whisker {point.role}".rstrip(), *ends) for ends in _intervals(point, x, y)]
         marks.append(_mark(point, x(point.x), y(point.y), _told(point, x_label, y_label)))
         words = short(point.label, 24)
-        within = Box(x.start, 16, width - x.start, y.start - 16)
-        box, covered = free_place(x(point.x), y(point.y), LETTER * len(words), within, taken)
+        within = Box(x.start, 16, x.stop + 14 - x.start, y.start - 16)
+        box, covered = free_place(x(point.x), y(point.y), LETTER * len(words), within, taken, reach)
         if covered:
             aside.append(point)
         else:

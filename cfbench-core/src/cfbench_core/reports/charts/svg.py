@@ -212,8 +212,13 @@ class Box(NamedTuple):
         return max(across, 0.0) * max(down, 0.0)
 
 
-def free_place(x: float, y: float, wide: float, within: Box, taken: Sequence[Box]) -> tuple[Box, float]:
-    """Where a label covers least, and how much that is: right of its point, left, above, below, then further off."""
+def free_place(
+    x: float, y: float, wide: float, within: Box, taken: Sequence[Box], lines: Sequence[Box] = ()
+) -> tuple[Box, float]:
+    """Where a label covers least of what is taken, and how much that is; and then least of ``lines``.
+
+    Right of its point, left, above, below, then further off.
+    """
     right, left = x + 9, x - 9 - wide
     middle = min(max(x - wide / 2, within.x), within.x + within.width - wide)
     places = [(right, y - 5), (left, y - 5)]
@@ -226,9 +231,9 @@ def free_place(x: float, y: float, wide: float, within: Box, taken: Sequence[Box
         and within.y <= down <= within.y + within.height - 12
     ]
     boxes = boxes or [Box(middle, y - 18, wide, 12)]
-    covered = [sum(box.overlap(other) for other in taken) for box in boxes]
+    covered = [[sum(box.overlap(other) for other in others) for others in (taken, lines)] for box in boxes]
     least = min(covered)
-    return boxes[covered.index(least)], least
+    return boxes[covered.index(least)], least[0]
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
