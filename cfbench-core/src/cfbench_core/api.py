@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.analyses import Runs
+    from cfbench_core.executors import Executor
     from cfbench_core.run_directory import Run
     from cfbench_core.runner import Observer, Results
+    from cfbench_core.store import Store
 
 Configuration = str | Path | Mapping[str, Any] | None
 """A YAML file, the same as Python data, or None for the default of what is installed."""
@@ -170,23 +172,28 @@ def _compute(
     from cfbench_core.runner import run_plan
     from cfbench_core.store import Store
 
-    config = prepared.config
     store = Store()
-    spec = prepared.executor.spec
-    executor = loaded(spec.target, spec, prepared.executor.distribution)(
+    executor = open_executor(prepared, store, recorder.directory / "logs" / "output.txt", fresh)
+    try:
+        watch = _Recording(recorder, observer)
+        return run_plan(prepared.plan, store, executor, prepared.config.chunk, fresh, watch), store
+    finally:
+        executor.close()
+
+
+def open_executor(prepared: Prepared, store: Store, log: Path, fresh: bool = False) -> Executor:
+    """The executor that a configuration asks for. Whoever opens it closes it."""
+    config, spec = prepared.config, prepared.executor.spec
+    executor: Executor = loaded(spec.target, spec, prepared.executor.distribution)(
         store.root,
         workers=config.workers or min(os.cpu_count() or 1, 8),
         threads=config.threads,
         limits=config.limits,
         search_path=list(prepared.search_path),
         fresh=fresh,
-        log=recorder.directory / "logs" / "output.txt",
+        log=log,
     )
-    try:
-        watch = _Recording(recorder, observer)
-        return run_plan(prepared.plan, store, executor, config.chunk, fresh, watch), store
-    finally:
-        executor.close()
+    return executor
 
 
 class _Recording:

@@ -6,21 +6,20 @@ which grows by one line for each piece of work that ends.
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, write_atomically
 from cfbench_core.gathering import Tables, write_parquet
+from cfbench_core.locks import FolderLock
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.runner import Results
@@ -52,7 +51,7 @@ class Recorder:
         self.directory = directory
         self.plan = plan
         self.explanations = explanations
-        self._lock = _locked(directory)
+        self._lock = FolderLock(directory)
         try:
             if not fresh:
                 self._check_same(document)
@@ -62,7 +61,7 @@ class Recorder:
             self.write_plan(None)
             self._log = _Lines(directory / "outcomes.jsonl")
         except BaseException:
-            self._unlock()
+            self._lock.release()
             raise
 
     def _check_same(self, document: Mapping[str, Any]) -> None:
@@ -154,37 +153,7 @@ class Recorder:
 
     def close(self) -> None:
         self._log.close()
-        self._unlock()
-
-    def _unlock(self) -> None:
-        (self.directory / ".lock").unlink(missing_ok=True)  # while it is ours: the next one makes its own
-        self._lock.close()
-
-
-def _locked(directory: Path) -> IO[str]:
-    """The lock of a run directory, which is made if need be.
-
-    Raises:
-        UserError: when another process has it, or the directory may not be written to.
-    """
-    path = directory / ".lock"
-    while True:
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            lock = path.open("w")
-        except OSError as error:
-            raise UserError(f"{directory}: cannot be written to: {error.strerror}") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            raise UserError(
-                f"{directory}: another cfbench is running in it; wait, or give another --out"
-            ) from None
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_ino == os.fstat(lock.fileno()).st_ino:
-                return lock
-        lock.close()  # its owner removed it while we opened it
+        self._lock.release()
 
 
 class _Lines:

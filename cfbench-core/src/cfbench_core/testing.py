@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
+from cfbench_core.config.decode import RESERVED
 from cfbench_core.config.fields import Help, Range, unwrap
 from cfbench_core.config.imported import imported_spec
 from cfbench_core.errors import UserError, did_you_mean
@@ -269,6 +270,10 @@ def configuration_is_described(subject: Subject) -> None:
     )
     for option, hint in _options(config):
         _, notes = unwrap(hint)
+        require(
+            option.name not in RESERVED,
+            f"option {option.name!r}: a configuration means something else by this name; call it otherwise",
+        )
         require(Help in notes, f"option {option.name!r} has no Help")
         default = option.default
         if Range in notes and isinstance(default, (int, float)):

@@ -15,10 +15,14 @@ import yaml
 from cfbench_core.config.document import Document, plain
 from cfbench_core.config.fields import InputFile, OfKind, Range, type_name, unwrap
 from cfbench_core.config.imported import imported_spec
-from cfbench_core.config.reference import Reference, find_module, loaded, options_class
+from cfbench_core.config.reference import Reference, find_module, loaded, not_default, options_class
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.presets import presets_of
 from cfbench_core.registry import Component, Registry
-from cfbench_core.specs import plural
+from cfbench_core.specs import ComponentSpec, plural
+
+RESERVED = frozenset({"name", "import", "label", "preset"})
+"""What a component's mapping says beside its options; no option may be called so."""
 
 WRONG = object()
 """Stands for a value that could not be decoded; its error is already in the list."""
@@ -61,14 +65,16 @@ def decode_options(component: Component, document: Document, registry: Registry)
     return Reference(spec.kind, spec.name, spec, options if spec.config else None, owner)
 
 
-def resolved_document(config: Any) -> dict[str, Any]:
-    """A decoded configuration as plain data, every default written out, ready for YAML."""
+def resolved_document(config: Any, defaults: bool = True) -> dict[str, Any]:
+    """A decoded configuration as plain data, ready for YAML; every default written out unless ``defaults`` is False."""
 
     def to_plain(value: Any) -> Any:
         if isinstance(value, Reference):
-            return to_plain(value.document())
+            return to_plain(value.document(defaults))
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+            every = [field.name for field in dataclasses.fields(value)]
+            names = every if defaults else not_default(value)
+            return {name: to_plain(getattr(value, name)) for name in names}
         if isinstance(value, (tuple, list)):
             return [to_plain(item) for item in value]
         if isinstance(value, Mapping):
@@ -301,12 +307,31 @@ class _Decoder:
             at = import_node or name_node or node
             suffix = "" if at is node else (".import" if import_node is not None else ".name")
             return self.wrong(at, path + suffix, str(error))
-        reserved = frozenset({"name", "import", "label"})
-        options = self.dataclass(options_node, config, path, skip=reserved)
+        if isinstance(node, yaml.MappingNode) and "preset" in given:
+            options_node = self.with_preset(node, given["preset"], spec, path)
+            if options_node is WRONG:
+                return WRONG
+        options = self.dataclass(options_node, config, path, skip=RESERVED)
         if options is WRONG:
             return WRONG
         label = str(label_node.value) if label_node is not None else spec.name
         return Reference(kind, label, spec, options if spec.config else None, distribution)
+
+    def with_preset(self, node: yaml.MappingNode, name: yaml.Node, spec: ComponentSpec, path: str) -> Any:
+        """A component's node with the options of its preset, where the node does not give them itself."""
+        try:
+            known = presets_of(spec)
+        except UserError as error:
+            return self.wrong(name, f"{path}.preset", str(error))
+        if not isinstance(name, yaml.ScalarNode) or name.value not in known:
+            hint = did_you_mean(str(name.value), known) if isinstance(name, yaml.ScalarNode) else ""
+            there = f" It has: {', '.join(known)}" if known else f" {spec.name} has no presets"
+            return self.wrong(name, f"{path}.preset", f"no preset {_shown(name)}.{hint or there}")
+        given = {str(key.value) for key, _ in node.value}
+        source = f"{self.document.where(name)}: preset {name.value!r}"
+        taken = self.document.brought(known[name.value].options, source)
+        added = [(key, value) for key, value in taken.value if str(key.value) not in given]
+        return yaml.MappingNode(node.tag, [*node.value, *added], node.start_mark, node.end_mark)
 
 
 def _owner(component: Component) -> str:

@@ -25,7 +25,8 @@ class Document:
     def __init__(self, text: str, source: str, folder: Path) -> None:
         self.source = source
         self.folder = folder
-        self._sources: dict[int, str] = {}  # id of a node that --set brought -> where it came from
+        self._sources: dict[int, str] = {}  # id of a node that --set (or a preset) brought -> where from
+        self._brought: list[yaml.Node] = []  # kept, so that no other node is given the id of one of them
         try:
             root = yaml.compose(text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
@@ -74,8 +75,16 @@ class Document:
             self._mark(node, f"--set {assignment}")
             self._assign(path.split("."), node, assignment)
 
+    def brought(self, data: Mapping[str, Any], source: str) -> yaml.MappingNode:
+        """Data from elsewhere as a node of this document; ``source`` is where its errors say that it came from."""
+        node = yaml.compose(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True), Loader=_Loader)
+        assert isinstance(node, yaml.MappingNode)
+        self._mark(node, source)
+        self._brought.append(node)
+        return node
+
     def where(self, node: yaml.Node) -> str:
-        """``study.yaml:7``, or the ``--set`` that the node came from."""
+        """``study.yaml:7``, or the ``--set`` or the preset that the node came from."""
         if id(node) in self._sources:
             return self._sources[id(node)]
         if self._without_lines or node.start_mark is None:

@@ -63,9 +63,27 @@ class Reference:
         self.implementation()
         return create(self.parameters())
 
-    def document(self) -> str | dict[str, Any]:
-        """As it would stand in a configuration, every default written out."""
+    def with_options(self, changes: Mapping[str, Any]) -> Reference:
+        """The same component with some options changed; ``outer.inner`` is an option of a nested configuration.
+
+        Raises:
+            ValueError: when its configuration refuses them. Types and ranges are not checked.
+        """
         options = _plain_options(self.options)
+        for name, value in changes.items():
+            *outer, last = name.split(".")
+            inner = options
+            for key in outer:
+                inner = inner[key]
+            inner[last] = value
+        config = type(self.options)
+        return dataclasses.replace(self, options=config(**_with_tuples(config, options)))
+
+    def document(self, defaults: bool = True) -> str | dict[str, Any]:
+        """As it would stand in a configuration, every default written out unless ``defaults`` is False."""
+        options = _plain_options(self.options)
+        if not defaults and self.options is not None:
+            options = {name: options[name] for name in not_default(self.options)}
         own = {} if self.label == self.spec.name else {"label": self.label}
         name = {"name": self.spec.name} if self.distribution else {"import": self.spec.target}
         return {**name, **own, **options} if options or own or not self.distribution else self.spec.name
@@ -150,6 +168,17 @@ def _with_tuples(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain_options(options: Any) -> dict[str, Any]:
     return {} if options is None else dataclasses.asdict(options)
+
+
+def not_default(config: Any) -> list[str]:
+    """The fields of a dataclass instance whose values are not their defaults."""
+
+    def default(field: dataclasses.Field[Any]) -> Any:
+        return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+    return [
+        field.name for field in dataclasses.fields(config) if getattr(config, field.name) != default(field)
+    ]
 
 
 def _source_digest(target: str) -> str:

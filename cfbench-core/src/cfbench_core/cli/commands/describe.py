@@ -18,6 +18,7 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.config import FieldInfo, OfKind, fields_of, options_class
 from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.presets import Preset, presets_of
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import KINDS, ComponentSpec, lacking, plural, resolve
 
@@ -73,6 +74,7 @@ def _described(component: Component, registry: Registry) -> dict[str, Any]:
         "distribution": component.distribution,
         "distribution_version": component.distribution_version,
         "configuration": [dataclasses.asdict(key) for key in _keys(component.spec)],
+        "presets": {name: dataclasses.asdict(preset) for name, preset in presets_of(component.spec).items()},
         "goes_with": {
             kind: [p.spec.name for p in fitting] for kind, fitting, _ in partners(component, registry)
         },
@@ -103,6 +105,7 @@ def _show(component: Component, registry: Registry) -> None:
     output.pairs({name: fact for name, fact in facts.items() if fact})
     _show_partners(component, registry, axes)
     _show_keys(spec)
+    _show_presets(spec)
     snippet = _snippet(spec, registry)
     if snippet:
         output.heading("\nTo paste")
@@ -122,6 +125,30 @@ def _show_keys(spec: ComponentSpec) -> None:
     output.heading("\nConfiguration")
     rows = [[key.name, _type(key), key.default, key.help] for key in keys]
     output.table(["key", "type", "default", "meaning"], rows, indent="  ")
+
+
+def _show_presets(spec: ComponentSpec) -> None:
+    presets = presets_of(spec)
+    if not presets:
+        return
+    output.heading("\nPresets")
+    for preset in presets.values():
+        options = yaml.safe_dump(dict(preset.options), default_flow_style=True, sort_keys=False, width=1000)
+        click.echo(f"  preset: {preset.name}   # {options.strip().strip('{}')}")
+        for line in _found_by(preset):
+            click.echo(output.hanging("      ", line))
+
+
+def _found_by(preset: Preset) -> list[str]:
+    """What is known of the search, in lines: its result, then the command."""
+    search = dict(preset.search)
+    command, metric, value = search.pop("command", ""), search.pop("metric", ""), search.pop("value", "")
+    search.pop("space", None)
+    facts = [
+        f"{metric} {value}".strip(),
+        *(f"{name.replace('_', ' ')} {fact}" for name, fact in search.items()),
+    ]
+    return [line for line in (", ".join(fact for fact in facts if fact), command) if line]
 
 
 def _type(key: FieldInfo) -> str:

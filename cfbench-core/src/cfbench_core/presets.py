@@ -1,0 +1,96 @@
+"""Presets: options of a component under a name, with the search that found them.
+
+A component's spec names a YAML resource of its distribution, ``presets="package:folder/file.yaml"``::
+
+    ml-1m:
+      options: {dimensions: 128, learning_rate: 0.0031}
+      search: {command: cfbench tune ..., metric: validation NDCG@10, value: 0.31, trials: 20}
+
+A configuration takes them by ``{name: mf, preset: ml-1m}``; what stands beside ``preset`` wins. A run writes the
+options, not the preset's name, into its ``config.yaml``: they stay what they were when the preset changes. What
+``search`` holds is for people (``cfbench describe mf``); ``cfbench tune --preset-into`` writes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cfbench_core.errors import UserError
+from cfbench_core.files import write_atomically
+from cfbench_core.specs import ComponentSpec
+
+_HEAD = "# Options that searches on validation data found (cfbench tune), and how each was found.\n"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """``options`` as a configuration has them; ``search`` says how they were found."""
+
+    name: str
+    options: Mapping[str, Any]
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+
+def presets_of(spec: ComponentSpec) -> dict[str, Preset]:
+    """The presets of a component by name; none when its spec names no file of them.
+
+    Raises:
+        UserError: when the file is not there, or is not what it should be.
+    """
+    if spec.presets is None:
+        return {}
+    package, colon, path = spec.presets.partition(":")
+    try:
+        if not colon:
+            raise ValueError("must be 'package:folder/file.yaml'")
+        text = resources.files(package).joinpath(path).read_text(encoding="utf-8")
+    except (ImportError, OSError, TypeError, ValueError) as error:
+        raise UserError(f"{spec.id}: its presets {spec.presets!r} cannot be read: {error}") from None
+    return parse_presets(text, spec.presets)
+
+
+def parse_presets(text: str, source: str) -> dict[str, Preset]:
+    """The presets in a YAML text. ``source`` is what errors begin with.
+
+    Raises:
+        UserError: when the text is not a mapping of names to ``options`` and ``search``.
+    """
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"{source}: not valid YAML: {str(error).splitlines()[0]}") from None
+    if not isinstance(document, dict | None):
+        raise UserError(f"{source}: must be a mapping of names to presets")
+    found = {}
+    for name, entry in (document or {}).items():
+        parts = {"options": None, "search": {}, **entry} if isinstance(entry, dict) else {}
+        known = set(parts) == {"options", "search"} and all(isinstance(part, dict) for part in parts.values())
+        if not known:
+            raise UserError(f"{source}: {name}: must be a mapping with 'options' and, if wanted, 'search'")
+        found[str(name)] = Preset(str(name), **parts)
+    return found
+
+
+def write_preset(path: Path, preset: Preset) -> None:
+    """Puts a preset into a file of presets, in place of one of its name; the others stay.
+
+    Raises:
+        UserError: when the file is there and holds something else, or cannot be written.
+    """
+    try:
+        others = parse_presets(path.read_text(encoding="utf-8"), str(path)) if path.exists() else {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    presets = {**others, preset.name: preset}
+    document = {
+        name: {"options": dict(presets[name].options), "search": dict(presets[name].search)}
+        for name in sorted(presets)
+    }
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+    write_atomically(path, _HEAD + text)
