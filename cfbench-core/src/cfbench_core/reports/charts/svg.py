@@ -82,7 +82,8 @@ def span(values: Iterable[float], at_least: tuple[float, float] | None = None) -
 def decades(values: Sequence[float]) -> tuple[float, float]:
     """Whole powers of ten around positive values, at least one decade."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)) + 1e-9)
-    return 10.0 ** max(low, -300), 10.0 ** min(max(high, low + 1), 300)
+    low = min(max(low, -300), 299)
+    return 10.0**low, 10.0 ** min(max(high, low + 1), 300)
 
 
 # Words
