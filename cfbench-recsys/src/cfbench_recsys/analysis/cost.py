@@ -1,0 +1,188 @@
+"""What does an explanation cost? (Paper 000, section 4.6, table 6.)
+
+- seconds each: wall time of making one explanation, on average over the units (those of one batch share its time
+  evenly, and count as one measurement for the interval). For edits derived from importances both count.
+- seconds of pre-training: once for each model, where an explainer learns before it explains.
+- peak memory in bytes: the most resident memory of the process while explanations were made (for derived edits: while
+  they were derived). It holds the model, the data and the libraries too.
+
+Times are of the machine of the run (``environment.json``). What came from the cache keeps the time that it took when
+it was computed. Beside each row stands the quality of the model: explaining an untrained one may be quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.outcomes import DONE
+from cfbench_core.run_directory import TIME
+from cfbench_recsys.analysis.shared import (
+    OWN,
+    Method,
+    Setting,
+    Statements,
+    by_setting,
+    finished,
+    lines,
+    longest,
+    looks,
+    place,
+    settings,
+    tidied,
+    told,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run, RunCell
+
+SECONDS, PRETRAINING, MEMORY = "seconds each", "seconds of pre-training", "peak memory in bytes"
+
+
+def _wanted(cell: RunCell) -> bool:
+    return True
+
+
+class Cost:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        return "" if finished(runs, _wanted) else "no cell has ended well"
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: the labels, metric (seconds each, seconds of pre-training, peak memory in bytes), direction, explainer,
+        role, quality_metric, quality, mean, ci_low, ci_high, n."""
+        statements = Statements()
+        work = {str(run.directory): _work(run) for run in runs}
+        for setting in settings(runs, _wanted):
+            for method in setting.methods:
+                _state(statements, setting, method, work[str(method.run.directory)])
+        return statements.frame()
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        from cfbench_core.analyses import Figure
+        from cfbench_core.reports.charts import line_chart
+        from cfbench_core.reports.charts.svg import duration
+
+        table = tidied(table)
+        models = table[["dataset", "model"]].agg(" · ".join, axis=1)
+        table = table.assign(at=_columns(table), of=models)
+        table = table.drop(
+            columns=["dataset", "model", "scope"], errors="ignore"
+        )  # they are along the x axis
+        places = looks(table)
+        drawn = []
+        for labels, rows in by_setting(longest(table), "metric"):
+            if labels["metric"] == MEMORY or rows["mean"].isna().all():
+                continue
+            names = list(dict.fromkeys(rows["at"]))
+            where = place({name: labels[name] for name in labels if name != "metric"}, table)
+            title = f"{str(labels['metric']).capitalize()}{': ' + where if where else ''}"
+            svg = line_chart(
+                lines(
+                    rows.assign(x=rows["at"].map(names.index)).sort_values("x", kind="stable"), "x", places
+                ),
+                title=title,
+                x_label="data and model",
+                y_label=str(labels["metric"]),
+                direction="lower",
+                x_names=names,
+                log_y=True,
+                y_text=duration,
+            )
+            drawn.append(Figure(title, svg, _note(rows)))
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        table = tidied(table)
+        asked = table[(table["role"] == "") & (table["metric"] == SECONDS) & table["mean"].notna()]
+        groups = [(labels, rows) for labels, rows in by_setting(asked) if len(rows) > 1]
+        if not groups:
+            return ""
+        labels, rows = max(
+            groups, key=lambda group: group[1]["mean"].max() / max(group[1]["mean"].min(), 1e-12)
+        )
+        rows = rows.sort_values("mean")
+        slow, quick = rows.iloc[-1], rows.iloc[0]
+        return (
+            f"The widest range is {slow['mean'] / max(quick['mean'], 1e-12):,.0f}-fold ({place(labels, table)}): "
+            f"{quick['explainer']} takes {_ms(quick)} each, {slow['explainer']} {_ms(slow)}.{_trained(table)}"
+        )
+
+
+def _work(run: Run) -> dict[str, list[Mapping[str, Any]]]:
+    """The pieces of work of each stage as they ended last; runs of earlier versions do not say which stage."""
+    latest = {line["key"]: line for line in run.outcomes if "stage" in line and line["status"] in DONE}
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for line in latest.values():
+        found.setdefault(line["stage"], []).append(line)
+    return found
+
+
+def _state(
+    statements: Statements, setting: Setting, method: Method, work: Mapping[str, list[Mapping[str, Any]]]
+) -> None:
+    labels = {**setting.labels, "direction": "lower", **method.labels(), **_quality(method)}
+    seconds = method.column(TIME.name)
+    # Units of one batch share its time evenly: equal times are one measurement.
+    statements.add({**labels, "metric": SECONDS}, seconds, np.nan_to_num(seconds))
+    for metric, number in _once(method, work):
+        statements.add({**labels, "metric": metric}, np.array([number]), np.zeros(1))
+
+
+def _once(method: Method, work: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[tuple[str, float]]:
+    """What is no mean over units: one number for the cell."""
+    entry = next(entry for entry in method.run.plan["cells"] if entry["cell"] == method.cell.id)
+    trained = work.get(entry["stages"].get("explainer", ""), [])
+    if trained:
+        yield PRETRAINING, sum(float(line["elapsed_seconds"]) for line in trained)
+    peaks = [int(line["peak_memory_bytes"]) for line in work.get(entry["stages"].get("explanations", ""), [])]
+    if any(peaks):
+        yield MEMORY, float(max(peaks))
+
+
+def _quality(method: Method) -> dict[str, Any]:
+    """The first metric of the model's quality."""
+    quality = method.run.quality
+    labels = method.cell.labels
+    own = quality[(quality["dataset"] == str(labels["dataset"])) & (quality["model"] == str(labels["model"]))]
+    if own.empty:
+        return {"quality_metric": "", "quality": np.nan}
+    return {"quality_metric": own["metric"].iloc[0], "quality": float(own["value"].iloc[0])}
+
+
+def _columns(table: pd.DataFrame) -> pd.Series[str]:
+    """Data set and model of each row, those of them that differ; and the scope, where it is more than the user's own."""
+    several = [name for name in ("dataset", "model") if table[name].nunique() > 1] or ["model"]
+    names = table[several].astype(str).agg(" · ".join, axis=1)
+    if "scope" not in table.columns:
+        return names
+    return names.where(table["scope"].isin(OWN), names + " · " + table["scope"].astype(str))
+
+
+def _note(rows: pd.DataFrame) -> str:
+    """The quality of the models, each once."""
+    known = rows[rows["quality"].notna()].drop_duplicates("of")
+    if known.empty:
+        return ""
+    qualities = [f"{of} {value:.3f}" for of, value in zip(known["of"], known["quality"], strict=True)]
+    return f"{known['quality_metric'].iloc[0]} of the models: {', '.join(qualities)}."
+
+
+def _ms(row: pd.Series[Any]) -> str:
+    thousand = {name: 1000 * row[name] for name in ("mean", "ci_low", "ci_high")}
+    return f"{told(thousand)} ms"
+
+
+def _trained(table: pd.DataFrame) -> str:
+    trained = table[table["metric"] == PRETRAINING]
+    if trained.empty:
+        return ""
+    most = trained.loc[trained["mean"].idxmax()]
+    return f" Pre-training comes on top: up to {most['mean']:.3g} s for {most['explainer']}, once for each model."

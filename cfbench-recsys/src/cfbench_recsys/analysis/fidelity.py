@@ -1,0 +1,147 @@
+"""Fidelity against the length of the explanation (paper 001, figure 1, right column).
+
+POS@K_r,K_e, CDCG@K_e, INS@K_e and DEL@K_e for each K_e, a line for each explainer. The paper's third finding is that
+the best explainer changes with K_e ("its advantage appears only for K_e >= 3"): here whoever is best with the
+shortest explanation is compared with whoever is best with the longest, at every length and on the same items.
+
+A row of the table is the mean of ``explainer``; where ``against`` names another, the mean difference of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cfbench_core.plan import Column
+from cfbench_core.statistics import align
+from cfbench_recsys.analysis.shared import (
+    Setting,
+    Statements,
+    better,
+    by_setting,
+    clear,
+    finished,
+    lines,
+    longest,
+    looks,
+    means,
+    place,
+    refined,
+    settings,
+    tidied,
+    told,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run, RunCell
+
+
+class _Length(NamedTuple):
+    """A column that belongs to a length of the explanation."""
+
+    metric: str
+    k_e: int
+    column: Column
+
+
+def _lengths(columns: Sequence[Column]) -> list[_Length]:
+    found = [(refined(column.name), column) for column in columns]
+    return [_Length(*name, column) for name, column in found if name is not None]
+
+
+def _wanted(cell: RunCell) -> bool:
+    return len({length.k_e for length in _lengths(cell.columns)}) > 1
+
+
+class Fidelity:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        if finished(runs, _wanted):
+            return ""
+        return "needs a metric of paper 001 (pos-at, cdcg, ins, del) at several lengths of the explanation"
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: the labels, metric ("POS@5"), direction, explainer, role, against, k_e, mean, ci_low, ci_high, n."""
+        statements = Statements()
+        for setting in settings(runs, _wanted):
+            lengths = _lengths(setting.columns)
+            for metric in dict.fromkeys(length.metric for length in lengths):
+                own = sorted((length for length in lengths if length.metric == metric), key=lambda n: n.k_e)
+                _state(statements, setting, own)
+        return statements.frame()
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        from cfbench_core.analyses import Figure
+        from cfbench_core.reports.charts import line_chart
+
+        table = tidied(table)
+        plain = table[table["against"] == ""]
+        places = looks(plain)
+        note = "Vertical lines are 95% intervals. Bounds and floors are grey: what is reachable, and had for nothing."
+        drawn = []
+        for labels, rows in by_setting(longest(plain), "metric"):
+            title = f"{labels['metric']}: {place(labels, table)}"
+            svg = line_chart(
+                lines(rows, "k_e", places),
+                title=title,
+                x_label="interactions in the explanation, K_e",
+                y_label=str(labels["metric"]),
+                direction=rows["direction"].iloc[0],
+            )
+            drawn.append(Figure(title, svg, note))
+            note = ""
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        table = tidied(table)
+        compared = [(labels, rows) for labels, rows in by_setting(table[table["role"] == ""], "metric")]
+        compared = [(labels, rows) for labels, rows in compared if rows["explainer"].nunique() > 1]
+        if not compared:
+            return ""
+        changes = []
+        for labels, rows in compared:
+            ends = rows[rows["against"] != ""].to_dict("records")
+            if ends and clear(ends[0]) and clear(ends[-1]):
+                changes.append((labels, ends[0], ends[-1]))
+        if not changes:
+            return (
+                f"Whoever is best with the shortest explanation is best, or level, with the longest too: "
+                f"no leader changes beyond chance in {len(compared)} comparisons."
+            )
+        labels, first, last = changes[0]
+        return (
+            f"Who is best depends on the length of the explanation in {len(changes)} of {len(compared)} comparisons. "
+            f"By {labels['metric']} ({place(labels, table)}) {first['explainer']} leads at K_e = {first['k_e']} and "
+            f"{first['against']} at K_e = {last['k_e']}: the difference of the two is {told(first)}, then {told(last)}."
+        )
+
+
+def _state(statements: Statements, setting: Setting, lengths: Sequence[_Length]) -> None:
+    """One metric of a setting, at all its lengths, and the best with the shortest against the best with the longest."""
+    direction = lengths[0].column.direction
+    common = {**setting.labels, "metric": lengths[0].metric, "direction": direction}
+    for method in setting.methods:
+        for length in lengths:
+            labels = {**common, **method.labels(), "against": "", "k_e": length.k_e}
+            statements.add(labels, method.column(length.column.name), method.values.clusters)
+    competitors = [method for method in setting.methods if method.competes]
+    if not competitors:
+        return
+    names = [length.column.name for length in lengths]
+    _, clusters, values = align([method.values for method in competitors], names)
+    first, last = (better(means(values[:, :, end]), direction) for end in (0, -1))
+    if first == last:
+        return
+    for at, length in enumerate(lengths):
+        labels = {
+            **common,
+            **competitors[first].labels(),
+            "against": competitors[last].name,
+            "k_e": length.k_e,
+        }
+        statements.add(labels, values[:, first, at] - values[:, last, at], clusters)

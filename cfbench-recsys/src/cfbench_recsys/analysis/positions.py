@@ -1,0 +1,186 @@
+"""Does the place of the explained item matter? (Paper 000, section 4.4, figures 3 and 4.)
+
+Item-level metrics by the rank of the item in its list, implicit and explicit. The paper expects that items further
+down are easier to displace, for they have less of a lead. Whether they are is told by pairs: the item in the last
+place of a user's list less the one in the first, with an interval over users; for each explainer, and for the mean
+of the competitors (``explainer`` "mean of all").
+
+Rows with a ``rank`` are means at that rank; those without are the differences, last place less first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from cfbench_core.config import Help
+from cfbench_recsys.analysis.shared import (
+    FloatArray,
+    Method,
+    Setting,
+    Statements,
+    by_setting,
+    clear,
+    finished,
+    has_metric,
+    lines,
+    longest,
+    looks,
+    place,
+    settings,
+    tidied,
+    told,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run, RunCell
+
+ALL = "mean of all"
+EASIER = {"POS-P": -1, "PN-S": 1}
+"""The sign of a difference that means: the item in the last place is easier to displace."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """As in the paper, with the size of the answers."""
+
+    metrics: Annotated[tuple[str, ...], Help("looked at, by their names before the @")] = (
+        "POS-P",
+        "NEG-P",
+        "PN-S",
+        "#Perturb of successes",
+    )
+
+
+class Positions:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def _wanted(self, cell: RunCell) -> bool:
+        several = int(cell.labels.get("k", 1)) > 1
+        return several and cell.labels.get("level") == "item" and has_metric(*self.config.metrics)(cell)
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        if finished(runs, self._wanted):
+            return ""
+        return f"needs the item level, lists of two or more, and one of {', '.join(self.config.metrics)}"
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: the labels, metric, direction, explainer, role, rank, mean, ci_low, ci_high, n."""
+        statements = Statements()
+        ranks = {str(run.directory): _ranks(run) for run in runs}
+        for setting in settings(runs, self._wanted):
+            for column in setting.columns_of(self.config.metrics):
+                common = {**setting.labels, "metric": column.name, "direction": column.direction}
+                _state(statements, setting, column.name, common, ranks)
+        frame = statements.frame()
+        return frame.assign(rank=frame["rank"].astype("Int64"))
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        from cfbench_core.analyses import Figure
+        from cfbench_core.reports.charts import line_chart
+
+        table = tidied(table)
+        at_ranks = table[table["rank"].notna()]
+        places = looks(at_ranks)
+        note = "Vertical lines are 95% intervals, over users."
+        drawn = []
+        for labels, rows in by_setting(longest(at_ranks), "metric"):
+            title = f"{labels['metric']}: {place(labels, table)}"
+            svg = line_chart(
+                lines(rows, "rank", places),
+                title=title,
+                x_label="place of the item in the list",
+                y_label=str(labels["metric"]),
+                direction=rows["direction"].iloc[0],
+            )
+            drawn.append(Figure(title, svg, note))
+            note = ""
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        table = tidied(table)
+        pooled = table[(table["explainer"] == ALL)].to_dict("records")
+        asked = [row for row in pooled if row["metric"].partition("@")[0] in EASIER]
+        if not asked:
+            return ""
+        clearly = [row for row in asked if clear(row)]
+        easier = [row for row in clearly if _towards(row) > 0]
+        harder = [row for row in clearly if _towards(row) < 0]
+        count = f"{len(easier)} of {len(asked)}"
+        text = f"The item in the last place is easier to displace than the one in the first in {count} comparisons"
+        text += (
+            f", harder in {len(harder)}."
+            if harder
+            else "; in the others it could be chance."
+            if len(easier) < len(asked)
+            else "."
+        )
+        most = max(clearly or asked, key=lambda row: abs(row["mean"]))
+        return (
+            f"{text} Largest: {most['metric']} ({place(most, table)}) is {told(most)} apart, last place less first, "
+            "on average over the explainers."
+        )
+
+
+def _towards(row: Any) -> float:
+    return float(row["mean"]) * EASIER[row["metric"].partition("@")[0]]
+
+
+def _ranks(run: Run) -> dict[str, pd.Series[float]]:
+    """Each cell's units with the rank of their item."""
+    listed = run.scores[["cell", "unit", "rank"]].dropna().drop_duplicates(["cell", "unit"])
+    return {str(cell): rows.set_index("unit")["rank"] for cell, rows in listed.groupby("cell")}
+
+
+def _state(
+    statements: Statements,
+    setting: Setting,
+    metric: str,
+    common: dict[str, Any],
+    ranks: dict[str, dict[str, pd.Series[float]]],
+) -> None:
+    """Means at each rank of each method, then the differences, then those of the mean of all."""
+    differences = []
+    for method in setting.methods:
+        users, table = _by_rank(method, metric, ranks[str(method.run.directory)].get(method.cell.id))
+        if not table.size:
+            continue
+        labels = {**common, **method.labels()}
+        for column in range(table.shape[1]):
+            statements.add({**labels, "rank": column + 1}, table[:, column], users)
+        difference = table[:, -1] - table[:, 0]
+        statements.add({**labels, "rank": None}, difference, users)
+        if method.competes:
+            differences.append(dict(zip(users, difference, strict=True)))
+    if len(differences) > 1:
+        _state_mean(statements, differences, {**common, "explainer": ALL, "role": "mean", "rank": None})
+
+
+def _by_rank(
+    method: Method, metric: str, ranks: pd.Series[float] | None
+) -> tuple[np.ndarray[Any, Any], FloatArray]:
+    """The users, and their values as (users, ranks); NaN where a user has no item, or it has no value."""
+    if ranks is None:
+        return np.empty(0), np.empty((0, 0))
+    users, row = np.unique(method.values.clusters, return_inverse=True)
+    column = ranks.loc[method.values.units].to_numpy(dtype=np.int64) - 1
+    table = np.full((len(users), int(column.max()) + 1), np.nan)
+    table[row, column] = method.column(metric)
+    return users, table
+
+
+def _state_mean(
+    statements: Statements, differences: Sequence[dict[Any, float]], labels: dict[str, Any]
+) -> None:
+    """The mean over explainers, of the users for whom all have a value: the same explainers for every user."""
+    import pandas as pd
+
+    together = pd.DataFrame(differences).dropna(axis=1)
+    statements.add(labels, together.mean(axis=0).to_numpy(), together.columns.to_numpy())

@@ -1,0 +1,155 @@
+"""How near do the answers that work come to the smallest one that is known?
+
+For each unit the smallest answer that works among all methods of the setting, controls included, and for each method
+over its own successes
+
+- gap: its number of edits less that of the smallest known;
+- reaches the smallest: the share of its successes whose gap is 0;
+- success: the share of units that it has a success for, without which the other two mislead: who answers only where
+  one edit suffices has no gap.
+
+What counts as the smallest is fair to what is compared: an answer that displaces at least as much of the list (at
+item level all that work do), and, for a method that only removes edges, an answer that only removes. "Known" depends
+on who took part: the gap is a lower limit of the true one, and exact where an exhaustive search is among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.statistics import align
+from cfbench_recsys.analysis.shared import (
+    FloatArray,
+    Setting,
+    Statements,
+    by_setting,
+    coordinates,
+    differ_in,
+    finished,
+    has_metric,
+    longest,
+    place,
+    settings,
+    tidied,
+    told,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run, RunCell
+
+EDITS, DISPLACED = "#Perturb of successes", "PN-S"
+GAP, REACHED, SUCCESS = "gap", "reaches the smallest", "success"
+_DIRECTIONS = {GAP: "lower", REACHED: "higher", SUCCESS: "higher"}
+
+
+def _wanted(cell: RunCell) -> bool:
+    return has_metric(EDITS)(cell) and has_metric(DISPLACED)(cell)
+
+
+class Smallest:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        if any(differ_in("explainer", (cell.labels for cell in finished([run], _wanted))) for run in runs):
+            return ""
+        return "needs the metrics pn-s and edits-of-successes of two explainers' explicit answers"
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: the labels, metric (gap, reaches the smallest, success), direction, explainer, role, mean, ci_low,
+        ci_high, n."""
+        statements = Statements()
+        for setting in settings(runs, _wanted):
+            if len(setting.methods) > 1:  # alone, everybody is the best
+                _state(statements, setting)
+        return statements.frame()
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        from cfbench_core.analyses import Figure
+        from cfbench_core.reports.charts import Point, scatter_chart
+
+        table = tidied(table)
+        note = (
+            "Left is near the smallest known answer, up is more units with an answer that works. The stairs join the "
+            "competitors that no other beats on both. Lines are 95% intervals."
+        )
+        drawn = []
+        for labels, rows in by_setting(longest(table)):
+            points = [
+                Point(
+                    name,
+                    **coordinates(own.set_index("metric").loc[GAP], "x"),
+                    **coordinates(own.set_index("metric").loc[SUCCESS], "y"),
+                    role=own["role"].iloc[0],
+                )
+                for name, own in rows.groupby("explainer", sort=False)
+            ]
+            title = f"Edits beyond the smallest known: {place(labels, table)}"
+            svg = scatter_chart(
+                points,
+                title=title,
+                x_label="edits beyond the smallest known",
+                y_label="share of units with an answer that works",
+                x_direction="lower",
+                y_direction="higher",
+            )
+            drawn.append(Figure(title, svg, note))
+            note = ""
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        table = tidied(table)
+        own = table[(table["role"] == "") & table["mean"].notna()]
+        if own.empty:
+            return ""
+        labels, rows = next(iter(by_setting(own)))
+        by_metric = {metric: part.set_index("explainer") for metric, part in rows.groupby("metric")}
+        if GAP not in by_metric:
+            return ""
+        gaps = by_metric[GAP].sort_values("mean")
+        name = str(gaps.index[0])
+        best, reached = gaps.iloc[0], by_metric[REACHED].loc[name]
+        text = (
+            f"The competitor whose successes come nearest to the smallest known answer ({place(labels, table)}) is "
+            f"{name}: {told(best)} edits too many, none in {reached['mean']:.0%} of them; it succeeds for "
+            f"{by_metric[SUCCESS].loc[name, 'mean']:.0%} of the units."
+        )
+        if len(gaps) > 1:
+            text += f" Farthest: {gaps.index[-1]}, {told(gaps.iloc[-1])}."
+        return text
+
+
+def _state(statements: Statements, setting: Setting) -> None:
+    edits, displaced = setting.columns_of([EDITS, DISPLACED])
+    _, clusters, values = align([method.values for method in setting.methods], [edits.name, displaced.name])
+    size, much = values[:, :, 0], values[:, :, 1]
+    only_removes = np.array([method.edit == "remove" for method in setting.methods])
+    gaps = size - smallest_known(size, much, only_removes)
+    reached = np.where(np.isnan(gaps), np.nan, gaps == 0)
+    success = np.where(np.isnan(much), np.nan, ~np.isnan(size))
+    for at, method in enumerate(setting.methods):
+        for metric, numbers in ((GAP, gaps), (REACHED, reached), (SUCCESS, success)):
+            labels = {**setting.labels, "metric": metric, "direction": _DIRECTIONS[metric], **method.labels()}
+            statements.add(labels, numbers[:, at], clusters)
+
+
+def smallest_known(size: FloatArray, displaced: FloatArray, only_removes: np.ndarray[Any, Any]) -> FloatArray:
+    """(units, methods): the fewest edits with which anybody displaces as much as the method does, in its own way.
+
+    Args:
+        size: (units, methods) number of edits, NaN where the answer fails.
+        displaced: (units, methods) how much of the list it displaces.
+        only_removes: (methods,) whether a method only removes edges; others may be compared with all.
+    """
+    found = np.full(size.shape, np.nan)
+    for at in range(size.shape[1]):
+        fair = displaced >= displaced[:, [at]] - 1e-9
+        fair &= only_removes | ~only_removes[at]
+        found[:, at] = np.where(fair & ~np.isnan(size), size, np.inf).min(axis=1)
+    return np.where(np.isnan(size), np.nan, found)
