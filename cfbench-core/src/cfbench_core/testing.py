@@ -173,7 +173,8 @@ def check_component(
 def checks_for(component: ComponentSpec | Subject | str, *, registry: Registry | None = None) -> list[Check]:
     """The checks that :func:`check_component` runs: those of every component, then those of its suite."""
     spec = _subject(component, None, registry).spec
-    return [*CHECKS, *_suite_checks(spec, registry or installed())]
+    own = ANALYSIS_CHECKS if spec.kind == "analysis" else ()
+    return [*CHECKS, *own, *_suite_checks(spec, registry or installed())]
 
 
 def verify(
@@ -287,7 +288,11 @@ def configuration_is_light(subject: Subject) -> None:
     """Can the configuration be imported without torch, pandas and their like?"""
     if subject.spec.config is None:
         raise NotApplicable("there is nothing to set")
-    module = subject.spec.config.partition(":")[0]
+    _require_light(subject.spec.config)
+
+
+def _require_light(reference: str) -> None:
+    module = reference.partition(":")[0]
     code = (
         f"import sys, json; sys.path[:] = json.loads({json.dumps(json.dumps(sys.path))});"
         f"import importlib; importlib.import_module({module!r});"
@@ -322,3 +327,24 @@ CHECKS = checks_of(
     says_what_it_is, configuration_is_described, configuration_is_light, is_made_from_its_options
 )
 """The checks of every component, whatever its kind."""
+
+
+# The checks of analyses, which every suite may have
+
+
+def answers_as_an_analysis(subject: Subject) -> None:
+    """Can it be asked: has it why_not, table, figures and words?"""
+    made = subject.create()
+    lacking = [
+        name for name in ("figures", "table", "why_not", "words") if not callable(getattr(made, name, None))
+    ]
+    require(not lacking, f"has no {', '.join(lacking)} (cfbench_core.analyses.Analysis)")
+
+
+def analysis_is_light(subject: Subject) -> None:
+    """Can it be imported without torch, pandas and their like, so that asking whether it applies costs nothing?"""
+    _require_light(subject.spec.target)
+
+
+ANALYSIS_CHECKS = checks_of(answers_as_an_analysis, analysis_is_light)
+"""Of kind "analysis", beside those of every component."""

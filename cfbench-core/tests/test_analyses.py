@@ -1,0 +1,197 @@
+"""Questions to finished runs: as a Python call, and in the report."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import toy_analyses
+
+import cfbench_core
+from cfbench_core import analyses
+from cfbench_core.errors import AnalysisWarning, UserError
+from cfbench_core.registry import Component, Plugin, Registry
+from cfbench_core.reports import render
+from cfbench_core.reports.analysis import FORMATS
+from cfbench_core.reports.analysis import render as render_answer
+from cfbench_core.reports.frames import cells
+from cfbench_core.run_directory import Run
+from cfbench_core.specs import ComponentSpec
+from cfbench_core.testing import check_component
+
+STUDY = {
+    "suite": "toy",
+    "data": {"name": "numbers", "count": 12},
+    "models": "times",
+    "explainers": ["digits", {"name": "digits", "label": "again"}],
+    "executor": "inline",
+}
+
+
+def with_analyses(registry: Registry, *specs: ComponentSpec) -> Registry:
+    components = tuple(Component(spec, "cfbench-asks", "2.0") for spec in specs)
+    return Registry([*registry.plugins, Plugin("asks", "cfbench-asks", "2.0", "toy_analyses", components)])
+
+
+@pytest.fixture
+def asking(registry: Registry) -> Registry:
+    return with_analyses(registry, *toy_analyses.SPECS)
+
+
+@pytest.fixture
+def run(asking: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    return cfbench_core.run(STUDY, out=tmp_path / "run", registry=asking)
+
+
+def section(html: str) -> str:
+    (found,) = re.findall(r'<section id="analyses">(.*?)</section>', html, re.S)
+    return str(found)
+
+
+def test_an_answer_is_a_frame_of_unrounded_numbers(run: Run, asking: Registry) -> None:
+    table = cfbench_core.analyse("means", run, registry=asking)
+    sums = [sum(int(digit) for digit in str(2 * n)) for n in range(12)]
+    assert table["explainer"].tolist() == ["digits", "again"]
+    assert table["mean"].tolist() == pytest.approx([sum(sums) / 12] * 2, rel=1e-12)
+
+
+def test_runs_are_given_by_their_directories_too_and_are_asked_together(run: Run, asking: Registry) -> None:
+    assert len(cfbench_core.analyse("means", str(run.directory), registry=asking)) == 2
+    assert len(cfbench_core.analyse("means", [run, run.directory], registry=asking)) == 4
+
+
+def test_options_are_checked_as_everywhere(run: Run, asking: Registry) -> None:
+    assert cfbench_core.analyse("means", run, registry=asking, most=3)["units"].tolist() == [3, 3]
+    with pytest.raises(UserError, match=r"means: mots: unknown key. Did you mean 'most'\?"):
+        cfbench_core.analyse("means", run, registry=asking, mots=3)
+    with pytest.raises(UserError, match="most: must be a whole number >= 1, got '0'"):
+        cfbench_core.analyse("means", run, registry=asking, most=0)
+
+
+def test_what_cannot_be_asked_says_why(run: Run, asking: Registry) -> None:
+    with pytest.raises(UserError, match=r"never cannot be asked of .*run: it has no tides"):
+        cfbench_core.analyse("never", run, registry=asking)
+    with pytest.raises(UserError, match="no metric product was measured"):
+        cfbench_core.analyse("means", run, registry=asking, metric="product")
+    with pytest.raises(UserError, match=r"no analysis 'mean'. Did you mean 'means'\?.*cfbench list analyses"):
+        cfbench_core.analyse("mean", run, registry=asking)
+
+
+def test_runs_of_several_suites_are_not_asked_together(run: Run, asking: Registry, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/plan.json").write_text('{"suite": "shop", "layout": {}, "cells": []}')
+    with pytest.raises(UserError, match=r"of one suite.*toy and shop"):
+        cfbench_core.analyse("means", [run, tmp_path / "other"], registry=asking)
+
+
+def test_an_analysis_that_fails_is_named_with_its_owner(run: Run, asking: Registry) -> None:
+    failing = with_analyses(asking, toy_analyses.BROKEN)
+    said = "toy/analysis/broken of cfbench-asks 2.0 failed: ZeroDivisionError: too few <units>"
+    with pytest.raises(UserError, match=re.escape(said)) as caught:
+        cfbench_core.analyse("broken", run, registry=failing)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)  # --debug shows it
+
+
+def test_those_that_apply_are_told_from_those_that_do_not(run: Run, asking: Registry) -> None:
+    nowhere = ComponentSpec(id="toy/analysis/nowhere", summary="Where?", target="no_such_module:Nowhere")
+    found = analyses.applicable([run], with_analyses(asking, nowhere))
+    said = {component.spec.name: why_not for component, why_not in found}
+    assert said["means"] == "" and said["never"] == "it has no tides"
+    assert said["nowhere"].startswith("failed: toy/analysis/nowhere of cfbench-asks 2.0 cannot be used")
+
+
+# In the report
+
+
+def test_the_report_of_a_run_has_the_answers_after_its_tables(run: Run) -> None:
+    html = (run.directory / "report.html").read_text(encoding="utf-8")
+    assert html.index('id="tables"') < html.index('id="analyses"') < html.index('id="about"')
+    asked = section(html)
+    assert "How large are the digits?" in asked and "The first mean is 4.25." in asked
+    assert "Means by run" in asked and "Every run is a point." in asked
+    (drawn,) = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", asked, re.S)]
+    assert drawn.attrib["aria-label"].startswith("Means. sum by run. digits 0: 4.25")
+    assert re.search(r"<td>again</td><td class=number>4.25</td><td class=number>12</td>", asked)
+    assert "2 rows behind it" in asked
+    assert f"cfbench analyse means {run.directory} --format csv" in asked
+
+
+def test_what_was_not_asked_is_folded_away_with_its_reason(run: Run) -> None:
+    asked = section((run.directory / "report.html").read_text(encoding="utf-8"))
+    folded = asked[asked.index("What was not asked, and why") :]
+    assert "When does the tide come? <em>Not here: it has no tides.</em>" in folded
+
+
+def test_an_analysis_that_fails_loses_its_place_only_and_is_warned_about(run: Run, asking: Registry) -> None:
+    failing = with_analyses(asking, toy_analyses.BROKEN)
+    with pytest.warns(AnalysisWarning, match="analysis broken failed: ZeroDivisionError: too few <units>"):
+        html = render(run, "html", registry=failing)
+    asked = section(html)
+    assert "This analysis failed: ZeroDivisionError: too few &lt;units&gt;" in asked
+    assert "The first mean is 4.25." in asked
+
+
+def test_without_analyses_the_report_has_no_such_section(run: Run, registry: Registry) -> None:
+    assert 'id="analyses"' not in render(run, "html", registry=registry)
+
+
+def test_a_long_table_is_cut_in_the_page_and_says_so(run: Run, asking: Registry) -> None:
+    answer, _ = analyses.answers([run], asking)
+    long = pd.DataFrame({"n": range(1234)})
+    html = render_answer(analyses.Answer("means", "?", table=long), [run], "html")
+    assert html.count("<td class=number>") == 300 and "And 934 more rows." in html
+    assert answer.table is not None and len(answer.table) == 2
+
+
+def test_the_data_is_named_in_a_report_that_is_written_again(run: Run, asking: Registry) -> None:
+    plan = run.directory / "plan.json"
+    plan.write_text(plan.read_text().replace('"data": ""', '"data": "numbers (12 of them)"', 1))
+    html = render(Run(run.directory), "html", registry=asking)
+    assert "<li>12 of them</li>" in html
+
+
+# Formats
+
+
+FRAME = pd.DataFrame(
+    {
+        "who": ["a|b", "<c>"],
+        "share": [0.123456789, float("nan")],
+        "count": [1234567, 3],
+        "yes": [True, False],
+    }
+)
+
+
+def test_numbers_have_four_digits_for_people_and_all_of_them_for_programs(run: Run) -> None:
+    answer = analyses.Answer("means", "How many?", words="Many.", table=FRAME)
+    written = {form: render_answer(answer, [run], form) for form in FORMATS}
+    assert cells(FRAME).rows == (("a|b", "0.1235", "1,234,567", "yes"), ("<c>", "–", "3", "no"))
+    assert cells(FRAME).numbers == (False, True, True, False)
+    assert written["csv"].splitlines()[1:] == ["a|b,0.123456789,1234567,True", "<c>,,3,False"]
+    assert '"share": 0.123456789' in written["json"] and '"share": null' in written["json"]
+    assert "| a\\|b | 0.1235 | 1,234,567 | yes |" in re.sub(" +", " ", written["markdown"])
+    assert "&lt;c&gt;" in written["html"] and "How many?" in written["html"]
+    assert "0.1235" in written["terminal"] and "Many." in written["terminal"]
+
+
+def test_an_empty_table_is_said_to_be_empty(run: Run) -> None:
+    answer = analyses.Answer("means", "How many?", table=FRAME.head(0))
+    assert "The table is empty" in render_answer(answer, [run], "terminal")
+    assert "The table is empty" in render_answer(answer, [run], "markdown")
+    assert "0 rows" in render_answer(answer, [run], "html")
+
+
+# Its kit
+
+
+def test_the_kit_of_every_suite_asks_an_analysis_whether_it_is_one(asking: Registry) -> None:
+    assert check_component(toy_analyses.SPECS[0], registry=asking).passed
+    wrong = ComponentSpec(id="toy/analysis/wrong", summary="Is it one?", target="toy_suite:Digits")
+    failed = {result.check: result.reason for result in check_component(wrong, registry=asking).failures}
+    assert "figures, table, why_not, words" in failed["answers-as-an-analysis"]
+    assert "pandas" in failed["analysis-is-light"]
