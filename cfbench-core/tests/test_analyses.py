@@ -143,7 +143,7 @@ def test_a_long_table_is_cut_in_the_page_and_says_so(run: Run, asking: Registry)
     answer, _ = analyses.answers([run], asking)
     long = pd.DataFrame({"n": range(1234)})
     html = render_answer(analyses.Answer("means", "?", table=long), [run], "html")
-    assert html.count("<td class=number>") == 300 and "And 934 more rows." in html
+    assert html.count("<td class=number>") == 100 and "And 1,134 more rows." in html
     assert answer.table is not None and len(answer.table) == 2
 
 

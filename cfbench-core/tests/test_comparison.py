@@ -126,7 +126,7 @@ def test_cells_of_one_run_only_and_other_outcomes_are_listed(first: Run, other: 
 
 def test_settings_that_differ_are_named_with_their_dots(first: Run, other: Callable[..., Run]) -> None:
     second = other()
-    (second.directory / "config.yaml").write_text("suite: recsys\nprotocol:\n  k:\n  - 3\n  users: 7\n")
+    (second.directory / "config.yaml").write_text("suite: shop\nprotocol:\n  k:\n  - 3\n  users: 7\n")
     (second.directory / "environment.json").write_text(
         '{"packages": {"numpy": "2.4.6"}, "cores": 4, "seed": 0}'
     )

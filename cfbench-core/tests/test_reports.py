@@ -415,7 +415,7 @@ def test_the_page_is_whole_and_asks_nobody_for_anything(run: Run) -> None:
     assert "exact-contribution (needs access weights, which lightgcn does not offer)" in text
     assert "24 cells: 19 ok, 1 partial, 1 timeout, 2 skipped, 1 failed" in text
     assert "up to 300 explanations by each" in text
-    assert "seed 0" in text and "packages.numpy" in text and "suite: recsys" in text
+    assert "seed 0" in text and "packages.numpy" in text and "suite: shop" in text
 
 
 def test_the_answer_comes_first_and_agrees_with_the_tables(run: Run) -> None:

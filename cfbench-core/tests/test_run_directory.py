@@ -25,7 +25,7 @@ def directory(original: Path, tmp_path: Path) -> Path:
 
 def test_a_run_is_read_as_it_was_written(directory: Path) -> None:
     run = Run(str(directory))
-    assert run.suite == "recsys"
+    assert run.suite == "shop"
     assert run.layout.by == ("dataset", "model", "level", "k")
     assert run.config["protocol"] == {"k": [5]}
     assert run.environment["packages"]["numpy"] == "2.4.6"

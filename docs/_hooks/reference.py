@@ -22,6 +22,7 @@ KIND_TITLES = {
     "explainer": "Explainers",
     "metric": "Metrics",
     "analysis": "Analyses",
+    "analysis": "Analyses",
     "executor": "Executors",
 }
 

@@ -53,7 +53,7 @@ def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.
                     scores.append(
                         units.assign(
                             **about,
-                            suite="recsys",
+                            suite="shop",
                             metric=metric,
                             value=np.where(done, values.clip(0, 1).round(6), np.nan),
                             status=np.where(
@@ -65,8 +65,8 @@ def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.
                 costs.append(units[["unit"]].assign(cell=cell["cell"], elapsed_seconds=spent)[done])
     directory.mkdir(parents=True, exist_ok=True)
     layout = {"by": ["dataset", "model", "level", "k"], "row": "explainer"}
-    (directory / "plan.json").write_text(json.dumps({"suite": "recsys", "layout": layout, "cells": cells}))
-    (directory / "config.yaml").write_text(f"suite: recsys\nseed: {seed}\nprotocol:\n  k:\n  - 5\n")
+    (directory / "plan.json").write_text(json.dumps({"suite": "shop", "layout": layout, "cells": cells}))
+    (directory / "config.yaml").write_text(f"suite: shop\nseed: {seed}\nprotocol:\n  k:\n  - 5\n")
     packages = {"cfbench-core": "0.1.0", "numpy": "2.4.6"}
     (directory / "environment.json").write_text(json.dumps({"packages": packages, "cores": 2, "seed": seed}))
     pd.concat(scores).to_parquet(directory / "scores.parquet", index=False)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Answer
 
-MOST_ROWS = 300
+MOST_ROWS = 100
 """Of an analysis' table that stand in a page: a page stays small enough to be mailed."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from cfbench_core.reports.charts.svg import LETTER, drawable, drawing, element, short, text, told
+from cfbench_core.reports.charts.svg import LETTER, NAME, PLAIN, drawable, drawing, element, short, text, told
 
 _TALL, _LEAST, _MOST = 26, 48, 86
 _STRONGEST = 0.55  # of a cell's colour: what stands in it stays readable
@@ -19,6 +19,7 @@ def heat_map(
     title: str,
     direction: str = "",
     text: Sequence[Sequence[str]] | None = None,
+    hint: str | None = None,
 ) -> str:
     """The matrix as SVG, its numbers printed in the cells.
 
@@ -28,6 +29,7 @@ def heat_map(
         title: what is drawn; with the numbers it is what a screen reader tells.
         direction: "higher" or "lower" is better, and stronger in colour; empty: stronger is higher.
         text: printed instead of the values.
+        hint: stands below, on what the colours mean; by default what follows from the above.
 
     Raises:
         ValueError: if ``values`` or ``text`` have another shape.
@@ -39,11 +41,11 @@ def heat_map(
             raise ValueError(
                 f"a heat map of {len(rows)} rows and {len(columns)} columns needs as many values"
             )
-    names = [short(name, 24) for name in rows]
+    names = [short(name, NAME) for name in rows]
     heads = [short(name, 18) for name in columns]
     wide = _width(heads, printed)
     turned = any(LETTER * len(head) > wide - 4 for head in heads)
-    left = 10 + LETTER * max((len(name) for name in names), default=0)
+    left = 10 + PLAIN * max((len(name) for name in names), default=0)
     rise = 0.7 * LETTER * max((len(head) for head in heads), default=0) + 10 if turned else 0
     top = 14 + (rise or 8)
     parts = [*_heads(heads, columns, left, top, wide, turned)]
@@ -52,11 +54,7 @@ def heat_map(
         parts.append(_text("name", left - 8, y + _TALL / 2 + 4, name, "end", full if full != name else ""))
         parts += _cells(name, heads, matrix, printed, number, left, y, wide, direction)
     bottom = top + _TALL * len(rows)
-    hint = {"higher": "stronger colour: higher, better", "lower": "stronger colour: lower, better"}.get(
-        direction, "stronger colour: higher"
-    )
-    if _signed(matrix):
-        hint = "strength is the size, colour the sign" + (f"; {direction} is better" if direction else "")
+    hint = _hint(matrix, direction) if hint is None else hint
     parts.append(_text("hint", left, bottom + 16, hint))
     width = max(left + wide * len(columns) + (rise if turned else 0) + 8, left + LETTER * len(hint))
     told_all = "; ".join(
@@ -117,6 +115,13 @@ def _cells(
                 fill_opacity=f"{shade:.3f}",
             )
         yield _text("value", x + wide / 2, y + _TALL / 2 + 4, words, "middle")
+
+
+def _hint(matrix: Sequence[Sequence[float]], direction: str) -> str:
+    if _signed(matrix):
+        better = f"; {direction} is better" if direction else ""
+        return f"strength of colour: size; hue: sign{better}"
+    return f"stronger colour: {direction or 'higher'}{', better' if direction else ''}"
 
 
 def _signed(matrix: Sequence[Sequence[float]]) -> bool:

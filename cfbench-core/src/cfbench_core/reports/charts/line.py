@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from cfbench_core.reports.charts.svg import (
     LETTER,
     LINE,
+    NAME,
+    PLAIN,
     SMALLEST,
     Look,
     Scale,
@@ -32,6 +35,7 @@ WIDTH = 520
 _TOP, _PLOT = 30, 210
 _SAMPLE = 26  # a piece of line with a mark, before a name
 _DODGE = 7.0  # pixels between those who share a category
+_WHISKERS = 8  # so many values of x have whiskers; of more they would be a hatching
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def line_chart(
     """
     drawn = _drawn(series, positive=log_y)
     ends = sum(1 for one in drawn if one.known)
-    names = max((LETTER * len(short(one.label, 24)) for one in drawn), default=0) + _SAMPLE + 16
+    names = max((PLAIN * len(short(one.label, NAME)) for one in drawn), default=0) + _SAMPLE + 16
     values = [value for one in drawn for point in one.known for value in point[1:]]
     if log_y:
         low, high = decades([value for value in values if drawable(value)] or [1.0])
@@ -123,7 +127,7 @@ def line_chart(
         low, high = span(values, y_range)
     top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * ends)
     y = Scale(low, high, bottom - 2, top + 2, log_y)
-    left = 14 + 0.92 * LETTER * max(len(y_text(tick)) for tick in y.ticks(5))
+    left = 14 + PLAIN * max(len(y_text(tick)) for tick in y.ticks(5))
     x = _x_scale(drawn, x_names, left, max(width - names, left + 80))
     drawn = _side_by_side(drawn, x, x_names)
     axis, below = _x_axis(x, drawn, x_names, top, bottom)
@@ -158,11 +162,15 @@ def _drawn(series: Sequence[Series], positive: bool) -> list[_Drawn]:
 
 
 def _side_by_side(drawn: Sequence[_Drawn], x: Scale, x_names: Sequence[str] | None) -> list[_Drawn]:
-    """Series that share categories, or a single value of x, do not stand on each other."""
-    if x_names is None and len(_xs(drawn)) != 1:
+    """Series that share categories, or few values of x, do not hide each other's intervals."""
+    xs = _xs(drawn)
+    if x_names is not None or len(xs) == 1:
+        room = (x.stop - x.start) / max(len(x_names or ()), 1)
+    elif len(xs) <= _WHISKERS and any(drawable(point[2]) for one in drawn for point in one.known):
+        room = min(x(b) - x(a) for a, b in itertools.pairwise(xs))
+    else:
         return [*drawn]
-    room = (x.stop - x.start) / max(len(x_names or ()), 1)
-    step = min(_DODGE, 0.8 * room / max(len(drawn), 1))
+    step = min(_DODGE, 0.6 * room / max(len(drawn), 1))
     middle = (len(drawn) - 1) / 2
     return [dataclasses.replace(one, shift=step * (place - middle)) for place, one in enumerate(drawn)]
 
@@ -238,8 +246,8 @@ def _path(one: _Drawn, x: Scale, y: Scale) -> Iterator[str]:
 
 
 def _intervals(drawn: Sequence[_Drawn], x: Scale, y: Scale) -> Iterator[str]:
-    """Whiskers; bands where there are so many values that whiskers would be a hatching."""
-    banded = len(_xs(drawn)) > 8 and not any(one.shift for one in drawn)
+    """Whiskers, or bands."""
+    banded = len(_xs(drawn)) > _WHISKERS and not any(one.shift for one in drawn)
     for one in drawn:
         for piece in one.pieces:
             known = [point for point in piece if drawable(point[2]) and drawable(point[3])]
@@ -271,7 +279,7 @@ def _ends(drawn: Sequence[_Drawn], x: Scale, y: Scale, top: float, bottom: float
             d=f"M{at:.1f},{place:.1f}h{_SAMPLE - 4}",
         )
         yield mark(one.look, at + (_SAMPLE - 4) / 2, place)
-        words = short(one.label, 24)
+        words = short(one.label, NAME)
         yield text("name", at + _SAMPLE, place + 4, words, tooltip="" if words == one.label else one.label)
 
 

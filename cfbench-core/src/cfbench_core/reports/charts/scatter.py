@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cfbench_core.reports.charts.svg import (
-    LETTER,
     LINE,
+    NAME,
+    PLAIN,
     SMALLEST,
     Box,
     Scale,
@@ -81,8 +82,8 @@ def scatter_chart(
     left_out = [p.name for p in points if p not in shown]
     top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * len(shown))
     y = Scale(*span([v for p in shown for v in (p.y, p.y_low, p.y_high)]), bottom, top)
-    left = 14 + 0.92 * LETTER * max(len(written(tick)) for tick in y.ticks(5))
-    aside = LETTER * max((len(short(p.label, 24)) for p in shown), default=0) + 24
+    left = 14 + PLAIN * max(len(written(tick)) for tick in y.ticks(5))
+    aside = PLAIN * max((len(short(p.label, NAME)) for p in shown), default=0) + 24
     drawn: list[str] = []
     # Names find room beside their points; where not all do, the others stand in a column on the right.
     for right in (width - 16, max(width - aside, left + 80)):
@@ -158,9 +159,9 @@ def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: s
     for point in sorted(shown, key=lambda p: (p.x, p.y)):
         whiskers += [line(f"whisker {point.role}".rstrip(), *ends) for ends in _intervals(point, x, y)]
         marks.append(_mark(point, x(point.x), y(point.y), _told(point, x_label, y_label)))
-        words = short(point.label, 24)
+        words = short(point.label, NAME)
         within = Box(x.start, 16, x.stop + 14 - x.start, y.start - 16)
-        box, covered = free_place(x(point.x), y(point.y), LETTER * len(words), within, taken, reach)
+        box, covered = free_place(x(point.x), y(point.y), PLAIN * len(words), within, taken, reach)
         if covered:
             aside.append(point)
         else:
@@ -177,7 +178,7 @@ def _column(aside: Sequence[Point], x: Scale, y: Scale) -> Iterator[str]:
         yield element(
             "path leader", d=f"M{x(point.x) + 6:.1f},{y(point.y):.1f}L{x.stop + 10:.1f},{place:.1f}"
         )
-        yield text(f"name {point.role}".rstrip(), x.stop + 13, place + 4, short(point.label, 24))
+        yield text(f"name {point.role}".rstrip(), x.stop + 13, place + 4, short(point.label, NAME))
 
 
 def _reach(point: Point, x: Scale, y: Scale) -> Iterator[Box]:

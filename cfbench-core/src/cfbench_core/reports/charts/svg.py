@@ -13,6 +13,10 @@ from typing import NamedTuple
 
 LETTER = 6.6
 """The width of a letter of 11 px, on average and bold."""
+PLAIN = 6.1
+"""The same, not bold."""
+NAME = 27
+"""So many letters of a name are shown: "exact-contribution (bound)" is whole."""
 LINE = 13
 """The height of a line of 11 px."""
 LARGEST = 1e300
