@@ -81,7 +81,7 @@ def test_light_distributions_stay_light(distribution: str) -> None:
 @pytest.mark.parametrize("distribution", sorted(set(MAY_IMPORT) - {"cfbench-core"}))
 def test_component_files_import_torch_and_pandas_only_inside_functions(distribution: str) -> None:
     """Configurations are decoded from these files when a run is planned, without torch."""
-    folders = {"explainers", "recommenders", "datasets", "classifiers", "metrics"}
+    folders = {"explainers", "recommenders", "datasets", "classifiers", "metrics", "analysis"}
     components = [
         path
         for path in sources(distribution)

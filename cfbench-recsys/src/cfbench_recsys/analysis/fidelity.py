@@ -20,6 +20,7 @@ from cfbench_recsys.analysis.shared import (
     better,
     by_setting,
     clear,
+    counted,
     finished,
     lines,
     longest,
@@ -111,11 +112,12 @@ class Fidelity:
         if not changes:
             return (
                 f"Whoever is best with the shortest explanation is best, or level, with the longest too: "
-                f"no leader changes beyond chance in {len(compared)} comparisons."
+                f"no leader changes beyond chance in {counted(len(compared), 'comparison')}."
             )
         labels, first, last = changes[0]
         return (
-            f"Who is best depends on the length of the explanation in {len(changes)} of {len(compared)} comparisons. "
+            f"Who is best depends on the length of the explanation in {len(changes)} of "
+            f"{counted(len(compared), 'comparison')}. "
             f"By {labels['metric']} ({place(labels, table)}) {first['explainer']} leads at K_e = {first['k_e']} and "
             f"{first['against']} at K_e = {last['k_e']}: the difference of the two is {told(first)}, then {told(last)}."
         )

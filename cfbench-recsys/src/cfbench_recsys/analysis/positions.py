@@ -24,6 +24,7 @@ from cfbench_recsys.analysis.shared import (
     Statements,
     by_setting,
     clear,
+    counted,
     finished,
     has_metric,
     lines,
@@ -113,15 +114,13 @@ class Positions:
         clearly = [row for row in asked if clear(row)]
         easier = [row for row in clearly if _towards(row) > 0]
         harder = [row for row in clearly if _towards(row) < 0]
-        count = f"{len(easier)} of {len(asked)}"
-        text = f"The item in the last place is easier to displace than the one in the first in {count} comparisons"
-        text += (
-            f", harder in {len(harder)}."
-            if harder
-            else "; in the others it could be chance."
-            if len(easier) < len(asked)
-            else "."
+        rest = len(asked) - len(clearly)
+        text = (
+            f"The item in the last place is easier to displace than the one in the first in {len(easier)} of "
+            f"{counted(len(asked), 'comparison')}"
         )
+        text += f", harder in {len(harder)}" if harder else ""
+        text += f"; in {rest} it could be chance." if rest else "."
         most = max(clearly or asked, key=lambda row: abs(row["mean"]))
         return (
             f"{text} Largest: {most['metric']} ({place(most, table)}) is {told(most)} apart, last place less first, "

@@ -36,6 +36,7 @@ from cfbench_recsys.analysis.shared import (
     OWN,
     Setting,
     by_setting,
+    counted,
     differ_in,
     finished,
     has_metric,
@@ -141,7 +142,8 @@ class Recommenders:
         pairs = _pairs(table[(table["against"] == "") & (table["role"] != "bound")])
         reversals = table[table["against"] != ""].to_dict("records")
         if not reversals:
-            return f"No two explainers change places beyond chance from one recommender to another, of {pairs} pairs."
+            compared = counted(pairs, "pair")
+            return f"No two explainers change places beyond chance between two recommenders, of {compared}."
         often = Counter(row[who] for row in reversals[::2] for who in ("explainer", "against")).most_common(3)
         first, second = max(zip(reversals[::2], reversals[1::2], strict=True), key=_clearness)
         return (

@@ -19,6 +19,7 @@ from cfbench_recsys.analysis.shared import (
     base,
     by_setting,
     clear,
+    counted,
     differ_in,
     finished,
     has_metric,
@@ -111,7 +112,7 @@ class Scopes:
         most = max(clearly or asked, key=lambda row: abs(row["mean"]))
         rest = len(asked) - len(clearly)
         return (
-            f"Of {len(asked)} comparisons of a narrower scope with the widest, {worse} displace less, "
+            f"Of {counted(len(asked), 'comparison')} of a narrower scope with the widest, {worse} displace less, "
             f"{len(clearly) - worse} displace more, and {rest} could be chance. Largest: {most['metric']} of "
             f"{most['explainer']} in the {most['scope']} scope minus that in the {most['against']} one is {told(most)}."
         )

@@ -222,7 +222,6 @@ def place(labels: Any, table: pd.DataFrame) -> str:
 
     names = [name for name in SETTING if name in labels]
     telling = [name for name in names if table[name].nunique(dropna=False) > 1]
-    telling = telling or [name for name in ("dataset", "model") if name in names]
     # The scope mostly follows from the model: it is told where it does not.
     others = [name for name in telling if name != "scope"]
     if others and "scope" in telling and not _differs_within(table, others, "scope"):
@@ -231,7 +230,8 @@ def place(labels: Any, table: pd.DataFrame) -> str:
     said = {name: labels[name] for name in telling if labels[name] != OWN[0]}
     if "metric" in labels and len(said) > 1:
         said.pop("format", None)
-    return " · ".join(label_words(said))
+    words = label_words(said) or label_words({n: labels[n] for n in ("dataset", "model") if n in labels})
+    return " · ".join(words)
 
 
 def _differs_within(table: pd.DataFrame, groups: list[str], name: str) -> bool:
@@ -284,6 +284,11 @@ def told(row: Any) -> str:
 def clear(row: Any) -> bool:
     """Whether a difference is more than chance: its interval leaves zero out."""
     return bool(row["ci_low"] > 0 or row["ci_high"] < 0)
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 comparison", "36 comparisons"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from cfbench_recsys.analysis.shared import (
     Statements,
     by_setting,
     coordinates,
+    counted,
     finished,
     has_metric,
     labels_in,
@@ -119,8 +120,8 @@ class TradeOff:
         often = Counter(name for rows in groups for name in rows["explainer"]).most_common()
         most = [name for name, times in often if times == often[0][1]]
         return (
-            f"Most often unbeaten on PN-S and edits together: {listed(most)}, in {often[0][1]} of {len(groups)} "
-            f"settings. {_ends(groups[0], table)}{_apart(table)}"
+            f"Most often unbeaten on PN-S and edits together: {listed(most)}, in {often[0][1]} of "
+            f"{counted(len(groups), 'setting')}. {_ends(groups[0], table)}{_apart(table)}"
         )
 
 
