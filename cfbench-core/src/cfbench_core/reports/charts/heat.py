@@ -44,7 +44,7 @@ def heat_map(
     names = [short(name, NAME) for name in rows]
     heads = [short(name, 18) for name in columns]
     wide = _width(heads, printed)
-    turned = any(LETTER * len(head) > wide - 4 for head in heads)
+    turned = any(LETTER * len(head) > wide - 10 for head in heads)
     left = 10 + PLAIN * max((len(name) for name in names), default=0)
     rise = 0.7 * LETTER * max((len(head) for head in heads), default=0) + 10 if turned else 0
     top = 14 + (rise or 8)
@@ -71,7 +71,7 @@ def _width(heads: Sequence[str], printed: Sequence[Sequence[str]]) -> float:
     """Of a cell: what its text needs, and its head if that is not too long."""
     words = max((len(word) for row in printed for word in row), default=0)
     head = max((len(head) for head in heads), default=0)
-    return max(_LEAST, LETTER * words + 8, LETTER * head + 6 if LETTER * head + 6 <= _MOST else 0)
+    return max(_LEAST, LETTER * words + 8, LETTER * head + 14 if LETTER * head + 14 <= _MOST else 0)
 
 
 def _heads(

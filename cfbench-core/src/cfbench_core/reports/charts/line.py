@@ -128,8 +128,10 @@ def line_chart(
     top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * ends)
     y = Scale(low, high, bottom - 2, top + 2, log_y)
     left = 14 + PLAIN * max(len(y_text(tick)) for tick in y.ticks(5))
-    x = _x_scale(drawn, x_names, left, max(width - names, left + 80))
-    drawn = _side_by_side(drawn, x, x_names)
+    room = _room(drawn, x_names)
+    x = _x_scale(drawn, x_names, room, left, max(width - names, left + 80))
+    if room:
+        drawn = _side_by_side(drawn, room * (x.stop - x.start) / (x.high - x.low))
     axis, below = _x_axis(x, drawn, x_names, top, bottom)
     parts = [*_y_axis(y, x, y_text), *axis, *_intervals(drawn, x, y)]
     for one in sorted(drawn, key=lambda one: not one.role):
@@ -161,30 +163,41 @@ def _drawn(series: Sequence[Series], positive: bool) -> list[_Drawn]:
     return found
 
 
-def _side_by_side(drawn: Sequence[_Drawn], x: Scale, x_names: Sequence[str] | None) -> list[_Drawn]:
-    """Series that share categories, or few values of x, do not hide each other's intervals."""
-    xs = _xs(drawn)
-    if x_names is not None or len(xs) == 1:
-        room = (x.stop - x.start) / max(len(x_names or ()), 1)
-    elif len(xs) <= _WHISKERS and any(drawable(point[2]) for one in drawn for point in one.known):
-        room = min(x(b) - x(a) for a, b in itertools.pairwise(xs))
-    else:
-        return [*drawn]
-    step = min(_DODGE, 0.6 * room / max(len(drawn), 1))
-    middle = (len(drawn) - 1) / 2
-    return [dataclasses.replace(one, shift=step * (place - middle)) for place, one in enumerate(drawn)]
-
-
 def _xs(drawn: Sequence[_Drawn]) -> list[float]:
     return sorted({point[0] for one in drawn for point in one.known})
 
 
-def _x_scale(drawn: Sequence[_Drawn], x_names: Sequence[str] | None, start: float, stop: float) -> Scale:
+def _room(drawn: Sequence[_Drawn], x_names: Sequence[str] | None) -> float:
+    """What of x belongs to one value, where those who share it stand side by side; 0 where they need not.
+
+    Series that share categories, or few values of x, would hide each other's intervals.
+    """
+    xs = _xs(drawn)
+    if x_names is not None:
+        return 1.0
+    if len(xs) == 1:
+        return math.inf
+    few = 0 < len(xs) <= _WHISKERS and any(drawable(point[2]) for one in drawn for point in one.known)
+    return min(b - a for a, b in itertools.pairwise(xs)) if few else 0.0
+
+
+def _x_scale(
+    drawn: Sequence[_Drawn], x_names: Sequence[str] | None, room: float, start: float, stop: float
+) -> Scale:
     if x_names is not None:
         return Scale(-0.5, max(len(x_names), 1) - 0.5, start, stop)
     xs = _xs(drawn)
     low, high = span(xs)
+    if len(xs) > 1:
+        low, high = min(low, xs[0] - room / 2), max(high, xs[-1] + room / 2)
     return Scale(low, high, start, stop)
+
+
+def _side_by_side(drawn: Sequence[_Drawn], room: float) -> list[_Drawn]:
+    """``room``: in pixels, for all of them."""
+    step = min(_DODGE, 0.6 * room / max(len(drawn), 1))
+    middle = (len(drawn) - 1) / 2
+    return [dataclasses.replace(one, shift=step * (place - middle)) for place, one in enumerate(drawn)]
 
 
 # Axes

@@ -166,9 +166,17 @@ def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: s
             aside.append(point)
         else:
             taken.append(box)
+            names += _tie(x(point.x), y(point.y), box)
             names.append(text(f"name {point.role}".rstrip(), box.x, box.y + 9, words))
     names += _column(aside, x, y)
     return [*whiskers, *marks, *names], not aside
+
+
+def _tie(x: float, y: float, box: Box) -> Iterator[str]:
+    """A line from a point to its name, where that does not stand beside it."""
+    across, down = min(max(x, box.x), box.x + box.width), min(max(y, box.y), box.y + box.height)
+    if max(abs(across - x), abs(down - y)) > 10:
+        yield element("path leader", d=f"M{x:.1f},{y:.1f}L{across:.1f},{down:.1f}")
 
 
 def _column(aside: Sequence[Point], x: Scale, y: Scale) -> Iterator[str]:
