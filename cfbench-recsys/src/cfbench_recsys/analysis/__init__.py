@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.metrics import PAPER_000, PAPER_001
+from cfbench_recsys.metrics import PAPER_000, PAPER_001, PAPER_002
 
 
 def _spec(
@@ -54,4 +54,11 @@ ANALYSES: list[ComponentSpec] = [
         options=True,
     ),
     _spec("cost", "How long does an explanation take?", "cost:Cost", PAPER_000),
+    _spec(
+        "consistency",
+        "Do explainers keep their ranking when the recommender gets better?",
+        "consistency:Consistency",
+        PAPER_002,
+        options=True,
+    ),
 ]
