@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cfbench_core.registry import installed
     from cfbench_core.run_directory import Run
     from cfbench_core.specs import ComponentSpec
+    from cfbench_core.tuning.search import tune
 
 _HOME = {
     "ComponentSpec": "cfbench_core.specs",
@@ -23,9 +24,10 @@ _HOME = {
     "installed": "cfbench_core.registry",
     "prepare": "cfbench_core.api",
     "run": "cfbench_core.api",
+    "tune": "cfbench_core.tuning.search",
 }
 
-__all__ = ["ComponentSpec", "Run", "analyse", "execute", "hookimpl", "installed", "prepare", "run"]
+__all__ = ["ComponentSpec", "Run", "analyse", "execute", "hookimpl", "installed", "prepare", "run", "tune"]
 
 
 def __getattr__(name: str) -> Any:

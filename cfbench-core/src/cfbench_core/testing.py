@@ -33,6 +33,7 @@ from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Registry, installed
 from cfbench_core.specs import ComponentSpec, resolve
 from cfbench_core.threads import limited_threads
+from cfbench_core.tuning.space import search_space
 
 Result = Literal["passed", "failed", "waived", "not applicable"]
 
@@ -262,7 +263,7 @@ def says_what_it_is(subject: Subject) -> None:
 
 
 def configuration_is_described(subject: Subject) -> None:
-    """Is the configuration a frozen dataclass, its fields described, their defaults within range?"""
+    """Is the configuration a frozen dataclass, its fields described, defaults and searched values within range?"""
     config = _config(subject)
     parameters = getattr(config, "__dataclass_params__", None)
     require(
@@ -282,6 +283,10 @@ def configuration_is_described(subject: Subject) -> None:
                 default in notes[Range],
                 f"option {option.name!r}: its default {default} is not {notes[Range]}",
             )
+    try:
+        search_space(config)
+    except ValueError as error:
+        raise Misbehaviour(str(error)) from error
 
 
 def configuration_is_light(subject: Subject) -> None:

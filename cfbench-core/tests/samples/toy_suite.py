@@ -16,11 +16,13 @@ from typing import Annotated, Any, Literal
 
 import pandas as pd  # at the top: what a stage's module imports does not count against its deadline
 
-from cfbench_core.config import Help, InputFile, OfKind, Range, Reference
+from cfbench_core.config import Help, InputFile, OfKind, Range, Reference, Search
+from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, Column, TableLayout
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import UNITS, Stage, Task
 from cfbench_core.suites import Experiment
+from cfbench_core.tuning import TrialPlan, Tunable, mean_score, reported
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +37,9 @@ class Numbers:
 
 @dataclass(frozen=True, kw_only=True)
 class TimesConfig:
-    factor: Annotated[float, Range(above=0)] = 2.0
+    factor: Annotated[float, Range(above=0), Search(0.5, 50, log=True)] = 2.0
     table: Annotated[str | None, InputFile()] = None
+    pause: Annotated[float, Help("seconds that fitting takes")] = 0.0
 
 
 class Times:
@@ -46,7 +49,7 @@ class Times:
 
 @dataclass(frozen=True, kw_only=True)
 class DigitsConfig:
-    base: Annotated[int, Range(minimum=2, maximum=16), Help("of the digits")] = 10
+    base: Annotated[int, Range(minimum=2, maximum=16), Search(3, 16), Help("of the digits")] = 10
     order: Literal["ascending", "descending"] = "ascending"
     misbehave: Annotated[str, Help("what goes wrong for number 7")] = ""
 
@@ -89,6 +92,46 @@ class ToySuite:
 
     def in_words(self, run: Any) -> str:
         return "7 is explained by 7."
+
+    def tunable(
+        self,
+        config: ToyConfig,
+        registry: Any,
+        access: Any,
+        reference: Reference,
+        metric: str | None,
+        sample: int,
+    ) -> Tunable:
+        """A model is judged by how close its factor is to 7, an explainer by the mean sum of its digits."""
+        (model,) = config.models
+
+        def stages(candidate: Reference) -> Mapping[str, Stage]:
+            models = candidate.kind == "recommender"
+            pair = (candidate, config.explainers[0]) if models else (model, candidate)
+            return self.cell(config, *pair).stages
+
+        shared = stages(reference)
+        if reference.kind == "recommender":
+            return Tunable(
+                f"validation {metric or 'closeness'}",
+                "higher",
+                config.data.label,
+                lambda candidate: TrialPlan(
+                    {"model": (fitted := stages(candidate)["model"])},
+                    lambda results, _: reported(results, fitted, "fit", "validation", metric or "closeness"),
+                ),
+                {"data": shared["model"].inputs["data"]},
+            )
+        return Tunable(
+            metric or "sum",
+            "lower",
+            config.data.label,
+            lambda candidate: TrialPlan(
+                {"scores": (scored := stages(candidate)["scores"])},
+                lambda results, store: mean_score(results, scored, store, metric or "sum"),
+            ),
+            {"model": shared["model"], UNITS: shared["units"]},
+        )
 
     def cells(
         self, config: ToyConfig, registry: Any, access: Any = None, explanations: Path | None = None
@@ -137,8 +180,13 @@ def make_data(task: Task) -> dict[str, Any]:
 def fit(task: Task) -> dict[str, Any]:
     for step in range(3):
         task.report(step + 1, 3)
-    (task.output / "factor.json").write_text(json.dumps(task.parameters["model"]["options"]["factor"]))
-    return {"quality": {"accuracy": 1.0}}
+    options = task.parameters["model"]["options"]
+    factor = options["factor"]
+    time.sleep(options.get("pause", 0.0))
+    if factor > 20:
+        raise UserError("it diverged")
+    (task.output / "factor.json").write_text(json.dumps(factor))
+    return {"quality": {"accuracy": 1.0}, "fit": {"validation": {"closeness": 1 / (1 + abs(factor - 7))}}}
 
 
 def choose(task: Task) -> dict[str, Any]:
@@ -163,11 +211,18 @@ def explain(task: Task) -> dict[str, Any]:
         if number == 7 and options["misbehave"]:
             misbehave(options["misbehave"])
         noise = task.generator(str(number)).random()
-        rows.append({"unit": str(number), "digit": str(int(number * factor)), "noise": noise})
+        digits = digits_of(int(number * factor), options.get("base", 10))
+        rows.append({"unit": str(number), "digit": digits, "noise": noise})
     pd.DataFrame(rows).to_parquet(task.output / "explanations.parquet")
     costs = pd.DataFrame({"unit": [row["unit"] for row in rows], "elapsed_seconds": 0.001})
     costs.to_parquet(task.output / "costs.parquet")
     return {}
+
+
+def digits_of(number: int, base: int) -> str:
+    """ "ff" of 255 in base 16."""
+    last = "0123456789abcdef"[number % base]
+    return last if number < base else digits_of(number // base, base) + last
 
 
 def misbehave(how: str) -> None:
@@ -193,7 +248,7 @@ def misbehave(how: str) -> None:
 
 def score(task: Task) -> dict[str, Any]:
     explained = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
-    sums = explained["digit"].map(lambda digits: float(sum(int(digit) for digit in digits)))
+    sums = explained["digit"].map(lambda digits: float(sum(int(digit, 16) for digit in digits)))
     parts = [
         pd.DataFrame({"metric": "sum", "unit": explained["unit"], "value": sums, "status": "ok"}),
         pd.DataFrame(

@@ -19,7 +19,7 @@ from cfbench_core.cli.exit_codes import INTERNAL, OK, STOPPED, WRONG
 from cfbench_core.cli.group import Group
 from cfbench_core.errors import AnalysisWarning, UserError
 
-RESUMABLE = {"run", "evaluate", "explain", "data"}
+RESUMABLE = {"run", "evaluate", "explain", "data", "tune"}
 """Commands that go on where they were stopped when they are called again."""
 
 ENVIRONMENT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -43,7 +43,7 @@ cli = Group(
     help="Which counterfactual explainer should I trust, for this model, on this data?",
     sections={
         "Look around": _section("list", "describe", "plugins", "doctor"),
-        "Run": _section("init", "plan", "run", "evaluate", "status"),
+        "Run": _section("init", "plan", "run", "evaluate", "status", "tune"),
         "Read results": _section("report", "explain", "compare", "analyse"),
         "Data and cache": _section("data", "cache"),
         "Extend": _section("new-plugin", "check", "completion"),

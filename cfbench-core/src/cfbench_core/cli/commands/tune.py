@@ -1,0 +1,208 @@
+"""``cfbench tune``: a search for the options of one component."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cfbench_core.cli import completions, options, output
+from cfbench_core.cli.downloads import data_access
+from cfbench_core.cli.exit_codes import FAILED, NOTHING_TO_RUN, OK
+from cfbench_core.cli.group import subcommand
+from cfbench_core.errors import UserError
+
+if TYPE_CHECKING:
+    from cfbench_core.tuning.results import Tuned
+
+
+def seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """ "90", "90s", "10m" or "1.5h" as seconds."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value.strip())
+    if not found:
+        raise click.BadParameter(f"{value!r} is no duration: write 90s, 10m or 1.5h", context, parameter)
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+@subcommand(
+    "tune",
+    examples=(
+        "cfbench tune study.yaml --component recommender/mf",
+        "cfbench tune study.yaml --component mf --trials 50 --timeout 10m --out mf.yaml",
+        "cfbench tune study.yaml --component explainer/lime-rs --metric POS-P@5",
+        "cfbench tune --set data=ml-1m --set recommenders=mf --component mf     without a file",
+        "cfbench tune study.yaml --component mf --preset-into presets/mf.yaml --name ml-1m",
+    ),
+)
+@options.configuration(required=False)
+@click.option(
+    "--component",
+    metavar="C",
+    required=True,
+    shell_complete=completions.component_ids,
+    help="What to tune, as the configuration calls it: recommender/mf.",
+)
+@click.option(
+    "--trials",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many in all, those of earlier calls included.",
+)
+@click.option(
+    "--timeout", metavar="T", callback=seconds, help="Begin no trial after so long: 90s, 10m, 1.5h."
+)
+@click.option("--metric", metavar="M", help="What to judge by; the suite's choice unless given.")
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="On how many users or rows an explainer is judged.",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The configuration to write; tuned-NAME.yaml unless given. Its trials are kept beside it.",
+)
+@click.option("--restart", is_flag=True, help="Forget the trials that are there, and begin again.")
+@click.option(
+    "--preset-into",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Put the best options into a file of presets too ...",
+)
+@click.option("--name", metavar="NAME", help="... under this name.")
+@options.reading
+@click.option(
+    "--executor",
+    metavar="E",
+    shell_complete=completions.executors,
+    help="Where work is done: inline, process.",
+)
+@click.option("--workers", metavar="N", type=click.IntRange(min=1), help="How many pieces of work at a time.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def command(
+    config: Path | None,
+    component: str,
+    trials: int,
+    timeout: float | None,
+    metric: str | None,
+    sample: int,
+    out: Path | None,
+    restart: bool,
+    preset_into: Path | None,
+    name: str | None,
+    changes: tuple[str, ...],
+    suite: str | None,
+    data_dir: Path | None,
+    offline: bool,
+    executor: str | None,
+    workers: int | None,
+    quiet: bool,
+) -> int:
+    """Search the options of one component, on validation data.
+
+    A recommender is judged by its quality on validation data, an explainer by a metric on users who are neither
+    explained nor learned from. Trial 0 is what CONFIG says. The best trial becomes a configuration for 'cfbench run'.
+
+    Every trial is kept: stopped and called again, the search goes on as if it had not been stopped.
+    Needs optuna: pip install 'cfbench-core[tune]'.
+
+    Exit codes: 0 all went well, 1 all trials failed, 2 the configuration or the call is wrong,
+    3 nothing was tried, 130 stopped with Ctrl-C.
+    """
+    from cfbench_core.cli.tuning import shown
+    from cfbench_core.presets import write_preset
+    from cfbench_core.tuning.search import open_search
+
+    if (preset_into is None) != (name is None):
+        raise UserError("--preset-into FILE and --name NAME go together")
+    if config is not None and suite is not None:
+        raise UserError(
+            f"--suite chooses a default configuration, but {config} is given and names its own suite"
+        )
+    told = {"component": component, "trials": trials, "metric": metric, "sample": sample}
+    with data_access(data_dir, offline, quiet) as access:
+        search = open_search(
+            config,
+            component=component,
+            metric=metric,
+            sample=sample,
+            out=out,
+            command=_command(config, changes, {"suite": suite, **told}),
+            access=access,
+            set=changes,
+            suite=suite,
+            executor=executor,
+            workers=workers,
+        )
+    with shown(search, trials, quiet) as observer:
+        tuned = search.run(trials, timeout, restart, observer)
+    if preset_into is not None and name is not None and tuned.best is not None:
+        write_preset(preset_into, tuned.preset(name))
+    return _show(tuned, trials, preset_into)
+
+
+def _command(config: Path | None, changes: tuple[str, ...], told: dict[str, object]) -> str:
+    """The call as it can be repeated, without what only says where results go or how they are computed."""
+    parts = ["cfbench", "tune", *([str(config)] if config is not None else [])]
+    parts += [part for change in changes for part in ("--set", change)]
+    defaults = {parameter.name: parameter.default for parameter in command.params}
+    for name, value in told.items():
+        if value is not None and value != defaults[name]:
+            parts += [f"--{name}", str(value)]
+    return shlex.join(parts)
+
+
+def _show(tuned: Tuned, trials: int, preset_into: Path | None) -> int:
+    """The best trial and where everything is. Returns the exit code."""
+    search, best = tuned.search, tuned.best
+    done = len(tuned.trials)
+    if tuned.resumed >= trials:
+        click.echo(f"{output.count(done, 'trial')} were there already; for more: --trials {2 * done}")
+    elif tuned.resumed:
+        click.echo(f"{tuned.resumed} of {output.count(done, 'trial')} were there already")
+    table = search.directory / "trials.csv"
+    if not done:
+        click.echo("nothing was tried: the time was over before the first trial", err=True)
+        return NOTHING_TO_RUN
+    if best is None:
+        click.secho(f"all {output.count(done, 'trial')} failed; why: {table}", fg="red")
+        return FAILED
+    click.secho(tuned.in_words(), bold=True)
+    click.echo()
+    rows = [
+        [
+            dimension.name,
+            _cell(best.options[dimension.name]),
+            _cell(search.configured[dimension.name]),
+            str(dimension),
+        ]
+        for dimension in search.space
+    ]
+    output.table(["option", "best", "configured", "searched"], rows, indent="  ", spare=["searched"])
+    click.echo()
+    if tuned.at_the_edge:
+        click.echo(f"At the edge of what was searched: {', '.join(tuned.at_the_edge)}")
+    if tuned.failed:
+        click.echo(f"{output.count(len(tuned.failed), 'trial')} failed; why: {table}")
+    if preset_into is not None:
+        click.echo(f"Preset: {preset_into}")
+    click.echo(f"Trials: {table}")
+    click.echo(f"Configuration: {search.out}      Run it: cfbench run {search.out}")
+    return OK
+
+
+def _cell(value: object) -> str:
+    from cfbench_core.hashing import canonical_json
+
+    return value if isinstance(value, str) else canonical_json(value)

@@ -1,0 +1,374 @@
+"""The search: one trial after another, each an ordinary plan for the store and the executor.
+
+Trial 0 is the component as it was configured, so a search never ends below what it began with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from cfbench_core.api import Configuration, Prepared, open_executor, prepare
+from cfbench_core.config import Reference
+from cfbench_core.data_files import DataAccess
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.executors import Executor
+from cfbench_core.files import disk_trouble, write_atomically
+from cfbench_core.hashing import digest
+from cfbench_core.outcomes import Outcome
+from cfbench_core.plan import Cell, Plan
+from cfbench_core.registry import Registry
+from cfbench_core.runner import Results, run_plan
+from cfbench_core.stages import Stage, Work
+from cfbench_core.store import Store
+from cfbench_core.tuning.journal import Journal, Trial
+from cfbench_core.tuning.protocol import TrialPlan, Tunable
+from cfbench_core.tuning.results import Tuned, write_configuration
+from cfbench_core.tuning.sampler import Told, propose, require_optuna
+from cfbench_core.tuning.space import Dimension, search_space
+
+TRIALS = 20
+SAMPLE = 100
+"""Users or rows on which an explainer is judged, unless the caller says how many."""
+
+
+class Observer(Protocol):
+    """Is told how a search goes on."""
+
+    def begun(self, trials: Sequence[Trial]) -> None:
+        """The search is about to go on; these trials are there already."""
+
+    def preparing(self, label: str) -> None:
+        """What all trials share is being computed: this stage of it."""
+
+    def progress(self, trial: int, share: float) -> None:
+        """The running trial is so far on its way, 0 to 1."""
+
+    def tried(self, trial: Trial, best: Trial | None) -> None:
+        """A trial has ended."""
+
+
+class _Nobody:
+    """The observer of those who do not watch."""
+
+    def begun(self, trials: Sequence[Trial]) -> None: ...
+
+    def preparing(self, label: str) -> None: ...
+
+    def progress(self, trial: int, share: float) -> None: ...
+
+    def tried(self, trial: Trial, best: Trial | None) -> None: ...
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search that was understood and has not begun; made by :func:`open_search`.
+
+    Attributes:
+        prepared: the configuration.
+        field: the key of the configuration under which the component stands; ``place`` its place in a list there.
+        reference: the component, as it was configured.
+        tunable: how its suite judges it.
+        space: what is searched.
+        out: the configuration that comes of it; its trials are kept beside it.
+        command: what to write down as the call.
+    """
+
+    prepared: Prepared
+    field: str
+    place: int | None
+    reference: Reference
+    tunable: Tunable
+    space: tuple[Dimension, ...]
+    out: Path
+    command: str
+
+    @property
+    def component(self) -> str:
+        """ "recommender/mf"."""
+        return f"{self.reference.kind}/{self.reference.label}"
+
+    @property
+    def directory(self) -> Path:
+        """Where the trials are kept: ``tuned.trials`` for ``tuned.yaml``."""
+        return self.out.with_suffix(".trials")
+
+    @property
+    def configured(self) -> dict[str, Any]:
+        """What is searched, as it was configured."""
+        return {dimension.name: _option(self.reference, dimension.name) for dimension in self.space}
+
+    def run(
+        self,
+        trials: int = TRIALS,
+        timeout: float | None = None,
+        restart: bool = False,
+        observer: Observer | None = None,
+    ) -> Tuned:
+        """Goes on until there are ``trials`` in all, those of earlier calls included.
+
+        Args:
+            timeout: seconds after which no other trial is begun.
+            restart: forget the trials of earlier calls. What they computed is still in the cache.
+
+        Raises:
+            UserError: when optuna is missing, when ``out`` belongs to another search, or when what all trials
+                share cannot be computed.
+        """
+        require_optuna()
+        with disk_trouble(self.out.parent):
+            journal = Journal(self.directory, self._identity(), self.space, restart)
+            try:
+                resumed = len(journal.trials)
+                if resumed < trials:
+                    self._go_on(journal, trials, timeout, observer or _Nobody())
+                tuned = Tuned(self, tuple(journal.trials), resumed)
+                write_configuration(tuned)
+            finally:
+                journal.close()
+        return tuned
+
+    def _go_on(self, journal: Journal, trials: int, timeout: float | None, observer: Observer) -> None:
+        end = time.monotonic() + timeout if timeout is not None else float("inf")
+        observer.begun(journal.trials)
+        with _computer(self, observer) as computer:
+            computer.share()
+            while len(journal.trials) < trials and time.monotonic() < end:
+                options = self._next(journal.trials)
+                trial = computer.trial(len(journal.trials), options)
+                journal.add(trial)
+                tuned = Tuned(self, tuple(journal.trials), 0)
+                write_configuration(tuned)
+                observer.tried(trial, tuned.best)
+
+    def _next(self, trials: Sequence[Trial]) -> dict[str, Any]:
+        if not trials:
+            return self.configured
+        earlier = [Told(trial.options, trial.value) for trial in trials]
+        seed = self.prepared.config.seed
+        return propose(self.space, earlier, self.tunable.direction, seed, len(trials))
+
+    def _identity(self) -> dict[str, Any]:
+        """All that determines the trials. Its keys are named to the user when a directory holds another search."""
+        stages = self.tunable.plan(self.reference).stages
+        return {
+            "component": self.component,
+            "metric": self.tunable.metric,
+            "seed": self.prepared.config.seed,
+            "space": {dimension.name: str(dimension) for dimension in self.space},
+            "options": self.reference.parameters()["options"],
+            "data, protocol or code": digest({role: stage.key for role, stage in stages.items()}),
+        }
+
+
+def open_search(
+    configuration: Configuration = None,
+    *,
+    component: str,
+    metric: str | None = None,
+    sample: int = SAMPLE,
+    out: str | Path | None = None,
+    command: str = "",
+    access: DataAccess | None = None,
+    registry: Registry | None = None,
+    **options: Any,
+) -> Search:
+    """Reads a configuration and finds out what there is to search. Computes nothing.
+
+    Args:
+        configuration, access, registry, options: as in :func:`cfbench_core.api.prepare`.
+        component: "recommender/mf", or "mf" where that says enough; the configuration has it.
+        metric: what to judge by; the suite's choice if None.
+        sample: on how many users or rows an explainer is judged.
+        out: the configuration to write; "tuned-mf.yaml" if None.
+        command: what to write down as the call.
+
+    Raises:
+        UserError: with a line for everything that is wrong.
+    """
+    access = access or DataAccess()
+    prepared = prepare(configuration, access=access, registry=registry, **options)
+    field, place, reference = _find(prepared.config, component)
+    if not hasattr(prepared.suite, "tunable"):
+        raise UserError(f"the suite {prepared.config.suite!r} does not say how its components are judged")
+    space = _space_of(reference)
+    tunable = prepared.suite.tunable(prepared.config, prepared.registry, access, reference, metric, sample)
+    target = Path(out) if out is not None else Path(f"tuned-{reference.label}.yaml")
+    return Search(prepared, field, place, reference, tunable, space, target, command)
+
+
+def tune(
+    configuration: Configuration = None,
+    *,
+    component: str,
+    trials: int = TRIALS,
+    timeout: float | None = None,
+    restart: bool = False,
+    observer: Observer | None = None,
+    **options: Any,
+) -> Tuned:
+    """Searches the options of one component on validation data, and writes a configuration with the best.
+
+    Called again with the same arguments, it goes on where it was stopped. Arguments as in :func:`open_search`
+    and :meth:`Search.run`.
+    """
+    search = open_search(configuration, component=component, **options)
+    return search.run(trials, timeout, restart, observer)
+
+
+def _find(config: Any, component: str) -> tuple[str, int | None, Reference]:
+    """The component that is meant: the key of the configuration, its place there, and its reference."""
+    *kinds, name = component.split("/")
+    found = [
+        entry
+        for entry in _references(config)
+        if name in (entry[2].label, entry[2].spec.name) and kinds[-1:] in ([], [entry[2].kind])
+    ]
+    exact = [entry for entry in found if entry[2].label == name] or found
+    if len(exact) == 1:
+        return exact[0]
+    known = [f"{reference.kind}/{reference.label}" for _, _, reference in _references(config)]
+    if exact:
+        several = ", ".join(f"{reference.kind}/{reference.label}" for _, _, reference in exact)
+        raise UserError(f"--component {component}: stands for several: say which one of {several}")
+    hint = did_you_mean(component, [*known, *(name.rpartition("/")[2] for name in known)])
+    raise UserError(
+        f"--component {component}: is not in the configuration.{hint} It has {', '.join(known)};"
+        " others are put in with --set"
+    )
+
+
+def _references(config: Any) -> Iterator[tuple[str, int | None, Reference]]:
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, Reference):
+            yield field.name, None, value
+        for place, item in enumerate(value if isinstance(value, tuple) else ()):
+            if isinstance(item, Reference):
+                yield field.name, place, item
+
+
+def _space_of(reference: Reference) -> tuple[Dimension, ...]:
+    spec = reference.spec
+    try:
+        space = search_space(type(reference.options)) if spec.config else ()
+    except ValueError as error:
+        raise UserError(f"{spec.id} cannot be tuned: {spec.config}: {error}") from error
+    if not space:
+        raise UserError(f"{spec.id} cannot be tuned: none of its options says what to try (Search)")
+    return space
+
+
+def _option(reference: Reference, name: str) -> Any:
+    value = reference.options
+    for key in name.split("."):
+        value = getattr(value, key)
+    return value
+
+
+@contextmanager
+def _computer(search: Search, observer: Observer) -> Iterator[_Computer]:
+    store = Store()
+    executor = open_executor(search.prepared, store, search.directory / "logs" / "output.txt")
+    try:
+        yield _Computer(search, store, executor, observer)
+    finally:
+        executor.close()
+
+
+class _Computer:
+    """Computes the plans of one search with one executor, whose workers keep what they loaded."""
+
+    def __init__(self, search: Search, store: Store, executor: Executor, observer: Observer) -> None:
+        self.search = search
+        self.store = store
+        self.executor = executor
+        self.observer = observer
+        self.shared: set[str] = set()
+
+    def share(self) -> None:
+        """What all trials read. Raises UserError when it fails: no trial would do better."""
+        results = self._run("shared", self.search.tunable.shared, _Preparing(self.observer))
+        problem = self._problem(results, "shared")
+        if problem is not None:
+            raise UserError(f"what all trials share cannot be computed: {problem.reason}")
+        self.shared = set(results.outcomes)
+
+    def trial(self, number: int, options: Mapping[str, Any]) -> Trial:
+        """However it ends, it is a trial."""
+        try:
+            plan = self.search.tunable.plan(self.search.reference.with_options(options))
+        except ValueError as error:  # the configuration refuses the combination
+            return Trial(number, options, "failed", None, str(error))
+        results = self._run(f"trial {number}", plan.stages, _Trying(self.observer, number))
+        own = [outcome for key, outcome in results.outcomes.items() if key not in self.shared]
+        seconds = round(sum(outcome.elapsed_seconds for outcome in own), 6)
+        problem = self._problem(results, f"trial-{number:04}")
+        if problem is not None:
+            return Trial(number, options, problem.status, None, problem.reason, seconds)
+        return self._judged(number, options, plan, results, seconds)
+
+    def _judged(
+        self, number: int, options: Mapping[str, Any], plan: TrialPlan, results: Results, seconds: float
+    ) -> Trial:
+        try:
+            value = plan.value(results, self.store)
+        except UserError as error:
+            return Trial(number, options, "failed", None, " ".join(error.lines), seconds)
+        return Trial(number, options, "ok", value, "", seconds)
+
+    def _run(self, name: str, stages: Mapping[str, Stage], watch: Any) -> Results:
+        prepared = self.search.prepared
+        plan = Plan(prepared.config.suite, (Cell({"trial": name}, stages=stages),), prepared.plan.layout)
+        return run_plan(plan, self.store, self.executor, prepared.config.chunk, False, watch)
+
+    def _problem(self, results: Results, name: str) -> Outcome | None:
+        """The first outcome that is not done; its whole story goes to the logs."""
+        problem = next((outcome for outcome in results.outcomes.values() if not outcome.done), None)
+        if problem is not None and problem.traceback:
+            write_atomically(self.search.directory / "logs" / f"{name}.txt", problem.traceback)
+        return problem
+
+
+class _Preparing:
+    """Tells the observer of a search what the runner does about the stages that trials share."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+
+    def started(self, work: Work) -> None:
+        self.observer.preparing(work.label)
+
+    def progress(self, work: Work, done: int, total: int) -> None: ...
+
+    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None: ...
+
+
+class _Trying:
+    """Tells the observer of a search how far a trial is: pieces of work, and the running ones by their share."""
+
+    def __init__(self, observer: Observer, number: int) -> None:
+        self.observer = observer
+        self.number = number
+        self.running: dict[str, float] = {}
+        self.done, self.known = 0, 1
+
+    def started(self, work: Work) -> None:
+        self.running[work.key] = 0.0
+
+    def progress(self, work: Work, done: int, total: int) -> None:
+        self.running[work.key] = min(done / total, 1.0) if total else 0.0
+        self._tell()
+
+    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
+        self.running.pop(work.key, None)
+        self.done, self.known = done, known
+        self._tell()
+
+    def _tell(self) -> None:
+        self.observer.progress(self.number, (self.done + sum(self.running.values())) / max(self.known, 1))
