@@ -83,7 +83,14 @@ def test_words_tell_in_how_many_comparisons_the_last_place_is_easier(write: Any,
     assert words.startswith(
         "The item in the last place is easier to displace than the one in the first in 1 of 2"
     )
-    assert "PN-S@2 (mf) is 0.4" in words or "PN-S@2 (mf) is 0.39" in words
+    pooled = table[(table["explainer"] == ALL) & (table["model"] == "mf")]["mean"].item()
+    assert f"Most for PN-S@2 (mf): in the last place it is higher by {pooled:.3g} (" in words
+
+
+def test_what_falls_is_said_to_be_lower(write: Any, make_cell: Any) -> None:
+    falling = {"POS-P@2": [0.9, 0.4] * 5}
+    table = positions.table([write(make_cell("a", falling), make_cell("b", falling))])
+    assert "in the last place it is lower by 0.5 (0.5 to 0.5)" in positions.words(table)
 
 
 def test_lists_of_one_and_list_level_have_no_places(write: Any, make_cell: Any) -> None:

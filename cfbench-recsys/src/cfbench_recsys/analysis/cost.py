@@ -71,11 +71,9 @@ class Cost:
         from cfbench_core.reports.charts.svg import duration
 
         table = tidied(table)
-        models = table[["dataset", "model"]].agg(" · ".join, axis=1)
-        table = table.assign(at=_columns(table), of=models)
-        table = table.drop(
-            columns=["dataset", "model", "scope"], errors="ignore"
-        )  # they are along the x axis
+        of = _models(table)
+        along = {name for name in ("dataset", "model", "scope") if name in table.columns}
+        table = table.assign(of=of, at=of + _scopes(table)).drop(columns=list(along))
         places = looks(table)
         drawn = []
         for labels, rows in by_setting(longest(table), "metric"):
@@ -157,13 +155,18 @@ def _quality(method: Method) -> dict[str, Any]:
     return {"quality_metric": own["metric"].iloc[0], "quality": float(own["value"].iloc[0])}
 
 
-def _columns(table: pd.DataFrame) -> pd.Series[str]:
-    """Data set and model of each row, those of them that differ; and the scope, where it is more than the user's own."""
-    several = [name for name in ("dataset", "model") if table[name].nunique() > 1] or ["model"]
-    names = table[several].astype(str).agg(" · ".join, axis=1)
+def _models(table: pd.DataFrame) -> pd.Series[str]:
+    """Data set and model of each row; the data set only where there are several."""
+    names = [name for name in ("dataset", "model") if name == "model" or table[name].nunique() > 1]
+    return table[names].astype(str).agg(" · ".join, axis=1)
+
+
+def _scopes(table: pd.DataFrame) -> pd.Series[str] | str:
+    """ " · full" behind a model, nothing where it is the user's own edges."""
     if "scope" not in table.columns:
-        return names
-    return names.where(table["scope"].isin(OWN), names + " · " + table["scope"].astype(str))
+        return ""
+    scope = table["scope"].astype(str)
+    return (" · " + scope).where(~scope.isin(OWN), "")
 
 
 def _note(rows: pd.DataFrame) -> str:

@@ -22,6 +22,7 @@ from cfbench_recsys.analysis.shared import (
     Method,
     Setting,
     Statements,
+    base,
     by_setting,
     clear,
     counted,
@@ -53,8 +54,8 @@ class Config:
 
     metrics: Annotated[tuple[str, ...], Help("looked at, by their names before the @")] = (
         "POS-P",
-        "NEG-P",
         "PN-S",
+        "NEG-P",
         "#Perturb of successes",
     )
 
@@ -92,7 +93,9 @@ class Positions:
         places = looks(at_ranks)
         note = "Vertical lines are 95% intervals, over users."
         drawn = []
-        for labels, rows in by_setting(longest(at_ranks), "metric"):
+        groups = list(by_setting(longest(at_ranks), "metric"))
+        first = {metric: at for at, metric in reversed(list(enumerate(at_ranks["metric"].map(base))))}
+        for labels, rows in sorted(groups, key=lambda group: first[base(group[0]["metric"])]):
             title = f"{labels['metric']}: {place(labels, table)}"
             svg = line_chart(
                 lines(rows, "rank", places),
@@ -108,7 +111,7 @@ class Positions:
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)
         pooled = table[(table["explainer"] == ALL)].to_dict("records")
-        asked = [row for row in pooled if row["metric"].partition("@")[0] in EASIER]
+        asked = [row for row in pooled if base(row["metric"]) in EASIER]
         if not asked:
             return ""
         clearly = [row for row in asked if clear(row)]
@@ -123,13 +126,21 @@ class Positions:
         text += f"; in {rest} it could be chance." if rest else "."
         most = max(clearly or asked, key=lambda row: abs(row["mean"]))
         return (
-            f"{text} Largest: {most['metric']} ({place(most, table)}) is {told(most)} apart, last place less first, "
-            "on average over the explainers."
+            f"{text} Most for {most['metric']} ({place(most, table)}): in the last place it is {_more(most)}, on average "
+            "over the explainers."
         )
 
 
+def _more(row: Any) -> str:
+    """ "lower by 0.2 (0.1 to 0.3)" of a difference of -0.2."""
+    if row["mean"] < 0:
+        turned = {"mean": -row["mean"], "ci_low": -row["ci_high"], "ci_high": -row["ci_low"]}
+        return f"lower by {told(turned)}"
+    return f"higher by {told(row)}"
+
+
 def _towards(row: Any) -> float:
-    return float(row["mean"]) * EASIER[row["metric"].partition("@")[0]]
+    return float(row["mean"]) * EASIER[base(row["metric"])]
 
 
 def _ranks(run: Run) -> dict[str, pd.Series[float]]:

@@ -30,7 +30,7 @@ from scipy.stats import rankdata
 from cfbench_core.config import Help
 from cfbench_core.plan import Column
 from cfbench_core.statistics import align, bootstrap_interval
-from cfbench_recsys.analysis.scaled import scales
+from cfbench_recsys.analysis.scaled import HINT, scales
 from cfbench_recsys.analysis.shared import (
     NUMBERS,
     OWN,
@@ -106,8 +106,8 @@ class Recommenders:
         table = tidied(table).rename(columns={"model": "recommender"})  # here no label of the setting
         plain = table[table["against"] == ""]
         note = (
-            "In the cells: the mean. Colour: on the scale of its column from random (0) to the best known (1); none "
-            "where the best cannot be told from random."
+            "In the cells: the mean. Colours are on a scale of each column, and there are none where the best cannot be "
+            "told from random."
         )
         order = {"": 0, "bound": 1, "floor": 2}
         drawn = []
@@ -129,6 +129,7 @@ class Recommenders:
                 scaled,
                 title=title,
                 direction="higher",
+                hint=HINT,
                 text=[[f"{value:.3g}" if value == value else "–" for value in row] for row in mean],
             )
             drawn.append(Figure(title, svg, note))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 RANDOM = "random"
 """The explainer that is 0 on the scale."""
+HINT = "no colour: as random; strongest: the best known; second hue: worse than random"
 
 
 class Scale(NamedTuple):
@@ -95,8 +96,8 @@ class Scaled:
         table = tidied(table)
         known = table[table["ci_low"].notna() & table["metric"].map(refined).isna()]
         note = (
-            "0: as random, 1: the best that is known, below 0: worse than random. Left out: metrics by which the best "
-            "cannot be told from random, and those with K_e, which have a figure of their own (fidelity)."
+            "Left out: metrics by which the best cannot be told from random, and those with K_e, which have figures of "
+            "their own (fidelity)."
         )
         order = {"": 0, "bound": 1, "floor": 2}
         drawn = []
@@ -113,6 +114,7 @@ class Scaled:
                 values,
                 title=title,
                 direction="higher",
+                hint=HINT,
                 text=[[f"{value:.2f}" if value == value else "–" for value in row] for row in values],
             )
             drawn.append(Figure(title, svg, note))

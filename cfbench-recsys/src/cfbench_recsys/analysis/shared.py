@@ -228,7 +228,7 @@ def place(labels: Any, table: pd.DataFrame) -> str:
         telling = others
     # A profile has no choice of scope, and a metric tells the format.
     said = {name: labels[name] for name in telling if labels[name] != OWN[0]}
-    if "metric" in labels and len(said) > 1:
+    if "metric" in labels:
         said.pop("format", None)
     words = label_words(said) or label_words({n: labels[n] for n in ("dataset", "model") if n in labels})
     return " · ".join(words)
