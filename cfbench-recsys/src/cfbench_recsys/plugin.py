@@ -83,6 +83,18 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             role="floor",
         ),
         ComponentSpec(
+            id="recsys/recommender/vae",
+            summary="Variational autoencoder of profiles with a multinomial likelihood (Mult-VAE)",
+            target="cfbench_recsys.recommenders.vae:VAE",
+            config="cfbench_recsys.recommenders.vae:Config",
+            provides={
+                **PROFILE,
+                "access": frozenset({"scores", "gradients", "embeddings"}),
+                "checkpoints": frozenset({"yes"}),
+            },
+            paper="Liang et al. 2018",
+        ),
+        ComponentSpec(
             id="recsys/recommender/lightgcn",
             summary="Light graph convolution over the user-item graph",
             target="cfbench_recsys.recommenders.lightgcn:LightGCN",
