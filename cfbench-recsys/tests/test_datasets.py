@@ -32,7 +32,7 @@ def test_what_a_spec_says_agrees_with_its_component(spec: ComponentSpec) -> None
     assert dataclasses.is_dataclass(config)
     assert callable(target.find) and callable(target.load)
     files = files_of(spec)
-    assert bool(spec.details["embedded"]) == bool(files and files.package)
+    assert files is None or bool(spec.details["embedded"]) == bool(files.package)
     if isinstance(files, DataFiles):
         assert (files.id, files.suite) == (spec.name, spec.suite)
         assert files.licence in str(spec.details["licence"]) or str(spec.details["licence"]) in files.licence

@@ -120,6 +120,13 @@ DATASETS: tuple[ComponentSpec, ...] = (
         },
     ),
     ComponentSpec(
+        id="recsys/dataset/synthetic",
+        summary="Drawn from a rule: tastes and a power law of popularity, in any size; needs no file",
+        target=f"{_HERE}.synthetic:Synthetic",
+        config=f"{_HERE}.synthetic:Config",
+        details={"licence": "generated, free to use", "embedded": True},
+    ),
+    ComponentSpec(
         id="recsys/dataset/file",
         summary="A file of yours: CSV, TSV, Parquet, JSON lines or .inter; a user and an item in each row",
         target=f"{_HERE}.file:File",
