@@ -1,4 +1,7 @@
-"""LightGCN: by hand, against the dense graph rebuilt for every edit, and its gradients."""
+"""LightGCN: by hand, and against the dense graph rebuilt for every edit.
+
+What holds for every graph recommender is in ``test_graph_recommenders.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
-from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders.lightgcn import ITEMS, USERS, Config, LightGCN
-from cfbench_recsys.splits import Split
 from cfbench_recsys.testing.world import split
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-12}
@@ -135,25 +135,6 @@ def test_fractional_weights_score_as_the_weighted_graph(
         np.testing.assert_allclose(scores[row], expected[row], rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("layers", [1, 2, 3])
-def test_gradients_agree_with_finite_differences(layers: int) -> None:
-    draw = np.random.default_rng(4)
-    graph = (draw.random((4, 5)) < 0.6).astype(float)
-    model = model_of(graph, layers)
-    users = torch.tensor([0, 1, 0])
-    rows = torch.tensor([0, 0, 0, 1, 2, 2, 2])
-    edge_users = torch.tensor([0, 0, 3, 1, 0, 2, 2])
-    edge_items = torch.tensor([0, 4, 1, 2, 1, 3, 0])
-    delta = torch.from_numpy(draw.uniform(0.1, 0.7, 7)).requires_grad_()
-    assert torch.autograd.gradcheck(
-        lambda d: model.score_weighted(users, rows, edge_users, edge_items, d), (delta,), atol=1e-7
-    )
-    (gradient,) = torch.autograd.grad(
-        model.score_weighted(users, rows, edge_users, edge_items, delta).sum(), delta
-    )
-    assert (gradient.abs() > 1e-6).all()
-
-
 def test_the_untouched_graph_scores_as_the_final_embeddings() -> None:
     graph = (np.random.default_rng(5).random((6, 9)) < 0.4).astype(float)
     model = model_of(graph, layers=3)
@@ -185,19 +166,6 @@ def test_who_loses_the_only_interaction_is_left_with_the_own_embedding() -> None
     assert torch.isfinite(delta.grad).all()
 
 
-def test_edits_that_change_nothing_change_nothing() -> None:
-    graph = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
-    model = model_of(graph, layers=2)
-    plain = model.score_edits(Edits.nothing(np.array([0, 0])))
-    idle = packed([(0, {(0, 0): ADD, (1, 0): REMOVE}), (0, {(0, 1): REMOVE})])
-    assert np.array_equal(model.score_edits(idle), plain)
-
-    user, item = np.array([0, 0]), np.array([2, 2])
-    twice = Edits(np.array([0]), np.array([0, 0]), user, item, np.array([REMOVE, REMOVE], dtype=np.int8))
-    once = packed([(0, {(0, 2): REMOVE})])
-    np.testing.assert_allclose(model.score_edits(twice), model.score_edits(once), **TIGHT)
-
-
 def test_scores_do_not_depend_on_the_rest_of_the_batch() -> None:
     data = split()
     model = model_of(data.profiles.toarray(), layers=3, dimensions=8)
@@ -221,48 +189,6 @@ def test_scores_do_not_depend_on_the_rest_of_the_batch() -> None:
         np.testing.assert_allclose(model.score_edits(edits.take(b, b + 1))[0], together[b], **TIGHT)
 
 
-def test_a_large_sparse_graph_needs_no_dense_matrix() -> None:
-    """A dense 60,000 x 60,000 matrix would take 29 GB."""
-    nodes = 60_000
-    draw = np.random.default_rng(7)
-    rows, columns = np.repeat(np.arange(nodes), 2), draw.integers(0, nodes, 2 * nodes)
-    graph = sparse.csr_matrix((np.ones(2 * nodes), (rows, columns)), shape=(nodes, nodes))
-    graph.data[:] = 1.0
-    model = LightGCN(Config(dimensions=4))
-    state = {name: draw.normal(size=(nodes, 4)).astype(np.float32) for name in (USERS, ITEMS)}
-    model.load_state(state, graph)
-    scores = model.score_edits(packed([(5, {(5, int(graph[[5]].indices[0])): REMOVE})]))
-    assert scores.shape == (1, nodes)
-    assert np.isfinite(scores).all()
-
-
-def test_training_finds_what_popularity_does_not() -> None:
-    data = split()
-    model = LightGCN(Config(dimensions=8, device="cpu"))
-    summary = model.fit(data, generator)
-    popular = np.asarray(data.train.sum(axis=0)).ravel()
-
-    class Popularity:
-        def score_edits(self, edits: Edits) -> np.ndarray:
-            return np.tile(popular, (len(edits), 1))
-
-    ours, theirs = (evaluate(m, data.test, data.profiles, ks=(3,)) for m in (model, Popularity()))
-    assert ours["HR@3"] > theirs["HR@3"] + 0.2
-    best = max(summary["history"], key=lambda look: look["NDCG@10"])
-    assert summary["best_epoch"] == best["epoch"]
-
-
-def test_equal_seeds_give_equal_weights_and_others_give_others() -> None:
-    def state(seed: str) -> dict[str, np.ndarray]:
-        model = LightGCN(Config(dimensions=4, epochs=10, device="cpu"))
-        model.fit(split(), lambda *names: generator(seed, *names))
-        return dict(model.state())
-
-    first, again, other = state("a"), state("a"), state("b")
-    assert all(np.array_equal(first[name], again[name]) for name in first)
-    assert not np.array_equal(first[USERS], other[USERS])
-
-
 def test_a_loaded_model_scores_as_the_fitted_one() -> None:
     data = split()
     model, loaded = (LightGCN(Config(dimensions=4, epochs=4)) for _ in range(2))
@@ -270,18 +196,3 @@ def test_a_loaded_model_scores_as_the_fitted_one() -> None:
     loaded.load_state(model.state(), data.profiles)
     edits = packed([(7, {}), (8, {(8, 0): ADD, (9, 1): REMOVE})])
     assert np.array_equal(model.score_edits(edits), loaded.score_edits(edits))
-
-
-def test_users_whom_training_never_sees_are_refused() -> None:
-    data = split()
-    train = data.train.tolil()
-    train[10] = 0.0
-    unseen = Split(train.tocsr(), data.profiles, data.validation, data.test, data.explainable)
-    with pytest.raises(UserError, match="1 users have no training interactions"):
-        LightGCN(Config()).fit(unseen, generator)
-
-
-def test_embeddings_of_other_data_are_refused() -> None:
-    model = model_of(np.eye(3), layers=1)
-    with pytest.raises(UserError, match=r"user_embedding.weight must be \(2, 3\), is \(3, 3\)"):
-        model.load_state(model.state(), sparse.csr_matrix(np.ones((2, 3))))

@@ -101,6 +101,15 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             config="cfbench_recsys.recommenders.lightgcn:Config",
             provides={**GRAPH, **CHECKPOINTS, "access": frozenset({"scores", "gradients", "embeddings"})},
             paper="He et al. 2020",
+            version="2",  # sums in another order
+        ),
+        ComponentSpec(
+            id="recsys/recommender/simgcl",
+            summary="LightGCN that must withstand noise: contrasts two noisy views of the graph",
+            target="cfbench_recsys.recommenders.simgcl:SimGCL",
+            config="cfbench_recsys.recommenders.simgcl:Config",
+            provides={**GRAPH, **CHECKPOINTS, "access": frozenset({"scores", "gradients", "embeddings"})},
+            paper="Yu et al. 2022",
         ),
     ]
 

@@ -270,7 +270,7 @@ class Training:
         self.random = random
         self.propagation = Propagation(interactions, torch.float32, self.device)
         self.by_item = interactions.tocsc()
-        self.pairs = np.stack(interactions.nonzero()).astype(np.int64)
+        self.pairs = np.stack(interactions.nonzero())  # by user, so that a batch is read in order
         self.batch = config.batch or max(2048, -(-interactions.nnz // 16))
         self.users, self.items = (
             self._parameter(0.1 * self.random.standard_normal((count, config.dimensions), dtype=np.float32))
@@ -286,7 +286,7 @@ class Training:
         total = 0.0
         order = self.random.permutation(self.pairs.shape[1])
         for start in range(0, len(order), self.batch):
-            users, items = self.pairs[:, order[start : start + self.batch]]
+            users, items = self.pairs[:, np.sort(order[start : start + self.batch])]
             loss = loss_of(self, users, items)
             self.optimizer.zero_grad()
             loss.backward()
@@ -294,30 +294,48 @@ class Training:
             total += float(loss.detach()) * len(users)
         return total / max(1, len(order))
 
-    def bpr(self, users: np.ndarray, items: np.ndarray) -> Any:
-        """BPR of a batch, and the L2 of its embeddings: a torch scalar.
+    def bpr(self, final_users: Any, final_items: Any, users: np.ndarray, items: np.ndarray) -> Any:
+        """BPR of a batch of interactions under F = ``final_users``, ``final_items``; a torch scalar.
 
         The mean over the pairs (u, i) and over ``negatives`` items j, drawn for the whole batch, of
-        -log sigmoid(s(u)_i - s(u)_j); 0 where (u, j) is an interaction.
+        -log sigmoid(s(u)_i - s(u)_j); 0 where (u, j) is an interaction. To it comes l2/2 times the mean squared
+        length of the embeddings E_u, E_i, E_j that take part.
         """
-        torch = self.torch
+        from cfbench_recsys.ranking_loss import bpr
+
         count = self.by_item.shape[1]
         drawn = self.random.choice(count, size=min(self.config.negatives, count), replace=False)
-        seen = torch.from_numpy(self.by_item[:, drawn].toarray() > 0).to(self.device)
-        user, item, negative = (torch.from_numpy(index).to(self.device) for index in (users, items, drawn))
+        seen = self.by_item[:, drawn].tocoo()
+        arrays = (users, items, drawn, seen.row, seen.col)
+        user, item, negative, *owned = (self.index(array) for array in arrays)
+        loss = bpr(final_users, final_items, user, item, negative, tuple(owned))
+        squares = self._mean_square(self.users, users) + self._mean_square(self.items, items)
+        return loss + self.config.l2 * (squares + self._mean_square(self.items, drawn)) / 2
 
-        final_users, final_items = self.final()
-        own = final_users[user]
-        positives = (own * final_items[item]).sum(1, keepdim=True)
-        losses = torch.nn.functional.softplus(own @ final_items[negative].T - positives)
-        bpr = losses.masked_fill(seen[user], 0.0).mean()
-        squares = (self.users[user] ** 2).sum(1).mean() + (self.items[item] ** 2).sum(1).mean()
-        squares = squares + (self.items[negative] ** 2).sum(1).mean()
-        return bpr + self.config.l2 * squares / 2
+    def _mean_square(self, embeddings: Any, named: np.ndarray) -> Any:
+        """Mean over ``named`` (rows, perhaps repeated) of their squared lengths."""
+        counts = np.bincount(named, minlength=len(embeddings)).astype(np.float32)
+        weights = self.torch.from_numpy(counts / max(1, len(named))).to(self.device)
+        return weights @ (embeddings**2).sum(1)
+
+    def index(self, numbers: np.ndarray) -> Any:
+        """As an int64 tensor on the device."""
+        return self.torch.from_numpy(numbers.astype(np.int64)).to(self.device)
 
     def final(self) -> tuple[Any, Any]:
         """F (users, d) and (items, d), torch."""
         return weighted_layers(self.propagation, self.users, self.items, self.weights)
+
+    def step(self, users: Any, items: Any) -> tuple[Any, Any]:
+        """Ã x for x = ``users`` (users, d), ``items`` (items, d)."""
+        return self.propagation.to_users(items), self.propagation.to_items(users)
+
+    def layers(self) -> list[tuple[Any, Any]]:
+        """Ã^l E on users and items, for l = 0..L."""
+        found = [(self.users, self.items)]
+        for _ in self.weights[1:]:
+            found.append(self.step(*found[-1]))
+        return found
 
     def final_embeddings(self) -> tuple[FloatArray, FloatArray]:
         """F (users, d) and (items, d), float64."""

@@ -77,4 +77,4 @@ class LightGCN(GraphConvolution):
 
     def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
         """BPR and L2."""
-        return training.bpr(users, items)
+        return training.bpr(*training.final(), users, items)

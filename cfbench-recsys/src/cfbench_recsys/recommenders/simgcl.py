@@ -1,0 +1,148 @@
+"""SimGCL: LightGCN without its first layer, and embeddings that must withstand noise.
+
+Yu et al., "Are graph augmentations necessary? Simple graph contrastive learning for recommendation", SIGIR
+2022. With E (nodes, d) the embeddings of users and items and Ã the normalised graph,
+
+    F = 1/L sum_{l=1..L} Ã^l E,        s(u)_i = F_u . F_i                                     (the encoder)
+    V = 1/L sum_{l=1..L} V_l,          V_l = Ã V_{l-1} + noise_l,   V_0 = E                   (a view)
+
+noise_l (nodes, d) is drawn anew for each layer and view: each row r uniform in [0, 1]^d, scaled to length
+``noise``, with the signs of the row of Ã V_{l-1} that it is added to (the paper's equation 7). Of each batch,
+with V', V'' two views,
+
+    loss = BPR(F) + contrast * (InfoNCE(V'_users, V''_users) + InfoNCE(V'_items, V''_items)) + L2(E),
+
+InfoNCE with cosine similarity at ``temperature`` among the users (items) of the batch. Scores have no noise.
+
+The noise is constant to the gradient, and the graph linear: V = F + 1/L sum_l n_l with n_l = Ã n_{l-1} +
+noise_l, n_0 = 0. So only n, L - 1 layers of it, travels over the graph beside F, without a gradient; the way
+back is a single one for F and both views. The same numbers for 20 in place of 36 products with the graph (L = 3).
+
+As LightGCN's (see there), batches are large and share their negatives. Departs from the paper in one thing
+more: of the users (items) of a batch at most ``contrasted`` are contrasted, drawn at random; the others would
+only add to the n x n similarities.
+
+Papers 000's code has no contrastive loss, and noise that is overwritten on all layers but one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Training, Weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    dimensions: Annotated[int, Range(minimum=1), Help("length of the embeddings")] = 64
+    layers: Annotated[
+        int,
+        Range(minimum=1),
+        Search(choices=(1, 2, 3)),
+        Help("steps over the graph; the mean of 1..layers is taken"),
+    ] = 3
+    contrast: Annotated[
+        float,
+        Range(minimum=0),
+        Search(low=0.005, high=1.0, log=True),
+        Help("weight of the contrastive loss (lambda)"),
+    ] = 0.1
+    noise: Annotated[
+        float, Range(minimum=0), Search(low=0.02, high=0.5, log=True), Help("length of the noise (epsilon)")
+    ] = 0.1
+    temperature: Annotated[
+        float, Range(above=0), Search(low=0.05, high=0.5, log=True), Help("of the contrastive loss (tau)")
+    ] = 0.2
+    contrasted: Annotated[int, Range(minimum=2), Help("of a batch, at most so many users, and items")] = 2048
+    learning_rate: Annotated[
+        float, Range(above=0), Search(low=0.005, high=0.1, log=True), Help("of Adam")
+    ] = 0.03
+    l2: Annotated[
+        float,
+        Range(minimum=0),
+        Search(low=1e-5, high=1e-1, log=True),
+        Help("weight of the squared embeddings"),
+    ] = 1e-3
+    negatives: Annotated[int, Range(minimum=1), Help("items drawn for each batch")] = 64
+    batch: Annotated[
+        int | None,
+        Range(minimum=1),
+        Help("interactions in a batch; none: 2048, or a sixteenth of all if more"),
+    ] = None
+    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 300
+    patience: Annotated[
+        int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")
+    ] = 10
+    every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
+    weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
+    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+
+
+class SimGCL(GraphConvolution):
+    name = "simgcl"
+
+    def layer_weights(self) -> Weights:
+        """All layers alike, without the embeddings themselves."""
+        return (0.0,) + (1.0,) * self.config.layers
+
+    def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
+        """BPR and L2, and the contrast of two views."""
+        from cfbench_recsys.ranking_loss import info_nce
+
+        layers = training.layers()[1:]
+        final = [sum(sides) / len(layers) for sides in zip(*layers, strict=True)]
+        loss = training.bpr(*final, users, items)
+        if not self.config.contrast:
+            return loss
+        noises = [view_noise(layers, training.step, self.config.noise, training.random) for _ in range(2)]
+        for side, named in enumerate((users, items)):
+            chosen = training.index(self._some(named, training.random))
+            first, second = (final[side][chosen] + noise[side][chosen] for noise in noises)
+            loss = loss + self.config.contrast * info_nce(first, second, self.config.temperature)
+        return loss
+
+    def _some(self, named: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """The nodes that ``named`` names, each once; at most ``contrasted`` of them."""
+        nodes = np.unique(named)
+        if len(nodes) <= self.config.contrasted:
+            return nodes
+        return random.choice(nodes, self.config.contrasted, replace=False)
+
+
+Sides = tuple[Any, Any]
+"""Values of the users (users, d) and of the items (items, d), torch."""
+
+
+def view_noise(
+    layers: Sequence[Sides], step: Callable[[Any, Any], Sides], length: float, random: np.random.Generator
+) -> Sides:
+    """V - F = 1/L sum_l n_l of one view, without a gradient.
+
+    ``layers``: Ã^l E for l = 1..L; ``step``: Ã; ``length``: of each row of the noise of each layer.
+    """
+    import torch
+
+    with torch.no_grad():
+        users, items = (torch.zeros_like(side) for side in layers[0])  # n_0
+        user_sum, item_sum = users, items
+        for number, (user_layer, item_layer) in enumerate(layers):
+            if number:
+                users, items = step(users, items)
+            users = users + _noise(user_layer + users, length, random)
+            items = items + _noise(item_layer + items, length, random)
+            user_sum, item_sum = user_sum + users, item_sum + items
+        return user_sum / len(layers), item_sum / len(layers)
+
+
+def _noise(embeddings: Any, length: float, random: np.random.Generator) -> Any:
+    """(n, d) uniform in [0, 1], rows scaled to ``length``, with the signs of ``embeddings`` (n, d)."""
+    import torch
+
+    drawn = random.random(tuple(embeddings.shape), dtype=np.float32)
+    drawn *= length / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return torch.sign(embeddings) * torch.from_numpy(drawn).to(embeddings.device)
