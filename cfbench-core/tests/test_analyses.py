@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -9,13 +10,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import toy_analyses
+from rich.console import Console
 
 import cfbench_core
 from cfbench_core import analyses
 from cfbench_core.errors import AnalysisWarning, UserError
 from cfbench_core.registry import Component, Plugin, Registry
 from cfbench_core.reports import render
-from cfbench_core.reports.analysis import FORMATS
+from cfbench_core.reports.analysis import FORMATS, show
 from cfbench_core.reports.analysis import render as render_answer
 from cfbench_core.reports.frames import cells
 from cfbench_core.run_directory import Run
@@ -115,7 +117,7 @@ def test_the_report_of_a_run_has_the_answers_after_its_tables(run: Run) -> None:
     assert "Means by run" in asked and "Every run is a point." in asked
     (drawn,) = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", asked, re.S)]
     assert drawn.attrib["aria-label"].startswith("Means. sum by run. digits 0: 4.25")
-    assert re.search(r"<td>again</td><td class=number>4.25</td><td class=number>12</td>", asked)
+    assert re.search(r"<tr><td>again</td></tr>", asked)
     assert "2 rows behind it" in asked
     assert f"cfbench analyse means {run.directory} --format csv" in asked
 
@@ -177,6 +179,32 @@ def test_numbers_have_four_digits_for_people_and_all_of_them_for_programs(run: R
     assert "| a\\|b | 0.1235 | 1,234,567 | yes |" in re.sub(" +", " ", written["markdown"])
     assert "&lt;c&gt;" in written["html"] and "How many?" in written["html"]
     assert "0.1235" in written["terminal"] and "Many." in written["terminal"]
+
+
+def test_people_get_intervals_in_one_column_and_what_is_the_same_everywhere_in_a_line() -> None:
+    frame = pd.DataFrame(
+        {"k": [5, 5], "who": ["a", "b"], "mean": [0.5, 1], "ci_low": [0.25, None], "ci_high": [0.75, 2]}
+    )
+    shown = cells(frame)
+    assert shown.heads == ("who", "mean", "95% interval") and shown.numbers == (False, True, True)
+    assert shown.rows == (("a", "0.5", "0.25 to 0.75"), ("b", "1", "–"))
+    assert shown.in_every_row == "In every row: k 5."
+
+
+@pytest.mark.parametrize(("width", "left_out"), [(31, ""), (30, "role"), (20, "role")])
+def test_a_narrow_terminal_goes_without_what_follows_from_other_columns(width: int, left_out: str) -> None:
+    """The role follows from the explainer; the rest from nothing. All columns take 6 + 10 + 5 + 4 and three gaps of 2."""
+    who = ["lime-rs", "random", "popularity"] * 2
+    roles = ["", "floor", "floor"] * 2
+    table = pd.DataFrame(
+        {"metric": list("aaabbb"), "explainer": who, "role": roles, "mean": [1, 2, 3, 4, 5, 6.5]}
+    )
+    out = io.StringIO()
+    show(analyses.Answer("means", "?", table=table), Console(file=out, width=width, color_system=None))
+    assert ("floor" in out.getvalue()) == (not left_out)
+    said = " ".join(out.getvalue().split())
+    assert (f"(too narrow here for: {left_out}; --format csv has all)" in said) == bool(left_out)
+    assert "6.5" in said and "popul" in said
 
 
 def test_an_empty_table_is_said_to_be_empty(run: Run) -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.reports.frames import MISSING, cells
+from cfbench_core.reports.frames import MISSING, Cells, cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 FORMATS = ("terminal", "csv", "markdown", "html", "json")
+_GAP = 2
 _NOTHING = "The table is empty: there is nothing to compare in these runs."
 
 
@@ -54,13 +55,31 @@ def show(answer: Answer, console: Console) -> None:
     if not shown.rows:
         console.print(Text(_NOTHING, style="dim"))
         return
-    painted = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False, header_style="dim")
+    shown, spared = _fitting(shown, console.width)
+    painted = Table(box=None, padding=(0, 0, 0, _GAP), pad_edge=False, header_style="dim")
     for head, number in zip(shown.heads, shown.numbers, strict=True):
         painted.add_column(head, justify="right" if number else "left", no_wrap=number, overflow="fold")
     for row in shown.rows:
         painted.add_row(*(Text(value, style="dim" if value == MISSING else "") for value in row))
     console.print()
     console.print(painted)
+    if spared:
+        console.print(Text(f"(too narrow here for: {', '.join(spared)}; --format csv has all)", style="dim"))
+    if shown.in_every_row:
+        console.print(Text(shown.in_every_row, style="dim"))
+
+
+def _fitting(shown: Cells, width: int) -> tuple[Cells, list[str]]:
+    """Without as many of the columns that follow from others as it takes to fit; and their names."""
+    spared: list[int] = []
+    for place in [*shown.follows(), None]:
+        kept = shown.without(spared)
+        columns = zip(kept.heads, *kept.rows, strict=True)
+        needed = sum(max(map(len, column)) + _GAP for column in columns) - _GAP
+        if needed <= width or place is None:
+            break
+        spared.append(place)
+    return shown.without(spared), [shown.heads[place] for place in sorted(spared)]
 
 
 def _markdown(answer: Answer, table: pd.DataFrame) -> str:
@@ -73,7 +92,7 @@ def _markdown(answer: Answer, table: pd.DataFrame) -> str:
     align = tuple("right" if number else "left" for number in shown.numbers)
     heads = [escape(head) for head in shown.heads]
     body = tabulate(rows, heads, tablefmt="pipe", colalign=align, disable_numparse=True) if rows else _NOTHING
-    parts = [f"### {escape(answer.question)}", escape(answer.words), body]
+    parts = [f"### {escape(answer.question)}", escape(answer.words), body, escape(shown.in_every_row)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,28 +12,92 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = "–"
+INTERVAL = "95% interval"
 
 
 @dataclass(frozen=True)
 class Cells:
-    """What stands in each place; ``numbers`` says which columns are set to the right."""
+    """What stands in each place.
+
+    Attributes:
+        heads: names of columns; ``numbers`` says which are set to the right.
+        common: columns that say one thing in every row, and what; they are not among the others.
+        left_out: how many rows are not shown.
+    """
 
     heads: tuple[str, ...]
     numbers: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]
+    common: tuple[tuple[str, str], ...] = ()
     left_out: int = 0
+
+    def without(self, places: Collection[int]) -> Cells:
+        """Without some columns, which are not told either."""
+        kept = [place for place in range(len(self.heads)) if place not in places]
+        return dataclasses.replace(
+            self,
+            heads=tuple(self.heads[place] for place in kept),
+            numbers=tuple(self.numbers[place] for place in kept),
+            rows=tuple(tuple(row[place] for place in kept) for row in self.rows),
+        )
+
+    def follows(self) -> list[int]:
+        """Columns of text that follow from another one, as the role does from the explainer; the last ones first."""
+        found: list[int] = []
+        for place in reversed(range(len(self.heads))):
+            texts = [o for o in range(len(self.heads)) if not self.numbers[o] and o not in found]
+            if place in texts and any(self._tells(other, place) for other in texts if other != place):
+                found.append(place)
+        return found
+
+    def _tells(self, one: int, other: int) -> bool:
+        """Whether a column that has values more than once has one value of another with each of them."""
+        pairs = {(row[one], row[other]) for row in self.rows}
+        values = {row[one] for row in self.rows}
+        return len(pairs) == len(values) < len(self.rows)
+
+    @property
+    def in_every_row(self) -> str:
+        """ "In every row: dataset debian-python, k 5", or nothing."""
+        known = ", ".join(f"{name} {value}" for name, value in self.common if value not in ("", MISSING))
+        return f"In every row: {known}." if known else ""
 
 
 def cells(frame: pd.DataFrame, most: int | None = None) -> Cells:
-    """The frame without its index; of more than ``most`` rows the first ones."""
+    """The frame without its index; of more than ``most`` rows the first ones. Ends of intervals share a column."""
     import pandas as pd
 
-    shown = frame if most is None else frame.head(most)
-    numbers = tuple(
-        pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind) for kind in frame.dtypes
+    frame = _with_intervals(frame)
+    columns = [[told(value) for value in frame.iloc[:, place]] for place in range(frame.shape[1])]
+    varies = [place for place, column in enumerate(columns) if len(column) < 2 or len(set(column)) > 1]
+    numbers = [
+        name == INTERVAL or (pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind))
+        for name, kind in frame.dtypes.items()
+    ]
+    rows = list(zip(*(columns[place] for place in varies), strict=True))
+    return Cells(
+        heads=tuple(str(frame.columns[place]) for place in varies),
+        numbers=tuple(numbers[place] for place in varies),
+        rows=tuple(rows[:most]),
+        common=tuple(
+            (str(frame.columns[place]), column[0])
+            for place, column in enumerate(columns)
+            if place not in varies
+        ),
+        left_out=max(len(rows) - len(rows[:most]), 0),
     )
-    rows = tuple(tuple(told(value) for value in row) for row in shown.itertuples(index=False, name=None))
-    return Cells(tuple(str(name) for name in frame.columns), numbers, rows, len(frame) - len(shown))
+
+
+def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
+    """``ci_low`` and ``ci_high`` as one column of text, "0.28 to 0.34"."""
+    if not {"ci_low", "ci_high"} <= {*frame.columns}:
+        return frame
+    ends = [(told(low), told(high)) for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)]
+    texts = [MISSING if MISSING in pair else " to ".join(pair) for pair in ends]
+    place = [*frame.columns].index("ci_low")
+    shown = frame.drop(columns=["ci_low", "ci_high"])
+    shown.insert(place, INTERVAL, texts)
+    return shown
 
 
 def told(value: Any) -> str:

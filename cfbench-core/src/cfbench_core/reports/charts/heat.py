@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from cfbench_core.reports.charts.svg import LETTER, NAME, PLAIN, drawable, drawing, element, short, text, told
+from cfbench_core.reports.charts.svg import (
+    LETTER,
+    LINE,
+    NAME,
+    PLAIN,
+    drawable,
+    drawing,
+    element,
+    short,
+    text,
+    told,
+)
 
-_TALL, _LEAST, _MOST = 26, 48, 86
+_TALL, _LEAST, _MOST, _WIDE = 26, 48, 86, 500
 _STRONGEST = 0.55  # of a cell's colour: what stands in it stays readable
 
 
@@ -55,13 +67,15 @@ def heat_map(
         parts += _cells(name, heads, matrix, printed, number, left, y, wide, direction)
     bottom = top + _TALL * len(rows)
     hint = _hint(matrix, direction) if hint is None else hint
-    parts.append(_text("hint", left, bottom + 16, hint))
-    width = max(left + wide * len(columns) + (rise if turned else 0) + 8, left + LETTER * len(hint))
+    width = left + wide * len(columns) + (rise if turned else 0) + 8
+    width = max(width, min(_WIDE, PLAIN * len(hint) + 8))
+    said = textwrap.wrap(hint, max(int((width - 8) / PLAIN), 10))
+    parts += [_text("hint", 4, bottom + 16 + LINE * number, line) for number, line in enumerate(said)]
     told_all = "; ".join(
         f"{name}: {', '.join(f'{head} {told(v)}' for head, v in zip(columns, row, strict=True))}"
         for name, row in zip(rows, matrix, strict=True)
     )
-    return drawing(round(width), bottom + 24, f"{title}. {told_all}", parts, title)
+    return drawing(round(width), bottom + 8 + LINE * len(said) + 4, f"{title}. {told_all}", parts, title)
 
 
 _text = text  # the argument of that name is the contract's
