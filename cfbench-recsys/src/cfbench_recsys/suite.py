@@ -12,6 +12,8 @@ from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.registry import Registry
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
+from cfbench_core.tuning import Tunable
+from cfbench_recsys import tuning
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.external import ExternalTable
 from cfbench_recsys.grid import Grid, corners, models_of, split_stage
@@ -56,6 +58,18 @@ class RecsysSuite:
                         for explainer in explainers
                     ]
         return cells
+
+    def tunable(
+        self,
+        config: RecsysConfig,
+        registry: Registry,
+        access: DataAccess,
+        reference: Reference,
+        metric: str | None,
+        sample: int,
+    ) -> Tunable:
+        """What ``cfbench tune`` makes as good as it can be."""
+        return tuning.tunable(config, self._metrics(config, registry), access, reference, metric, sample)
 
     def _metrics(self, config: RecsysConfig, registry: Registry) -> tuple[Reference, ...]:
         if config.metrics is not None:

@@ -1,7 +1,7 @@
 """The stages of the recommender suite. Each is called with a task, writes files, and returns a summary.
 
 read_data -> split_data -> fit_model | fit_checkpoints -> take_checkpoint
-          -> choose_units -> [prepare_explainer]
+          -> choose_units | choose_tuning_units -> [prepare_explainer]
           -> explain_implicit | explain_explicit | derive_explicit | import_explanations
           -> score_implicit | score_explicit
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cfbench_core.stages import UNITS, Task
+from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions, load_interactions
 from cfbench_recsys.models import load_model
 from cfbench_recsys.splits import Split, load_split
@@ -43,6 +44,18 @@ def _model(folder: Path, split_folder: Path) -> Any:
 
 def load_units(folder: Path) -> pd.DataFrame:
     return pd.read_parquet(folder / "units.parquet")
+
+
+WITHHELD = "withheld.parquet"
+"""Beside the units: more users from whom nobody may learn (``user_index``), where there are any."""
+
+
+def load_withheld(folder: Path) -> IntArray:
+    """Users from whom no explainer may learn: those of the units, and those withheld beside them."""
+    users = load_units(folder)["user_index"].unique()
+    if (folder / WITHHELD).exists():
+        users = np.union1d(users, pd.read_parquet(folder / WITHHELD)["user_index"])
+    return users.astype(np.int64)
 
 
 @dataclass(frozen=True)

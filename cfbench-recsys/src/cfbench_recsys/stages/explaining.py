@@ -25,16 +25,15 @@ from cfbench_recsys.explanations import (
     unknown_units,
 )
 from cfbench_recsys.models import load_state, save_state
-from cfbench_recsys.stages.common import Chunk, Setting, chunk_of, load_units, setting_of
+from cfbench_recsys.stages.common import Chunk, Setting, chunk_of, load_units, load_withheld, setting_of
 from cfbench_recsys.targets import Context, Targets
 
 
 def _context(task: Task, setting: Setting, state: dict[str, np.ndarray] | None) -> Context:
     """What explainers may look at. They learn only from users who are not explained."""
-    explained = task.load(UNITS, load_units)["user_index"].unique()
     training = setting.split.train.copy()
     rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))
-    training.data[np.isin(rows, explained)] = 0.0
+    training.data[np.isin(rows, task.load(UNITS, load_withheld))] = 0.0
     training.eliminate_zeros()
     return Context(setting.model, setting.split.profiles, training, task.generator, state)
 

@@ -25,8 +25,12 @@ def choose_units(task: Task) -> dict[str, Any]:
     user_index and items_index (the list, as indices).
     """
     setting = setting_of(task)
+    return write_units(task, setting, users_to_explain(task, setting))
+
+
+def write_units(task: Task, setting: Setting, users: IntArray) -> dict[str, Any]:
+    """The lists of some users as ``units.parquet``; returns the stage's summary."""
     level, k = task.parameters["level"], task.parameters["k"]
-    users = _users(task, setting)
     history = Targets.of(setting.split.profiles, users, np.zeros((len(users), 1)), k, level, "user-vector")
     lists = np.empty((len(users), k), dtype=np.int64)
     for rows, scores in score_blocks(setting.model, Edits.nothing(users), setting.split.profiles):
@@ -44,7 +48,7 @@ def choose_units(task: Task) -> dict[str, Any]:
     return summary
 
 
-def _users(task: Task, setting: Setting) -> IntArray:
+def users_to_explain(task: Task, setting: Setting) -> IntArray:
     """The users to explain, as indices: those of a file, or a draw."""
     if "users_file" not in task.parameters:
         pool = setting.split.explainable
