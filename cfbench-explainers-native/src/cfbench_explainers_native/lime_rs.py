@@ -31,7 +31,7 @@ from typing import Annotated, Literal
 import numpy as np
 from scipy import linalg
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Help, Range, Search
 from cfbench_explainers_native.shared import mean_over_targets, rounded
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.scoring import score_blocks
@@ -45,9 +45,12 @@ class Config:
     kernel_width: Annotated[
         float | None,
         Range(above=0),
+        Search(0.05, 2, log=True),
         Help("cosine distance; none: 0.25, with variant lxr the papers' weights"),
     ] = None
-    ridge: Annotated[float, Range(above=0), Help("penalty of the coefficients' squares")] = 0.01
+    ridge: Annotated[
+        float, Range(above=0), Search(1e-4, 10, log=True), Help("penalty of the coefficients' squares")
+    ] = 0.01
 
 
 @dataclass(frozen=True)
