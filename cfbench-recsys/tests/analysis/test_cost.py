@@ -47,7 +47,8 @@ def test_pretraining_and_memory_are_read_from_the_outcomes(write: Any, make_cell
         line("k1", "learns", 12.5, 900, "cached"),
         line("k2", "explains", 1.0, 300),
         line("k3", "explains", 1.0, 400),
-        line("k4", "other", 99.0, 99999),
+        line("k4", "explains", 30.0, 5000, status="timeout"),
+        line("k6", "other", 99.0, 99999),
         {
             "key": "k5",
             "status": "ok",

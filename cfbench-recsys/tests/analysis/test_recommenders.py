@@ -95,6 +95,15 @@ def test_two_floors_that_change_places_are_of_no_interest(write: Any, make_cell:
     assert (table["against"] == "").all() and "of 2 pairs" in recommenders.words(table)
 
 
+def test_a_competitor_that_falls_below_a_floor_is_told(write: Any, make_cell: Any) -> None:
+    means = {"mf": {"random": 0.5, "a": 0.3}, "ease": {"random": 0.3, "a": 0.5}}
+    table = recommenders.table([study(write, make_cell, means)])
+    assert table[table["against"] != ""][["explainer", "role", "against", "mean"]].values.tolist() == [
+        ["random", "floor", "a", pytest.approx(0.2)],
+        ["random", "floor", "a", pytest.approx(-0.2)],
+    ]
+
+
 def test_bounds_do_not_take_part_in_reversals(write: Any, make_cell: Any) -> None:
     means = {"mf": {"greedy": 0.3, "a": 0.5}, "ease": {"greedy": 0.5, "a": 0.3}}
     assert (recommenders.table([study(write, make_cell, means)])["against"] == "").all()

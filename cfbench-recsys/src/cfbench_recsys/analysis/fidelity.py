@@ -9,6 +9,7 @@ A row of the table is the mean of ``explainer``; where ``against`` names another
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -110,9 +111,11 @@ class Fidelity:
             if ends and clear(ends[0]) and clear(ends[-1]):
                 changes.append((labels, ends[0], ends[-1]))
         if not changes:
+            name, times = Counter(_leader(rows) for _, rows in compared).most_common(1)[0]
             return (
                 f"Whoever is best with the shortest explanation is best, or level, with the longest too: "
-                f"no leader changes beyond chance in {counted(len(compared), 'comparison')}."
+                f"no leader changes beyond chance in {counted(len(compared), 'comparison')}. "
+                f"Most often that is {name} (with the longest in {times})."
             )
         labels, first, last = changes[0]
         return (
@@ -121,6 +124,12 @@ class Fidelity:
             f"By {labels['metric']} ({place(labels, table)}) {first['explainer']} leads at K_e = {first['k_e']} and "
             f"{first['against']} at K_e = {last['k_e']}: the difference of the two is {told(first)}, then {told(last)}."
         )
+
+
+def _leader(rows: pd.DataFrame) -> str:
+    """Who has the best mean with the longest explanation."""
+    ends = rows[(rows["against"] == "") & (rows["k_e"] == rows["k_e"].max())]
+    return str(ends["explainer"].iloc[better(ends["mean"].to_numpy(), ends["direction"].iloc[0])])
 
 
 def _state(statements: Statements, setting: Setting, lengths: Sequence[_Length]) -> None:
