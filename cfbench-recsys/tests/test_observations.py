@@ -27,6 +27,19 @@ def fitting(format: str, level: str) -> list[Metric]:
     ]
 
 
+@pytest.mark.parametrize("spec", METRICS, ids=lambda spec: spec.name)
+def test_every_metric_says_what_it_means(spec: ComponentSpec) -> None:
+    """Direction, range, unit, needs, and what becomes of an empty answer or a short history."""
+    assert spec.details["unit"] == "explanation" and spec.details["empty"]
+    assert spec.needs["explainer"]["format"] == spec.provides["format"]
+    for level in spec.provides["level"]:
+        columns = created(spec).columns(5, level)
+        assert columns and len({column.name for column in columns}) == len(columns)
+        for column in columns:
+            assert column.question.endswith((".", "?")) and column.direction in ("higher", "lower", "")
+            assert column.range is None or column.range[0] < column.range[1]
+
+
 @pytest.mark.parametrize("level", ["item", "list"])
 def test_every_metric_fills_the_columns_it_declares_within_their_range(awkward, level: str) -> None:
     case = awkward(level)
