@@ -112,8 +112,11 @@ def _default_suite(registry: Registry) -> str:
 
 
 def plan(configuration: Configuration = None, **options: Any) -> Plan:
-    """The plan of a configuration: every cell, with the reason where it is skipped. Options as in :func:`prepare`."""
-    return prepare(configuration, **options).plan
+    """The plan of a configuration: every cell, with the reason where it is skipped. Options as in :func:`prepare`.
+
+    Downloads nothing: stages of a data set that is yet to be downloaded have other keys than those of the run.
+    """
+    return prepare(configuration, **{"access": DataAccess(planning=True), **options}).plan
 
 
 def run(

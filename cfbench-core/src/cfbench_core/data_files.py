@@ -147,12 +147,14 @@ class DataAccess:
     """Where data sets may be looked for, whether they may be downloaded, and who is told of it.
 
     ``notify`` is given lines for people: a licence, once, before the first byte; what could not be checked.
+    ``planning``: nothing is downloaded; what a run would download is told, and stands in a plan without its files.
     """
 
     data_dir: Path | None = None
     offline: bool = False
     progress: Progress | None = None
     notify: Callable[[str], None] | None = None
+    planning: bool = False
 
     def find(self, files: DataFiles, path: str | Path | None = None) -> Source:
         """The files of a data set, downloaded if need be, with their fingerprints.
@@ -164,12 +166,20 @@ class DataAccess:
         if found is None:
             if self.offline or not files.downloads:
                 raise UserError(*missing_lines(files, self))
+            if self.planning:
+                return self._to_download(files)
             fetch(files, self)
             found = locate(files, None, self.data_dir)
         if found is None:
             raise UserError(f"{files.id}: its download does not hold what it should: {_any_form(files)}")
         fingerprints = {name: file_digest(path) for name, path in found.paths.items()}
         return Source(found.paths, found.where, found.package, fingerprints)
+
+    def _to_download(self, files: DataFiles) -> Source:
+        if self.notify is not None:
+            size = f"{megabytes(files.bytes)}, " if files.bytes else ""
+            self.notify(f"{files.id}: is not here; a run would download it ({size}{files.licence})")
+        return Source({}, "to be downloaded")
 
 
 def cache_folder() -> Path:

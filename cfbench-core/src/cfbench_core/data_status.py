@@ -23,7 +23,7 @@ from cfbench_core.specs import ComponentSpec
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
 
-State = Literal["embedded", "found", "downloadable", "by hand"]
+State = Literal["embedded", "found", "downloadable", "by hand", "broken"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class DataStatus:
     """One line of ``cfbench data list``.
 
     Attributes:
-        state: "embedded" (travels with a package), "found", "downloadable", or "by hand".
-        where: the folder of a data set that is there; else how to get it.
+        state: "embedded" (travels with a package), "found", "downloadable", "by hand", or "broken".
+        where: the folder of a data set that is there; else how to get it, or what is broken about it.
         bytes: on disk when it is there, else of the download; None when not known.
     """
 
@@ -63,12 +63,25 @@ def files_of(spec: ComponentSpec) -> DataFiles | None:
 
 
 def statuses(registry: Registry, data_dir: Path | None = None) -> list[DataStatus]:
-    """Every data set that is installed: embedded, found, to be downloaded or got by hand."""
-    return [status(component.spec, data_dir) for component in registry.components("dataset")]
+    """Every data set that is installed: embedded, found, to be downloaded or got by hand, or broken."""
+    return [_status_or_why(component.spec, data_dir) for component in registry.components("dataset")]
+
+
+def _status_or_why(spec: ComponentSpec, data_dir: Path | None) -> DataStatus:
+    """One data set that is broken does not hide the others."""
+    try:
+        return status(spec, data_dir)
+    except UserError as error:
+        licence, page = str(spec.details.get("licence", "")), str(spec.details.get("page", ""))
+        return DataStatus(spec.name, spec.suite, "broken", " ".join(error.lines), None, licence, page)
 
 
 def status(spec: ComponentSpec, data_dir: Path | None = None) -> DataStatus:
-    """Where one data set stands."""
+    """Where one data set stands.
+
+    Raises:
+        UserError: if what its plugin says of its files cannot be used.
+    """
     licence, page = str(spec.details.get("licence", "")), str(spec.details.get("page", ""))
     files = files_of(spec)
     if files is None and spec.details.get("embedded"):

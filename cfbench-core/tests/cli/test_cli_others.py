@@ -214,6 +214,22 @@ def test_data_are_listed_and_found_where_they_lie(toy: Path, install: Install, c
     assert verified.code == 0 and "no checksum is known" in verified.out
 
 
+def test_a_broken_data_set_is_listed_with_its_reason_and_hides_no_other(
+    toy: Path, install: Install, cfbench: Command
+) -> None:
+    install("cfbench-data", "1.0", DATA_PLUGIN)
+    broken = DATA_PLUGIN.replace("toy/dataset/by-hand", "toy/dataset/wrong").replace(":BY_HAND", ":NOTHING")
+    install("cfbench-wrong", "1.0", broken)
+    listed = cfbench("data", "list")
+    assert listed.code == 0
+    lines = {line.split()[0]: line for line in listed.out.splitlines()}
+    assert "by hand" in lines["by-hand"]
+    assert lines["wrong"].split()[1] == "broken" and "has no attribute 'NOTHING'" in lines["wrong"]
+    verified = cfbench("data", "verify")
+    assert verified.code == 1 and "BROKEN" in verified.out and "has no attribute 'NOTHING'" in verified.out
+    assert cfbench("data", "path", "wrong").code == 2
+
+
 def test_data_are_fetched_with_their_licence_told_and_verified(
     toy: Path, install: Install, cfbench: Command
 ) -> None:

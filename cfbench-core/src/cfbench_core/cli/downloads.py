@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def data_access(data_dir: Path | None, offline: bool, quiet: bool = False) -> Iterator[DataAccess]:
+def data_access(
+    data_dir: Path | None, offline: bool, quiet: bool = False, planning: bool = False
+) -> Iterator[DataAccess]:
     """Access to data sets that shows on stderr what it downloads."""
     bars = _Bars(quiet)
     try:
-        yield DataAccess(data_dir, offline, bars.moved, bars.told)
+        yield DataAccess(data_dir, offline, bars.moved, bars.told, planning)
     finally:
         bars.close()
 

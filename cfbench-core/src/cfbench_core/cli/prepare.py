@@ -21,14 +21,15 @@ def prepared(
     data_dir: Path | None,
     offline: bool,
     quiet: bool = False,
+    planning: bool = False,
     **options: Any,
 ) -> Prepared:
-    """:func:`cfbench_core.api.prepare`, with downloads shown on stderr."""
+    """:func:`cfbench_core.api.prepare`, with downloads shown on stderr; ``planning``: with none."""
     from cfbench_core.api import prepare
 
     if config is not None and suite is not None:
         raise UserError(
             f"--suite chooses a default configuration, but {config} is given and names its own suite"
         )
-    with data_access(data_dir, offline, quiet) as access:
+    with data_access(data_dir, offline, quiet, planning) as access:
         return prepare(config, set=changes, suite=suite, access=access, **options)

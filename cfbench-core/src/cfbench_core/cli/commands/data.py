@@ -34,7 +34,10 @@ command = group(
 @options.data_dir
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def list_datasets(data_dir: Path | None, form: str) -> None:
-    """List the data sets: those that are there, and how to get the others. Downloads nothing."""
+    """List the data sets: those that are there, and how to get the others. Downloads nothing.
+
+    One whose plugin is broken is listed with the reason.
+    """
     found = data_status.statuses(installed(), data_dir)
     if form == "json":
         output.as_json([vars(line) for line in found])
@@ -81,25 +84,31 @@ def fetch(ids: tuple[str, ...], data_dir: Path | None) -> None:
 def verify(ids: tuple[str, ...], data_dir: Path | None) -> int:
     """Compare data files with their checksums: of the data sets named, or of all that are there.
 
-    Exits with 1 if one differs.
+    Exits with 1 if one differs, or is broken.
     """
-    components = [_dataset(id) for id in ids] or [
-        component
-        for component in installed().components("dataset")
-        if data_status.status(component.spec, data_dir).state in ("embedded", "found")
-    ]
+    components, broken = [_dataset(id) for id in ids], []
+    if not ids:
+        everything = data_status.statuses(installed(), data_dir)
+        there = {(line.suite, line.id) for line in everything if line.state in ("embedded", "found")}
+        components = [
+            component
+            for component in installed().components("dataset")
+            if (component.spec.suite, component.spec.name) in there
+        ]
+        broken = [line for line in everything if line.state == "broken"]
     checks = [
         (component, check)
         for component in components
         for check in data_status.verify(component.spec, data_dir)
     ]
-    if not checks:
+    if not checks and not broken:
         click.echo("nothing to verify: no data set with files of its own is here (cfbench data list)")
         return OK
     marks = {True: "ok", False: "WRONG", None: "unknown"}
     rows = [[c.spec.name, marks[check.right], str(check.path), check.text] for c, check in checks]
+    rows += [[line.id, "BROKEN", "-", line.where] for line in broken]
     output.table(["dataset", "", "file", ""], rows)
-    return FAILED if any(check.right is False for _, check in checks) else OK
+    return FAILED if broken or any(check.right is False for _, check in checks) else OK
 
 
 @subcommand(

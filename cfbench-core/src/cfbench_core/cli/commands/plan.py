@@ -1,4 +1,5 @@
-"""``cfbench plan``: every cell of a configuration, to run or skipped with its reason. Computes nothing."""
+"""``cfbench plan``: every cell of a configuration, to run or skipped with its reason. Computes nothing, and
+downloads nothing."""
 
 from __future__ import annotations
 
@@ -39,9 +40,12 @@ def command(
 ) -> int:
     """Show what would be computed, what is skipped, and why.
 
-    CONFIG is a YAML file; without it, the default of what is installed.
+    CONFIG is a YAML file; without it, the default of what is installed. Downloads nothing: data that a run
+    would download are named.
     """
-    planned = prepared(config, changes=changes, suite=suite, data_dir=data_dir, offline=offline).plan
+    planned = prepared(
+        config, changes=changes, suite=suite, data_dir=data_dir, offline=offline, planning=True
+    ).plan
     if form == "json":
         output.as_json(planned.to_json())
     else:

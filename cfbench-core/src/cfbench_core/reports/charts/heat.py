@@ -134,7 +134,7 @@ def _cells(
 def _hint(matrix: Sequence[Sequence[float]], direction: str) -> str:
     if _signed(matrix):
         better = f"; {direction} is better" if direction else ""
-        return f"strength of colour: size; hue: sign{better}"
+        return f"strength of colour: size; dashed: below 0{better}"
     return f"stronger colour: {direction or 'higher'}{', better' if direction else ''}"
 
 
