@@ -21,7 +21,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     assert table[["explainer", "metric", "direction"]].drop_duplicates().values.tolist() == [
         ["lime-rs", "POS-P@2", "lower"]
     ]
-    assert table["rank"].tolist()[:2] == [1, 2] and table["rank"].isna().tolist() == [False, False, True]
+    assert table["rank"].tolist() == [1, 2, 2] and table["against"].fillna(0).tolist() == [0, 0, 1]
     assert table["mean"].tolist() == pytest.approx([0.6, 0.3, -0.3])
     assert table["n"].tolist() == [3, 3, 3]
     difference = table.iloc[2]
@@ -65,7 +65,7 @@ def test_the_mean_of_all_takes_users_whom_all_explain_and_no_controls(write: Any
     pooled = table[table["explainer"] == ALL].to_dict("records")
     assert len(pooled) == 1  # u0: 1 and 1; u1: 1 and 0; u2 is without a pair for b
     assert pooled[0]["mean"] == pytest.approx(0.75) and pooled[0]["n"] == 2
-    assert table[table["rank"].isna()]["explainer"].tolist() == ["a", "b", "random", ALL]
+    assert table[table["against"].notna()]["explainer"].tolist() == ["a", "b", "random", ALL]
 
 
 def test_words_tell_in_how_many_comparisons_the_last_place_is_easier(write: Any, make_cell: Any) -> None:

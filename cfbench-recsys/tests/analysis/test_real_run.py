@@ -52,7 +52,7 @@ def keyed(frame: pd.DataFrame) -> pd.Series[float]:
 
 def test_positions_put_together_are_the_table(done: Run) -> None:
     table = made("positions").table([done])
-    at_ranks = table[table["rank"].notna()]
+    at_ranks = table[table["against"].isna()]
     together = at_ranks.assign(sum=at_ranks["mean"] * at_ranks["n"])
     together = together.groupby(["model", "level", "format", "explainer", "metric"])[["sum", "n"]].sum()
     means = (together["sum"] / together["n"]).rename("mean")

@@ -5,7 +5,7 @@ down are easier to displace, for they have less of a lead. Whether they are is t
 place of a user's list less the one in the first, with an interval over users; for each explainer, and for the mean
 of the competitors (``explainer`` "mean of all").
 
-Rows with a ``rank`` are means at that rank; those without are the differences, last place less first.
+A row is the mean at ``rank``; where ``against`` names another rank (the first), the mean difference of the two.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class Positions:
         return f"needs the item level, lists of two or more, and one of {', '.join(self.config.metrics)}"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: the labels, metric, direction, explainer, role, rank, mean, ci_low, ci_high, n."""
+        """Columns: the labels, metric, direction, explainer, role, rank, against, mean, ci_low, ci_high,
+        n."""
         statements = Statements()
         ranks = {str(run.directory): _ranks(run) for run in runs}
         for setting in settings(runs, self._wanted):
@@ -82,14 +83,14 @@ class Positions:
                 common = {**setting.labels, "metric": column.name, "direction": column.direction}
                 _state(statements, setting, column.name, common, ranks)
         frame = statements.frame()
-        return frame.assign(rank=frame["rank"].astype("Int64"))
+        return frame.assign(against=frame["against"].astype("Int64"))
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.analyses import Figure
         from cfbench_core.reports.charts import line_chart
 
         table = tidied(table)
-        at_ranks = table[table["rank"].notna()]
+        at_ranks = table[table["against"] == ""]
         places = looks(at_ranks)
         note = "Vertical lines are 95% intervals, over users."
         drawn = []
@@ -157,20 +158,23 @@ def _state(
     ranks: dict[str, dict[str, pd.Series[float]]],
 ) -> None:
     """Means at each rank of each method, then the differences, then those of the mean of all."""
-    differences = []
+    differences, last = [], 0
     for method in setting.methods:
         users, table = _by_rank(method, metric, ranks[str(method.run.directory)].get(method.cell.id))
         if not table.size:
             continue
         labels = {**common, **method.labels()}
         for column in range(table.shape[1]):
-            statements.add({**labels, "rank": column + 1}, table[:, column], users)
+            statements.add({**labels, "rank": column + 1, "against": None}, table[:, column], users)
         difference = table[:, -1] - table[:, 0]
-        statements.add({**labels, "rank": None}, difference, users)
+        statements.add({**labels, "rank": table.shape[1], "against": 1}, difference, users)
+        last = max(last, table.shape[1])
         if method.competes:
             differences.append(dict(zip(users, difference, strict=True)))
     if len(differences) > 1:
-        _state_mean(statements, differences, {**common, "explainer": ALL, "role": "mean", "rank": None})
+        _state_mean(
+            statements, differences, {**common, "explainer": ALL, "role": "mean", "rank": last, "against": 1}
+        )
 
 
 def _by_rank(
