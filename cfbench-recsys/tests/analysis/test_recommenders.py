@@ -117,6 +117,11 @@ def test_levels_of_quality_of_one_model_are_no_recommenders(write: Any, make_cel
     assert recommenders.words(recommenders.table([run])) == ""
 
 
+def test_one_explainer_alone_has_no_standing(write: Any, make_cell: Any) -> None:
+    run = study(write, make_cell, {"mf": {"a": 0.3}, "ease": {"a": 0.4}})
+    assert "two explainers" in recommenders.why_not([run]) and recommenders.table([run]).empty
+
+
 def test_other_edges_are_another_question(write: Any, make_cell: Any) -> None:
     """What a graph explainer does with all edges stands beside no profile."""
     run = write(

@@ -79,9 +79,9 @@ class Recommenders:
 
     def why_not(self, runs: Sequence[Run]) -> str:
         cells = [{**cell.labels, "scope": edges(cell.labels)} for cell in finished(runs, self._wanted)]
-        if differ_in("model", cells):
+        if differ_in("model", cells) and differ_in("explainer", cells):
             return ""
-        return "needs an explainer that ran for two recommenders or more"
+        return "needs two explainers or more that ran for two recommenders or more"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: the labels, edges, metric, direction, explainer, role, model, against, other, mean, ci_low, ci_high,
@@ -95,7 +95,8 @@ class Recommenders:
             together.setdefault(tuple(common.items()), []).append(setting)
         rows: list[dict[str, Any]] = []
         for common, of_models in together.items():
-            if len({setting.labels["model"] for setting in of_models}) > 1:
+            explainers = {method.name for setting in of_models for method in setting.methods}
+            if len({setting.labels["model"] for setting in of_models}) > 1 and len(explainers) > 1:
                 rows += _rows(dict(common), of_models, self.config.metrics)
         return pd.DataFrame(rows)
 
