@@ -59,6 +59,14 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             paper="Koren et al. 2009",
         ),
         ComponentSpec(
+            id="recsys/recommender/diffrec",
+            summary="Denoising diffusion over the profile; deterministic when it recommends",
+            target="cfbench_recsys.recommenders.diffrec:DiffRec",
+            config="cfbench_recsys.recommenders.diffrec:Config",
+            provides={**PROFILE, **CHECKPOINTS, "access": frozenset({"scores", "gradients"})},
+            paper="Wang et al. 2023",
+        ),
+        ComponentSpec(
             id="recsys/recommender/ease",
             summary="Linear autoencoder in closed form; strong, and its counterfactuals are exactly known",
             target="cfbench_recsys.recommenders.ease:EASE",
