@@ -151,6 +151,17 @@ def test_a_file_that_holds_something_else_is_not_overwritten(tmp_path: Path) -> 
     assert path.read_text() == "suite: toy\n"
 
 
+def test_the_kit_refuses_presets_that_the_configuration_does_not_take(registry: Registry) -> None:
+    spec = registry.find("toy", "dataset", "numbers").spec
+    fitting = [check for check in CHECKS if check.name == "presets-fit"]
+    (failure,) = check_component(spec, registry=registry, checks=fitting).failures
+    assert failure.reason.startswith(
+        "preset 'wrong': count: must be a whole number >= 1, got '0' preset 'wrong': cuont"
+    )
+    other = registry.find("toy", "recommender", "times").spec
+    assert check_component(other, registry=registry, checks=fitting).results[0].result == "not applicable"
+
+
 CONFIG = """\
 import dataclasses
 

@@ -255,5 +255,6 @@ def test_a_component_with_nothing_to_set_passes() -> None:
         "passed",
         "not applicable",
         "not applicable",
+        "not applicable",
         "passed",
     ]

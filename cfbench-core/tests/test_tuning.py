@@ -183,7 +183,7 @@ def test_the_configuration_that_comes_of_it_runs_and_finds_its_model_in_the_cach
         trials=5,
         out="tuned.yaml",
         registry=registry,
-        command="cfbench tune study.yaml",
+        command="cfbench tune\nstudy.yaml",
     )
     assert tuned.best is not None
     text = Path("tuned.yaml").read_text()
@@ -448,6 +448,13 @@ def test_the_label_of_one_is_not_mistaken_for_the_name_of_another(registry: Regi
     two = study(explainers=["digits", {"name": "digits", "label": "other"}])
     assert open_search(two, component="digits", registry=registry).place == 0
     assert open_search(two, component="explainer/other", registry=registry).place == 1
+
+
+def test_a_label_may_look_like_a_path(registry: Registry) -> None:
+    search = open_search(
+        study(explainers=[{"name": "digits", "label": "a/b"}]), component="explainer/a/b", registry=registry
+    )
+    assert search.component == "explainer/a/b" and search.out == Path("tuned-a-b.yaml")
 
 
 def test_without_optuna_it_says_what_to_install(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,11 +26,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
-from cfbench_core.config.decode import RESERVED
+from cfbench_core.config.decode import RESERVED, decode_options
+from cfbench_core.config.document import Document
 from cfbench_core.config.fields import Help, Range, unwrap
 from cfbench_core.config.imported import imported_spec
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_core.registry import Registry, installed
+from cfbench_core.presets import presets_of
+from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import ComponentSpec, resolve
 from cfbench_core.threads import limited_threads
 from cfbench_core.tuning.space import search_space
@@ -309,6 +311,19 @@ def _require_light(reference: str) -> None:
     require(not heavy, f"importing {module} imports {', '.join(heavy)}: import them inside functions")
 
 
+def presets_fit(subject: Subject) -> None:
+    """Are its presets options that its configuration takes?"""
+    presets = presets_of(subject.spec)
+    if not presets:
+        raise NotApplicable("it has no presets")
+    for preset in presets.values():
+        document = Document.of(preset.options, f"preset {preset.name!r}")
+        try:
+            decode_options(Component(subject.spec, "", ""), document, Registry([]))
+        except UserError as error:
+            raise Misbehaviour(" ".join(error.lines)) from error
+
+
 def is_made_from_its_options(subject: Subject) -> None:
     """Can it be made from its configuration, twice, as two things?"""
     require(
@@ -329,7 +344,11 @@ def _options(config: Any) -> Iterator[tuple[dataclasses.Field[Any], Any]]:
 
 
 CHECKS = checks_of(
-    says_what_it_is, configuration_is_described, configuration_is_light, is_made_from_its_options
+    says_what_it_is,
+    configuration_is_described,
+    configuration_is_light,
+    presets_fit,
+    is_made_from_its_options,
 )
 """The checks of every component, whatever its kind."""
 

@@ -176,6 +176,13 @@ def test_a_call_that_is_wrong_is_exit_code_2(
     assert done.code == 2 and said in done.err and done.out == ""
 
 
+def test_when_the_time_is_over_it_says_how_far_it_came(toy: Path, cfbench: Command) -> None:
+    slow = ["--set", "models=[{name: times, pause: 0.2}]"]
+    done = cfbench("tune", "study.yaml", *slow, "--component", "times", "--trials", "90", "--timeout", "0.3")
+    assert done.code == 0
+    assert re.match(r"the time was over after \d of 90 trials; the same command goes on\n", done.out)
+
+
 @pytest.mark.parametrize("duration", ["0", "0s", "0.0m", "0 h"])
 def test_durations_are_written_as_people_write_them(toy: Path, cfbench: Command, duration: str) -> None:
     assert cfbench("tune", "study.yaml", "--component", "times", "--timeout", duration).code == 3

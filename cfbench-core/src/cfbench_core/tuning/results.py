@@ -129,7 +129,7 @@ def write_configuration(tuned: Tuned) -> None:
         *([f"Found by: {search.command}"] if search.command else []),
         f"cfbench-core {version('cfbench-core')}, {_today()}. All trials: {search.directory.name}/trials.csv",
     ]
-    text = "".join(f"# {line}\n" for line in head)
+    text = "".join(f"# {' '.join(line.splitlines())}\n" for line in head)
     write_atomically(search.out, text + yaml.safe_dump(_plain(document), sort_keys=False, allow_unicode=True))
 
 

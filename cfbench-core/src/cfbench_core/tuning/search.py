@@ -6,6 +6,7 @@ Trial 0 is the component as it was configured, so a search never ends below what
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -198,7 +199,7 @@ def open_search(
         raise UserError(f"the suite {prepared.config.suite!r} does not say how its components are judged")
     space = _space_of(reference)
     tunable = prepared.suite.tunable(prepared.config, prepared.registry, access, reference, metric, sample)
-    target = Path(out) if out is not None else Path(f"tuned-{reference.label}.yaml")
+    target = Path(out) if out is not None else Path(f"tuned-{reference.label.replace('/', '-')}.yaml")
     return Search(prepared, field, place, reference, tunable, space, target, command)
 
 
@@ -223,24 +224,25 @@ def tune(
 
 def _find(config: Any, component: str) -> tuple[str, int | None, Reference]:
     """The component that is meant: the key of the configuration, its place there, and its reference."""
-    *kinds, name = component.split("/")
-    found = [
-        entry
-        for entry in _references(config)
-        if name in (entry[2].label, entry[2].spec.name) and kinds[-1:] in ([], [entry[2].kind])
-    ]
-    exact = [entry for entry in found if entry[2].label == name] or found
-    if len(exact) == 1:
-        return exact[0]
-    known = [f"{reference.kind}/{reference.label}" for _, _, reference in _references(config)]
-    if exact:
-        several = ", ".join(f"{reference.kind}/{reference.label}" for _, _, reference in exact)
+    entries = [*_references(config)]
+    found = [entry for entry in entries if component in _names(entry[2].kind, entry[2].label)]
+    found = found or [entry for entry in entries if component in _names(entry[2].kind, entry[2].spec.name)]
+    if len(found) == 1:
+        return found[0]
+    known = [f"{reference.kind}/{reference.label}" for _, _, reference in entries]
+    if found:
+        several = ", ".join(f"{reference.kind}/{reference.label}" for _, _, reference in found)
         raise UserError(f"--component {component}: stands for several: say which one of {several}")
-    hint = did_you_mean(component, [*known, *(name.rpartition("/")[2] for name in known)])
+    hint = did_you_mean(component, [*known, *(reference.label for _, _, reference in entries)])
     raise UserError(
         f"--component {component}: is not in the configuration.{hint} It has {', '.join(known)};"
         " others are put in with --set"
     )
+
+
+def _names(kind: str, name: str) -> tuple[str, str]:
+    """How a component may be called: "mf", "recommender/mf"."""
+    return name, f"{kind}/{name}"
 
 
 def _references(config: Any) -> Iterator[tuple[str, int | None, Reference]]:
@@ -320,6 +322,8 @@ class _Computer:
             value = plan.value(results, self.store)
         except UserError as error:
             return Trial(number, options, "failed", None, " ".join(error.lines), seconds)
+        if not math.isfinite(value):
+            return Trial(number, options, "failed", None, f"its value is {value}", seconds)
         return Trial(number, options, "ok", value, "", seconds)
 
     def _run(self, name: str, stages: Mapping[str, Stage], watch: Any) -> Results:

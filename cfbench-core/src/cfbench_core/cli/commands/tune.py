@@ -178,6 +178,10 @@ def _show(tuned: Tuned, trials: int, preset_into: Path | None) -> int:
     if best is None:
         click.secho(f"all {output.count(done, 'trial')} failed; why: {table}", fg="red")
         return FAILED
+    if done < trials:
+        click.echo(
+            f"the time was over after {done} of {output.count(trials, 'trial')}; the same command goes on"
+        )
     click.secho(tuned.in_words(), bold=True)
     click.echo()
     rows = [
