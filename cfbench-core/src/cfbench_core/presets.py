@@ -92,5 +92,5 @@ def write_preset(path: Path, preset: Preset) -> None:
         name: {"options": dict(presets[name].options), "search": dict(presets[name].search)}
         for name in sorted(presets)
     }
-    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
     write_atomically(path, _HEAD + text)

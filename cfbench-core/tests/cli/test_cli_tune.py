@@ -233,14 +233,17 @@ def test_describe_shows_presets_with_where_they_come_from(
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "times.yaml").write_text(
-        "five: {options: {factor: 7.5}, search: {command: cfbench tune five.yaml, metric: closeness, value: 0.5,"
-        " trials: 4, space: {factor: 0.5 to 50}}}\nplain: {options: {factor: 3.0, pause: 0.1}}\n"
+        "five:\n"
+        "  options: {factor: 7.5}\n"
+        "  search: {command: cfbench tune five.yaml, metric: closeness, value: 0.5, as_configured: 0.25, trials: 4,\n"
+        "           date: '2026-11-21', space: {factor: 0.5 to 50}}\n"
+        "plain: {options: {factor: 3.0, pause: 0.1}}\n"
     )
     lines = cfbench("describe", "times").out.splitlines()
     start = lines.index("Presets")
     assert lines[start + 1 : start + 6] == [
         "  preset: five   # factor: 7.5",
-        "      closeness 0.5, trials 4",
+        "      closeness 0.5 · 0.25 before · 4 trials · 2026-11-21",
         "      cfbench tune five.yaml",
         "  preset: plain   # factor: 3.0, pause: 0.1",
         "",

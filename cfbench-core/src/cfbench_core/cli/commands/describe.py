@@ -140,15 +140,13 @@ def _show_presets(spec: ComponentSpec) -> None:
 
 
 def _found_by(preset: Preset) -> list[str]:
-    """What is known of the search, in lines: its result, then the command."""
-    search = dict(preset.search)
-    command, metric, value = search.pop("command", ""), search.pop("metric", ""), search.pop("value", "")
-    search.pop("space", None)
-    facts = [
-        f"{metric} {value}".strip(),
-        *(f"{name.replace('_', ' ')} {fact}" for name, fact in search.items()),
-    ]
-    return [line for line in (", ".join(fact for fact in facts if fact), command) if line]
+    """What matters of the search, in lines: its result, then the command; ``--format json`` has all."""
+    search = {name: str(fact) for name, fact in preset.search.items()}
+    value = f"{search.get('metric', '')} {search.get('value', '')}".strip()
+    before = f"{search['as_configured']} before" if "as_configured" in search else ""
+    trials = f"{search['trials']} trials" if "trials" in search else ""
+    facts = [value, before, trials, *(search.get(name, "") for name in ("version", "hardware", "date"))]
+    return [line for line in (" · ".join(fact for fact in facts if fact), search.get("command", "")) if line]
 
 
 def _type(key: FieldInfo) -> str:

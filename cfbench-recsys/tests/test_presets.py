@@ -1,0 +1,69 @@
+"""The presets that are shipped: for data sets that there are, found as they say, and worth what they say."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfbench_core import run
+from cfbench_core.api import prepare
+from cfbench_core.presets import Preset, presets_of
+from cfbench_core.registry import installed
+from cfbench_core.run_directory import Run
+from cfbench_core.store import Store
+
+SHIPPED = [
+    (component.spec, preset)
+    for component in installed().components("recommender", "recsys")
+    for preset in presets_of(component.spec).values()
+]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def study(recommender: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "suite": "recsys",
+        "data": "debian-python",
+        "recommenders": [recommender],
+        "explainers": [{"import": "my_lab:ByIndex"}],
+        "protocol": {"k": 3, "users": 2, "level": "item", "format": "implicit"},
+        "executor": "inline",
+    }
+
+
+def test_presets_are_shipped() -> None:
+    assert {spec.name for spec, _ in SHIPPED} >= {"ease", "item-knn"}
+
+
+@pytest.mark.parametrize(("spec", "preset"), SHIPPED, ids=[f"{spec.name}-{p.name}" for spec, p in SHIPPED])
+def test_a_preset_says_how_it_was_found(spec: Any, preset: Preset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parent / "samples")
+    assert preset.name in installed().names("recsys", "dataset")
+    search = preset.search
+    assert search["value"] >= search["as_configured"] and search["trials"] >= 20
+    assert set(search["space"]) <= set(preset.options)
+    words = shlex.split(search["command"])
+    assert words[:2] == ["cfbench", "tune"]
+    assert words[words.index("--component") + 1] == f"recommender/{spec.name}"
+    assert f"data={preset.name}" in words
+    (reference,) = prepare(study({"name": spec.name, "preset": preset.name})).config.recommenders
+    assert {name: getattr(reference.options, name) for name in preset.options} == dict(preset.options)
+
+
+@pytest.mark.parametrize("name", ["ease", "item-knn"])
+def test_a_preset_is_worth_what_it_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quick ones; of a training in epochs the last digits depend on the machine."""
+    monkeypatch.chdir(Path(__file__).parent / "samples")
+    done: Run = run(study({"name": name, "preset": "debian-python"}), out=tmp_path / "run")
+    assert done.exit_code == 0
+    (model,) = [entry for entry in Store().entries() if entry.kind == "model"]
+    found = model.manifest["summary"]["fit"]["validation"]["NDCG@10"]
+    promised = next(p for spec, p in SHIPPED if (spec.name, p.name) == (name, "debian-python"))
+    assert found == pytest.approx(promised.search["value"], rel=1e-4)
