@@ -61,7 +61,11 @@ def test_two_explainers_that_change_places_are_told(write: Any, make_cell: Any) 
         "Of 3 pairs of explainers 1 change places beyond chance"
     )  # a-b, a-random, b-random
     assert "a (1) and b (1)" in words
-    assert "a less b is -0.2 (" in words and "for mf, and 0.2 (" in words and words.endswith("for lightgcn.")
+    assert (
+        "by POS-P@1 (shop) a less b is -0.2 (" in words
+        and "for mf, and 0.2 (" in words
+        and words.endswith("for lightgcn.")
+    )
 
 
 def test_means_stand_beside_scaled_scores_and_places(write: Any, make_cell: Any) -> None:

@@ -148,9 +148,10 @@ class Recommenders:
             return f"No two explainers change places beyond chance between two recommenders, of {compared}."
         often = Counter(row[who] for row in reversals[::2] for who in ("explainer", "against")).most_common(3)
         first, second = max(zip(reversals[::2], reversals[1::2], strict=True), key=_clearness)
+        where = place({name: first[name] for name in first if name != "model"}, table)
         return (
             f"Of {pairs} pairs of explainers {len(reversals) // 2} change places beyond chance between two recommenders; "
-            f"most often {listed([f'{name} ({times})' for name, times in often])}. Clearest: by {first['metric']} "
+            f"most often {listed([f'{name} ({times})' for name, times in often])}. Clearest: by {first['metric']} ({where}) "
             f"{first['explainer']} less {first['against']} is {told(first)} for {first['model']}, and {told(second)} for "
             f"{second['model']}."
         )
