@@ -91,7 +91,7 @@ class Sample:
         """``values`` (U, K, M, L, E), NaN where there is none; ``higher`` (M,) whether higher is better."""
         self.users, self.places, *self._shape = values.shape
         self._sign = np.where(higher, -1.0, 1.0)[:, None, None]
-        there = ~np.isnan(values).any(axis=-1)
+        there = np.asarray(~np.isnan(values).any(axis=-1))
         sums = np.where(there[..., None], values, 0.0).cumsum(axis=1)
         counts = there.cumsum(axis=1).astype(np.float64)
         self._sums = np.ascontiguousarray(sums.reshape(self.users, self.places, -1).swapaxes(0, 1))
@@ -102,7 +102,7 @@ class Sample:
         metrics, levels, explainers = self._shape
         sums = (weights @ self._sums[top - 1]).reshape(-1, metrics, levels, explainers)
         counts = (weights @ self._counts[top - 1]).reshape(-1, metrics, levels, 1)
-        return sums / np.where(counts > 0, counts, np.nan)
+        return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
     def costs(self, means: FloatArray) -> FloatArray:
         """``means`` (..., M, L, E), turned so that low is good."""
@@ -111,7 +111,7 @@ class Sample:
     def explanations(self, top: int) -> IntArray:
         """(M,) how many explanations are behind a mean over the first ``top`` places: the fewest of the levels."""
         counts = self._counts[top - 1].sum(axis=0).reshape(self._shape[:2])
-        return counts.min(axis=1).astype(np.int64)
+        return np.asarray(counts.min(axis=1), dtype=np.int64)
 
 
 def plain(sample: Sample, draws: IntArray) -> FloatArray:

@@ -238,8 +238,8 @@ def _agreement_by_top(rows: pd.DataFrame, metric: str, title: str) -> Figure:
     series = []
     for sample in (ALL_USERS, MATCHED):
         own = asked[(asked["sample"] == sample) | (asked["top"] == 1)].sort_values("top")
-        numbers = (own[name].astype(float) for name in ("top", "mean", "ci_low", "ci_high"))
-        series.append(Series(sample, *numbers))
+        top, mean, low, high = (own[name].astype(float) for name in ("top", "mean", "ci_low", "ci_high"))
+        series.append(Series(sample, top, mean, low, high))
     heading = f"{metric}, agreement of rankings: {title}"
     svg = line_chart(
         series,
@@ -260,8 +260,8 @@ def _means_by_level(means: pd.DataFrame, metric: str, title: str, qualities: str
     levels = list(dict.fromkeys(means["checkpoint"]))
     means = means.assign(place=means["checkpoint"].map(levels.index))
     places = looks(means)
-    for top, rows in means.groupby("top"):
-        heading = f"{metric}, top {int(top)}, across levels: {title}"
+    for _, rows in means.groupby("top"):
+        heading = f"{metric}, top {int(rows['top'].iloc[0])}, across levels: {title}"
         svg = line_chart(
             lines(rows, "place", places),
             title=heading,
