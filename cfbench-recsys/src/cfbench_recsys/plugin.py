@@ -93,6 +93,18 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             role="floor",
         ),
         ComponentSpec(
+            id="recsys/recommender/ncf",
+            summary="Neural matrix factorisation: a product of embeddings and a perceptron (NeuMF)",
+            target="cfbench_recsys.recommenders.ncf:NCF",
+            config="cfbench_recsys.recommenders.ncf:Config",
+            provides={
+                **PROFILE,
+                "access": frozenset({"scores", "gradients"}),
+                "checkpoints": frozenset({"yes"}),
+            },
+            paper="He et al. 2017",
+        ),
+        ComponentSpec(
             id="recsys/recommender/vae",
             summary="Variational autoencoder of profiles with a multinomial likelihood (Mult-VAE)",
             target="cfbench_recsys.recommenders.vae:VAE",
@@ -120,6 +132,14 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             config="cfbench_recsys.recommenders.simgcl:Config",
             provides={**GRAPH, **CHECKPOINTS, "access": frozenset({"scores", "gradients", "embeddings"})},
             paper="Yu et al. 2022",
+        ),
+        ComponentSpec(
+            id="recsys/recommender/gformer",
+            summary="Graph transformer: attends over the edges, learns to find those it was not shown",
+            target="cfbench_recsys.recommenders.gformer:GFormer",
+            config="cfbench_recsys.recommenders.gformer:Config",
+            provides={**GRAPH, **CHECKPOINTS, "access": frozenset({"scores", "gradients", "embeddings"})},
+            paper="Li et al. 2023",
         ),
     ]
 
