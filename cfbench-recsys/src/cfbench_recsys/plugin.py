@@ -97,11 +97,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             summary="Neural matrix factorisation: a product of embeddings and a perceptron (NeuMF)",
             target="cfbench_recsys.recommenders.ncf:NCF",
             config="cfbench_recsys.recommenders.ncf:Config",
-            provides={
-                **PROFILE,
-                "access": frozenset({"scores", "gradients"}),
-                "checkpoints": frozenset({"yes"}),
-            },
+            provides={**PROFILE, **CHECKPOINTS, "access": frozenset({"scores", "gradients"})},
             paper="He et al. 2017",
         ),
         ComponentSpec(
@@ -109,11 +105,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             summary="Variational autoencoder of profiles with a multinomial likelihood (Mult-VAE)",
             target="cfbench_recsys.recommenders.vae:VAE",
             config="cfbench_recsys.recommenders.vae:Config",
-            provides={
-                **PROFILE,
-                "access": frozenset({"scores", "gradients", "embeddings"}),
-                "checkpoints": frozenset({"yes"}),
-            },
+            provides={**PROFILE, **CHECKPOINTS, "access": frozenset({"scores", "gradients", "embeddings"})},
             paper="Liang et al. 2018",
         ),
         ComponentSpec(
