@@ -20,8 +20,16 @@ from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.quality import evaluate
-from cfbench_recsys.recommenders import lightgcn, simgcl
+from cfbench_recsys.recommenders import gformer, lightgcn, simgcl
 from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
+from cfbench_recsys.recommenders.masked_training import (
+    ANCHORS,
+    ITEM_NEARNESS,
+    MATRICES,
+    TOPOLOGY,
+    USER_NEARNESS,
+    nearness,
+)
 from cfbench_recsys.splits import Split
 from cfbench_recsys.testing.world import split
 
@@ -37,9 +45,23 @@ def embeddings(graph: sparse.csr_matrix, seed: int) -> State:
     }
 
 
+def with_attention(graph: sparse.csr_matrix, seed: int) -> State:
+    """Matrices large enough for the attention to differ from an even one."""
+    draw = np.random.default_rng([seed, 1])
+    users, nodes = graph.shape[0], sum(graph.shape)
+    anchors = draw.choice(nodes, size=2, replace=False)
+    near = nearness(graph, anchors, 4)
+    matrices = {
+        name: draw.normal(size=(8 if name == TOPOLOGY else 4, 4)).astype(np.float32) for name in MATRICES
+    }
+    topology = {ANCHORS: anchors, USER_NEARNESS: near[:users], ITEM_NEARNESS: near[users:]}
+    return {**embeddings(graph, seed), **matrices, **topology}
+
+
 MODELS: dict[str, tuple[Any, Any, Callable[[sparse.csr_matrix, int], State]]] = {
     "lightgcn": (lightgcn.LightGCN, lightgcn.Config, embeddings),
     "simgcl": (simgcl.SimGCL, simgcl.Config, embeddings),
+    "gformer": (gformer.GFormer, gformer.Config, with_attention),
 }
 """Class, configuration (with ``layers``), and a random state for a graph and a seed."""
 

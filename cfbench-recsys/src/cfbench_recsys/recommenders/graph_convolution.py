@@ -73,6 +73,10 @@ class GraphConvolution(ABC):
     def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
         """What is minimised for a batch of interactions (users[b], items[b]), a torch scalar."""
 
+    def training(self, interactions: sparse.csr_matrix, random: np.random.Generator) -> Training:
+        """What is trained on the graph ``interactions``; a recommender with more than E has its own."""
+        return Training(interactions, self.config, self.layer_weights(), random)
+
     def fit(
         self,
         split: Split,
@@ -91,7 +95,7 @@ class GraphConvolution(ABC):
                 f"{self.name}: {unknown.sum()} users have no training interactions, hence no embedding; "
                 "use a split that divides the interactions, not the users"
             )
-        training = Training(split.train, self.config, self.layer_weights(), generator(self.name, "fit"))
+        training = self.training(split.train, generator(self.name, "fit"))
         validation = sample_of(split.validation, generator(self.name, "validation"))
 
         def validate() -> Mapping[str, float]:
@@ -117,20 +121,24 @@ class GraphConvolution(ABC):
         """
         import torch
 
-        from cfbench_recsys.bipartite_graph import BipartiteGraph, Propagation
-
         users, items = interactions.shape
         length = state[USERS].shape[-1] if USERS in state else self.config.dimensions
         check_shapes(self.name, state, {USERS: (users, length), ITEMS: (items, length)})
         self._state = dict(state)
-        self._interactions = interactions
         self.device = torch_device(self.config.device)
-        self._users, self._items = (
+        embeddings = (
             torch.from_numpy(np.asarray(state[name], dtype=np.float64)).to(self.device)
             for name in (USERS, ITEMS)
         )
+        self.place(*embeddings, interactions)
+
+    def place(self, users: Any, items: Any, interactions: sparse.csr_matrix) -> None:
+        """Takes E = ``users`` (users, d), ``items`` (items, d), float64, to score the graph ``interactions``."""
+        from cfbench_recsys.bipartite_graph import BipartiteGraph, Propagation
+
+        self._users, self._items, self._interactions = users, items, interactions
         self._graph = BipartiteGraph(interactions, self.device)
-        propagation = Propagation(interactions, torch.float64, self.device)
+        propagation = Propagation(interactions, users.dtype, self.device)
         final = weighted_layers(propagation, self._users, self._items, self.layer_weights())
         self._final_users, self._final_items = (side.cpu().numpy() for side in final)
 
