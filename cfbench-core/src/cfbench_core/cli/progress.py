@@ -150,6 +150,7 @@ class Lines:
         self.say = self.tally.say
         self.start = time.monotonic()
         self.tenths = 0
+        self.known = 0
 
     def started(self, work: Work) -> None:
         self.tally.started(work)
@@ -171,6 +172,8 @@ class Lines:
         if work.chunk is None:
             return
         tenths = 10 * tally.chunks_done // max(tally.chunks_known, 1)
+        if tally.chunks_known > self.known:  # more work became known: what was a half may be a tenth now
+            self.known, self.tenths = tally.chunks_known, min(self.tenths, tenths)
         if tenths > self.tenths or tally.chunks_done == tally.chunks_known:
             self.tenths = tenths
             elapsed = duration(time.monotonic() - self.start)

@@ -1,0 +1,30 @@
+"""Lines of a log: a line for each tenth of the work, also when more of it becomes known on the way."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from cfbench_core.cli.progress import Lines
+from cfbench_core.outcomes import Outcome
+from cfbench_core.plan import Plan, TableLayout
+from cfbench_core.stages import Work
+
+
+def chunk(number: int) -> Work:
+    return Work(str(number), "s", "scores", "scores", "m:f", {}, {}, {}, 0, (number, number + 1))
+
+
+def test_tenths_are_told_anew_when_the_units_of_another_model_are_known() -> None:
+    told: list[str] = []
+    plan = Plan("toy", (), TableLayout(("model",), "explainer"))
+    lines: Any = Lines(SimpleNamespace(plan=plan), told.append)  # type: ignore[arg-type]
+    ended = Outcome(status="ok", elapsed_seconds=1.0)
+    for done in range(1, 9):
+        lines.finished(chunk(done), ended, done, 10)
+    for done in range(9, 101):
+        lines.finished(chunk(done), ended, done, 100)
+    assert [line.split()[1] for line in told] == [
+        *(f"{done}/10" for done in range(1, 9)),
+        *(f"{done}/100" for done in range(10, 101, 10)),
+    ]
