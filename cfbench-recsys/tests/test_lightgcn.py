@@ -16,7 +16,8 @@ from scipy import sparse
 
 from cfbench_core.seeds import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
-from cfbench_recsys.recommenders.lightgcn import ITEMS, USERS, Config, LightGCN
+from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
+from cfbench_recsys.recommenders.lightgcn import Config, LightGCN
 from cfbench_recsys.testing.world import split
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-12}

@@ -23,16 +23,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, InputFile, Range, Search
-from cfbench_recsys.recommenders.graph_convolution import (
-    ITEMS,
-    USERS,
-    GraphConvolution,
-    Training,
-    Weights,
-)
-from cfbench_recsys.recommenders.graph_convolution import changes as _effective
-
-__all__ = ["ITEMS", "USERS", "Config", "LightGCN", "_effective"]
+from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Training, Weights
 
 
 @dataclass(frozen=True, kw_only=True)
