@@ -85,7 +85,7 @@ class Synthetic:
         matrix = binary_matrix(keys // config.items, keys % config.items, (config.users, config.items))
         user_ids, item_ids = (np.arange(count).astype(np.str_) for count in matrix.shape)
         names = [f"item {item} of taste {taste}" for item, taste in enumerate(tastes.of_item.tolist())]
-        about = {
+        about: dict[str, Any] = {
             "title": "Synthetic interactions",
             "because": "they took",
             "licence": "generated, free to use",

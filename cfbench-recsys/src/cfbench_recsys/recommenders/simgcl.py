@@ -51,17 +51,17 @@ class Config:
         Range(minimum=0),
         Search(low=0.005, high=1.0, log=True),
         Help("weight of the contrastive loss (lambda)"),
-    ] = 0.1
+    ] = 0.05
     noise: Annotated[
-        float, Range(minimum=0), Search(low=0.02, high=0.5, log=True), Help("length of the noise (epsilon)")
-    ] = 0.1
+        float, Range(minimum=0), Search(low=0.05, high=1.0, log=True), Help("length of the noise (epsilon)")
+    ] = 0.3
     temperature: Annotated[
         float, Range(above=0), Search(low=0.05, high=0.5, log=True), Help("of the contrastive loss (tau)")
     ] = 0.2
     contrasted: Annotated[int, Range(minimum=2), Help("of a batch, at most so many users, and items")] = 2048
     learning_rate: Annotated[
-        float, Range(above=0), Search(low=0.005, high=0.1, log=True), Help("of Adam")
-    ] = 0.03
+        float, Range(above=0), Search(low=0.002, high=0.05, log=True), Help("of Adam")
+    ] = 0.01
     l2: Annotated[
         float,
         Range(minimum=0),
@@ -95,8 +95,11 @@ class SimGCL(GraphConvolution):
         from cfbench_recsys.ranking_loss import info_nce
 
         layers = training.layers()[1:]
-        final = [sum(sides) / len(layers) for sides in zip(*layers, strict=True)]
-        loss = training.bpr(*final, users, items)
+        final = (
+            sum(layer[0] for layer in layers) / len(layers),
+            sum(layer[1] for layer in layers) / len(layers),
+        )
+        loss = training.bpr(final[0], final[1], users, items)
         if not self.config.contrast:
             return loss
         noises = [view_noise(layers, training.step, self.config.noise, training.random) for _ in range(2)]
