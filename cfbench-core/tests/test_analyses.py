@@ -16,7 +16,7 @@ import cfbench_core
 from cfbench_core import analyses
 from cfbench_core.errors import AnalysisWarning, UserError
 from cfbench_core.registry import Component, Plugin, Registry
-from cfbench_core.reports import render
+from cfbench_core.reports import html, render
 from cfbench_core.reports.analysis import FORMATS, show
 from cfbench_core.reports.analysis import render as render_answer
 from cfbench_core.reports.frames import cells
@@ -49,8 +49,8 @@ def run(asking: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ru
     return cfbench_core.run(STUDY, out=tmp_path / "run", registry=asking)
 
 
-def section(html: str) -> str:
-    (found,) = re.findall(r'<section id="analyses">(.*?)</section>', html, re.S)
+def section(page: str) -> str:
+    (found,) = re.findall(r'<section id="analyses">(.*?)</section>', page, re.S)
     return str(found)
 
 
@@ -110,9 +110,9 @@ def test_those_that_apply_are_told_from_those_that_do_not(run: Run, asking: Regi
 
 
 def test_the_report_of_a_run_has_the_answers_after_its_tables(run: Run) -> None:
-    html = (run.directory / "report.html").read_text(encoding="utf-8")
-    assert html.index('id="tables"') < html.index('id="analyses"') < html.index('id="about"')
-    asked = section(html)
+    page = (run.directory / "report.html").read_text(encoding="utf-8")
+    assert page.index('id="tables"') < page.index('id="analyses"') < page.index('id="about"')
+    asked = section(page)
     assert "How large are the digits?" in asked and "The first mean is 4.25." in asked
     assert "Means by run" in asked and "Every run is a point." in asked
     (drawn,) = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", asked, re.S)]
@@ -131,8 +131,8 @@ def test_what_was_not_asked_is_folded_away_with_its_reason(run: Run) -> None:
 def test_an_analysis_that_fails_loses_its_place_only_and_is_warned_about(run: Run, asking: Registry) -> None:
     failing = with_analyses(asking, toy_analyses.BROKEN)
     with pytest.warns(AnalysisWarning, match="analysis broken failed: ZeroDivisionError: too few <units>"):
-        html = render(run, "html", registry=failing)
-    asked = section(html)
+        page = render(run, "html", registry=failing)
+    asked = section(page)
     assert "This analysis failed: ZeroDivisionError: too few &lt;units&gt;" in asked
     assert "The first mean is 4.25." in asked
 
@@ -144,16 +144,27 @@ def test_without_analyses_the_report_has_no_such_section(run: Run, registry: Reg
 def test_a_long_table_is_cut_in_the_page_and_says_so(run: Run, asking: Registry) -> None:
     answer, _ = analyses.answers([run], asking)
     long = pd.DataFrame({"n": range(1234)})
-    html = render_answer(analyses.Answer("means", "?", table=long), [run], "html")
-    assert html.count("<td class=number>") == 100 and "And 1,134 more rows." in html
+    page = render_answer(analyses.Answer("means", "?", table=long), [run], "html")
+    assert page.count("<td class=number>") == 100 and "And 1,134 more rows." in page
     assert answer.table is not None and len(answer.table) == 2
+
+
+def test_of_many_figures_a_report_has_the_first_and_says_how_to_see_all(run: Run) -> None:
+    figures = [analyses.Figure(f"Figure {n}", "<svg></svg>") for n in range(20)]
+    answer = analyses.Answer("means", "How many?", table=FRAME, figures=figures)
+    in_report = section(html.render(run, answers=[answer]))
+    assert in_report.count("<figure") == 12 and in_report.index("8 more figures") > in_report.index(
+        "Figure 3"
+    )
+    assert f"All 20 figures: <code>cfbench analyse means {run.directory} --out means.html" in in_report
+    assert render_answer(answer, [run], "html").count("<figure") == 20
 
 
 def test_the_data_is_named_in_a_report_that_is_written_again(run: Run, asking: Registry) -> None:
     plan = run.directory / "plan.json"
     plan.write_text(plan.read_text().replace('"data": ""', '"data": "numbers (12 of them)"', 1))
-    html = render(Run(run.directory), "html", registry=asking)
-    assert "<li>12 of them</li>" in html
+    page = render(Run(run.directory), "html", registry=asking)
+    assert "<li>12 of them</li>" in page
 
 
 # Formats

@@ -16,10 +16,14 @@ from hypothesis import strategies as st
 import cfbench_core.reports
 from cfbench_core.reports.charts import Point, Series, heat_map, line_chart, scatter_chart
 
-LETTER, LINE = (
-    5.9,
-    11,
-)  # px of a name of 11 px; in Chromium: 101 px for "exact-contribution", 77 px for "leave-one-out"
+LINE = 11
+WIDTHS = {  # of letters of 11 px, as Chromium draws them in DejaVu Sans
+    3.1: "ijl", 3.2: "IJ", 3.5: " ·.,", 3.7: "|", 3.8: "f", 4.0: "-", 4.3: "rt()", 5.5: "_", 5.7: "s", 5.8: "z", 6.0: "c",
+    6.1: "L", 6.3: "F", 6.4: "k", 6.5: "vxyT", 6.6: "P", 6.7: "aoY", 6.8: "e", 7.0: "bdghnpquES0123456789", 7.2: "K",
+    7.5: "BVXZ", 7.6: "R", 7.7: "C", 7.8: "A", 8.1: "U", 8.2: "N", 8.3: "H", 8.5: "DG", 8.7: "OQ", 9.0: "w", 9.2: "#<>",
+    9.5: "M", 10.7: "m", 10.9: "W", 11.0: "@…",
+}  # fmt: skip
+LETTERS = {letter: width for width, letters in WIDTHS.items() for letter in letters}
 NAN = math.nan
 
 
@@ -79,7 +83,7 @@ def boxes(root: ElementTree.Element, *classes: str) -> list[tuple[float, float, 
     for text in of_class(root, *classes):
         if text.tag != "text" or "transform" in text.attrib:
             continue
-        wide = LETTER * len(text.text or "")
+        wide = sum(LETTERS.get(letter, 7.0) for letter in text.text or "")
         x = float(text.attrib["x"]) - {"start": 0, "middle": 0.5, "end": 1}[text.attrib["text-anchor"]] * wide
         y = float(text.attrib["y"])
         found.append((x, y - LINE + 2, x + wide, y + 2))

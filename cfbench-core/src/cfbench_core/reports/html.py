@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Answer
 
-MOST_ROWS = 100
-"""Of an analysis' table that stand in a page: a page stays small enough to be mailed."""
+MOST_ROWS, MOST_FIGURES = 100, 12
+"""Of an analysis in a report, which stays small enough to be mailed. A page of its own has all figures."""
 
 
 def page_environment() -> Environment:
@@ -94,6 +94,7 @@ def render(run: Run, in_words: str = "", answers: Sequence[Answer] = ()) -> str:
         answers=[answer for answer in answers if not answer.why_not],
         not_asked=[answer for answer in answers if answer.why_not],
         directories=[run.directory],
+        most_figures=MOST_FIGURES,
         problems=[
             (_place(cell), outcome_words(cell.status), cell.reason) for cell in run.cells() if cell.problem
         ],

@@ -13,13 +13,14 @@ import numpy as np
 
 from cfbench_core.reports.charts.scatter import Point, scatter_chart
 from cfbench_core.reports.charts.svg import (
-    LETTER,
     Scale,
     decades,
     drawing,
     duration,
     element,
     line,
+    long,
+    longest,
     short,
     text,
 )
@@ -44,7 +45,7 @@ def dot_plot(table: Table, place: int) -> str:
     shown = [row.entries[place] for row in [*rows, *measured] if row.entries[place].number.n]
     if not shown:
         return ""
-    left = 12 + LETTER * min(max((len(row.name) for row in rows), default=4), 20)
+    left = 12 + longest((short(row.name) for row in rows), bold=True)
     right = WIDTH - 14
     scale = _scale(header, shown, left, right)
     controls = _controls(measured, place, scale)
@@ -114,8 +115,8 @@ def _control(
             )
         yield line(f"control {role}", x, y + 7, x, bottom)
     label = f"{rows[0].name}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''} ({role})"
-    long = LETTER * len(label)
-    at, anchor = (x + 4, "start") if x + 4 + long <= WIDTH else (max(x - 4, long), "end")
+    wide = long(label, bold=True)
+    at, anchor = (x + 4, "start") if x + 4 + wide <= WIDTH else (max(x - 4, wide), "end")
     tooltip = "; ".join(f"{row.label}: {row.entries[place].text}" for row in rows)
     yield text(f"name {role}", at, y + 9, label, anchor, tooltip)
 
@@ -195,7 +196,7 @@ def critical_difference_plot(
     """
     order = [int(method) for method in np.argsort(average_ranks, kind="stable")]
     width, top = 440, 30
-    left = 12 + LETTER * min(max(len(name) for name in names), 20)
+    left = 12 + longest(map(short, names), bold=True)
     right = width - 48 - 9 * len(bars)
     scale = Scale(1, max(len(names), 2), left, right)
     heights = {method: top + _LINE * (place + 0.5) for place, method in enumerate(order)}

@@ -7,13 +7,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from cfbench_core.reports.charts.svg import (
-    LETTER,
     LINE,
     NAME,
-    PLAIN,
     drawable,
     drawing,
     element,
+    long,
+    longest,
     short,
     text,
     told,
@@ -56,9 +56,9 @@ def heat_map(
     names = [short(name, NAME) for name in rows]
     heads = [short(name, 18) for name in columns]
     wide = _width(heads, printed)
-    turned = any(LETTER * len(head) > wide - 10 for head in heads)
-    left = 10 + PLAIN * max((len(name) for name in names), default=0)
-    rise = 0.7 * LETTER * max((len(head) for head in heads), default=0) + 10 if turned else 0
+    turned = longest(heads) > wide - 8
+    left = 12 + longest(names)
+    rise = 0.7 * longest(heads) + 10 if turned else 0
     top = 14 + (rise or 8)
     parts = [*_heads(heads, columns, left, top, wide, turned)]
     for number, (name, full) in enumerate(zip(names, rows, strict=True)):
@@ -68,8 +68,8 @@ def heat_map(
     bottom = top + _TALL * len(rows)
     hint = _hint(matrix, direction) if hint is None else hint
     width = left + wide * len(columns) + (rise if turned else 0) + 8
-    width = max(width, min(_WIDE, PLAIN * len(hint) + 8))
-    said = textwrap.wrap(hint, max(int((width - 8) / PLAIN), 10))
+    width = max(width, min(_WIDE, long(hint) + 8))
+    said = textwrap.wrap(hint, max(int(len(hint) * (width - 8) / max(long(hint), 1)), 10))
     parts += [_text("hint", 4, bottom + 16 + LINE * number, line) for number, line in enumerate(said)]
     told_all = "; ".join(
         f"{name}: {', '.join(f'{head} {told(v)}' for head, v in zip(columns, row, strict=True))}"
@@ -83,9 +83,8 @@ _text = text  # the argument of that name is the contract's
 
 def _width(heads: Sequence[str], printed: Sequence[Sequence[str]]) -> float:
     """Of a cell: what its text needs, and its head if that is not too long."""
-    words = max((len(word) for row in printed for word in row), default=0)
-    head = max((len(head) for head in heads), default=0)
-    return max(_LEAST, LETTER * words + 8, LETTER * head + 14 if LETTER * head + 14 <= _MOST else 0)
+    head = longest(heads) + 10
+    return max(_LEAST, longest(word for row in printed for word in row) + 10, head if head <= _MOST else 0)
 
 
 def _heads(

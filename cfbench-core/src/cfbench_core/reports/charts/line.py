@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cfbench_core.reports.charts.svg import (
-    LETTER,
     LINE,
     NAME,
-    PLAIN,
     SMALLEST,
     Look,
     Scale,
@@ -21,6 +19,8 @@ from cfbench_core.reports.charts.svg import (
     drawing,
     element,
     line,
+    long,
+    longest,
     look,
     mark,
     short,
@@ -35,7 +35,8 @@ WIDTH = 520
 _TOP, _PLOT = 30, 210
 _SAMPLE = 26  # a piece of line with a mark, before a name
 _DODGE = 7.0  # pixels between those who share a category
-_WHISKERS = 8  # so many values of x have whiskers; of more they would be a hatching
+_FEW, _BANDS, _MANY = 8, 3, 150
+"""Intervals are bands at more than so many values of x, for at most so many series or where whiskers would be a hatching."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def line_chart(
     """
     drawn = _drawn(series, positive=log_y)
     ends = sum(1 for one in drawn if one.known)
-    names = max((PLAIN * len(short(one.label, NAME)) for one in drawn), default=0) + _SAMPLE + 16
+    names = longest(short(one.label, NAME) for one in drawn) + _SAMPLE + 20
     values = [value for one in drawn for point in one.known for value in point[1:]]
     if log_y:
         low, high = decades([value for value in values if drawable(value)] or [1.0])
@@ -127,13 +128,13 @@ def line_chart(
         low, high = span(values, y_range)
     top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * ends)
     y = Scale(low, high, bottom - 2, top + 2, log_y)
-    left = 14 + PLAIN * max(len(y_text(tick)) for tick in y.ticks(5))
+    left = 14 + longest(y_text(tick) for tick in y.ticks(5))
     room = _room(drawn, x_names)
     x = _x_scale(drawn, x_names, room, left, max(width - names, left + 80))
     if room:
         drawn = _side_by_side(drawn, room * (x.stop - x.start) / (x.high - x.low))
     axis, below = _x_axis(x, drawn, x_names, top, bottom)
-    parts = [*_y_axis(y, x, y_text), *axis, *_intervals(drawn, x, y)]
+    parts = [*_y_axis(y, x, y_text), *axis, *_intervals(drawn, x, y, banded=not room)]
     for one in sorted(drawn, key=lambda one: not one.role):
         parts += _path(one, x, y)
     parts += _ends(drawn, x, y, top, bottom)
@@ -177,8 +178,9 @@ def _room(drawn: Sequence[_Drawn], x_names: Sequence[str] | None) -> float:
         return 1.0
     if len(xs) == 1:
         return math.inf
-    few = 0 < len(xs) <= _WHISKERS and any(drawable(point[2]) for one in drawn for point in one.known)
-    return min(b - a for a, b in itertools.pairwise(xs)) if few else 0.0
+    with_ends = sum(any(drawable(point[2]) for point in one.known) for one in drawn)
+    banded = len(xs) > _FEW and (with_ends <= _BANDS or with_ends * len(xs) > _MANY)
+    return 0.0 if banded or not with_ends else min(b - a for a, b in itertools.pairwise(xs))
 
 
 def _x_scale(
@@ -219,8 +221,8 @@ def _x_axis(
         marks = _number_ticks(x, _xs(drawn))
     parts = [line("axis", x.start, bottom, x.stop, bottom)]
     room = (x.stop - x.start) / max(len(marks), 1)
-    longest = max((len(name) for _, name in marks), default=0)
-    turned = x_names is not None and LETTER * longest > room
+    widest = longest(name for _, name in marks)
+    turned = x_names is not None and widest + 6 > room
     for value, name in marks:
         at = x(value)
         if turned:
@@ -228,7 +230,7 @@ def _x_axis(
         else:
             parts.append(line("grid", at, top, at, bottom))
             parts.append(text("tick", at, bottom + 16, name, "middle"))
-    down = 0.57 * LETTER * min(longest, 18) + 8 if turned else 16
+    down = 0.57 * longest(short(name, 18) for _, name in marks) + 8 if turned else 16
     return parts, bottom + down + 17
 
 
@@ -240,7 +242,7 @@ def _number_ticks(x: Scale, xs: Sequence[float]) -> list[tuple[float, str]]:
     for value in reversed(xs):
         name = written(value)
         room = x(kept[-1][0]) - x(value) if kept else math.inf
-        if room > 0.5 * LETTER * (len(name) + len(kept[-1][1] if kept else "")) + 5:
+        if room > 0.5 * long(name + (kept[-1][1] if kept else "")) + 5:
             kept.append((value, name))
     return kept[::-1]
 
@@ -258,9 +260,8 @@ def _path(one: _Drawn, x: Scale, y: Scale) -> Iterator[str]:
         yield mark(one.look, x(point[0]) + one.shift, y(point[1]), tooltip)
 
 
-def _intervals(drawn: Sequence[_Drawn], x: Scale, y: Scale) -> Iterator[str]:
+def _intervals(drawn: Sequence[_Drawn], x: Scale, y: Scale, banded: bool) -> Iterator[str]:
     """Whiskers, or bands."""
-    banded = len(_xs(drawn)) > _WHISKERS and not any(one.shift for one in drawn)
     for one in drawn:
         for piece in one.pieces:
             known = [point for point in piece if drawable(point[2]) and drawable(point[3])]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from cfbench_core.reports.charts.svg import (
     LINE,
     NAME,
-    PLAIN,
     SMALLEST,
     Box,
     Scale,
@@ -19,6 +18,8 @@ from cfbench_core.reports.charts.svg import (
     element,
     free_place,
     line,
+    long,
+    longest,
     short,
     span,
     spread,
@@ -82,8 +83,8 @@ def scatter_chart(
     left_out = [p.name for p in points if p not in shown]
     top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * len(shown))
     y = Scale(*span([v for p in shown for v in (p.y, p.y_low, p.y_high)]), bottom, top)
-    left = 14 + PLAIN * max(len(written(tick)) for tick in y.ticks(5))
-    aside = PLAIN * max((len(short(p.label, NAME)) for p in shown), default=0) + 24
+    left = 14 + longest(written(tick) for tick in y.ticks(5))
+    aside = longest(short(p.label, NAME) for p in shown) + 24
     drawn: list[str] = []
     # Names find room beside their points; where not all do, the others stand in a column on the right.
     for right in (width - 16, max(width - aside, left + 80)):
@@ -160,8 +161,8 @@ def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: s
         whiskers += [line(f"whisker {point.role}".rstrip(), *ends) for ends in _intervals(point, x, y)]
         marks.append(_mark(point, x(point.x), y(point.y), _told(point, x_label, y_label)))
         words = short(point.label, NAME)
-        within = Box(x.start, 16, x.stop + 14 - x.start, y.start - 16)
-        box, covered = free_place(x(point.x), y(point.y), PLAIN * len(words), within, taken, reach)
+        within = Box(x.start, 16, x.stop + 10 - x.start, y.start - 16)
+        box, covered = free_place(x(point.x), y(point.y), long(words), within, taken, reach)
         if covered:
             aside.append(point)
         else:
