@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 RANDOM = "random"
 """The explainer that is 0 on the scale."""
-HINT = "no colour: as random; strongest: the best known; second hue: worse than random"
+HINT = "no colour: as random; strongest: the best known; dashed: worse than random"
 
 
 class Scale(NamedTuple):
