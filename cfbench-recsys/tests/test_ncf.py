@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -216,7 +217,7 @@ def test_an_item_predicts_its_partner_and_not_itself() -> None:
 @pytest.mark.parametrize("pretraining", [0, 10])
 def test_training_finds_what_popularity_does_not(pretraining: int) -> None:
     data = split()
-    model = NCF(Config(dimensions=8, units=8, layers=2, pretraining=pretraining, device="cpu"))
+    model = NCF(dataclasses.replace(SMALL, pretraining=pretraining))
     summary = model.fit(data, generator)
     popular = np.asarray(data.train.sum(axis=0)).ravel()
 

@@ -22,10 +22,11 @@ the input in every epoch and has to be found; so a positive is never in its own 
 
 Adam; the epoch with the best NDCG@10 on validation data is kept.
 
-Departs from the paper, beside the towers: its negatives are drawn for each positive anew (four of them), which
-needs many more passes. Its pretraining is an option, ``pretraining`` epochs: both towers learn alone (they
-share nothing, so both learn at once, from the sum of their losses), then they are joined with their heads
-halved (alpha = 1/2), and training goes on, by Adam where the paper takes SGD.
+Departs from the paper, beside the towers: its negatives are drawn for each positive anew (four; here their
+weight is four), which needs many more passes. Its pretraining is an option, ``pretraining`` epochs: both towers
+learn alone (they share nothing, so both learn at once, from the sum of their losses), then they are joined with
+their heads halved (alpha = 1/2), and training goes on, by Adam where the paper takes SGD. For that c is the sum
+of two biases, one for each tower.
 """
 
 from __future__ import annotations
@@ -66,17 +67,17 @@ class Config:
         Help("of the perceptron's embeddings and its first layer; half as many in each further one"),
     ] = 32
     layers: Annotated[int, Range(minimum=1), Search(choices=(1, 2, 3)), Help("of the perceptron")] = 3
-    learning_rate: Annotated[float, Range(above=0), Search(1e-3, 3e-2, log=True), Help("of Adam")] = 0.01
+    learning_rate: Annotated[float, Range(above=0), Search(1e-3, 3e-2, log=True), Help("of Adam")] = 0.003
     negatives: Annotated[
-        float, Range(above=0), Search(2.0, 64.0, log=True), Help("weight of the negatives, for each positive")
-    ] = 16.0
+        float, Range(above=0), Search(1.0, 32.0, log=True), Help("weight of the negatives, for each positive")
+    ] = 4.0
     sampled: Annotated[int, Range(minimum=1), Help("items drawn for each batch as negatives")] = 256
     holdout: Annotated[
         float,
         Range(above=0, below=1),
         Search(0.1, 0.5),
         Help("share of a profile to be predicted from the rest"),
-    ] = 0.2
+    ] = 0.4
     pretraining: Annotated[int, Range(minimum=0), Help("epochs in which the two towers learn alone")] = 0
     batch: Annotated[int, Range(minimum=1), Help("users in a batch")] = 256
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 200
