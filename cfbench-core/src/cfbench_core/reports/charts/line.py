@@ -226,11 +226,11 @@ def _x_axis(
     for value, name in marks:
         at = x(value)
         if turned:
-            parts.append(text("tick", at + 4, bottom + 14, short(name, 18), "end", name, -35))
+            parts.append(text("tick", at + 4, bottom + 14, short(name, 22), "end", name, -35))
         else:
             parts.append(line("grid", at, top, at, bottom))
             parts.append(text("tick", at, bottom + 16, name, "middle"))
-    down = 0.57 * longest(short(name, 18) for _, name in marks) + 8 if turned else 16
+    down = 0.57 * longest(short(name, 22) for _, name in marks) + 8 if turned else 16
     return parts, bottom + down + 17
 
 
