@@ -115,10 +115,14 @@ class Schedule:
     def __len__(self) -> int:
         return len(self.kept) - 1
 
-    def noised(self, profiles: FloatArray, steps: IntArray, noise: FloatArray) -> FloatArray:
-        """(B, items) x_t for x_0 ``profiles`` (B, items), t ``steps`` (B,), standard normal ``noise``."""
-        kept = self.kept[steps][:, None].astype(profiles.dtype)
-        corrupted: FloatArray = np.sqrt(kept) * profiles + np.sqrt(1 - kept) * noise
+    def noised(self, profiles: np.ndarray, steps: IntArray, noise: np.ndarray) -> np.ndarray:
+        """(B, items) x_t for x_0 ``profiles`` (B, items), t ``steps`` (B,), standard normal ``noise``.
+
+        Computed in the precision of ``profiles``.
+        """
+        kept = self.kept[steps][:, None]
+        start, deviation = (np.sqrt(part).astype(profiles.dtype) for part in (kept, 1 - kept))
+        corrupted: np.ndarray = start * profiles + deviation * noise
         return corrupted
 
     def posterior(self) -> tuple[FloatArray, FloatArray]:
@@ -196,13 +200,13 @@ class DiffRec:
         steps = embed(self.config.steps, self.config.embedding) @ wide["step.weight"].T + wide["step.bias"]
         shifts = steps @ wide["input.step_weight"].T + wide["input.bias"]  # (T + 1, hidden)
         start = np.sqrt(self.schedule.kept[self.config.sampling_steps])
-        self._input = np.ascontiguousarray(start * wide["input.weight"].T)  # (items, hidden)
+        self._input = np.ascontiguousarray(start * wide["input.weight"].T)  # (items, hidden), W_i x_T from x
         output = wide["output.weight"].T  # (hidden, items)
         again = output @ wide["input.weight"].T  # from what f gives back into f
         again_bias = wide["input.weight"] @ wide["output.bias"]
         self.device = torch_device(self.config.device)
-        arrays = (shifts, output, wide["output.bias"], again, again_bias)
-        self._denoiser = tuple(torch.from_numpy(np.array(a)).to(self.device) for a in arrays)
+        arrays = (self._input, shifts, output, wide["output.bias"], again, again_bias)
+        self._dense_input, *self._denoiser = (torch.from_numpy(np.array(a)).to(self.device) for a in arrays)
 
     def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items)."""
@@ -215,10 +219,7 @@ class DiffRec:
 
     def score_dense(self, profiles: Any) -> Any:
         """The same as a torch tensor, for a float64 tensor (B, items), and differentiable in it."""
-        import torch
-
-        inputs = profiles.to(self.device) @ torch.from_numpy(self._input).to(self.device)
-        return self._denoised(inputs).to(profiles.device)
+        return self._denoised(profiles.to(self.device) @ self._dense_input).to(profiles.device)
 
     def _denoised(self, inputs: Any) -> Any:
         """(B, items) x_0 from ``inputs`` (B, hidden), W_i x_T."""
@@ -319,8 +320,9 @@ class _Training:
         if not self.config.importance_sampling or min(map(len, self.losses[1:])) < HISTORY:
             return np.full(count, 1.0 / count)
         size = np.sqrt([np.mean(losses**2) for losses in self.losses[1:]])
-        chances: FloatArray = (1 - UNIFORM) * size / size.sum() + UNIFORM / count
-        return chances / chances.sum()
+        chances = (1 - UNIFORM) * size / size.sum() + UNIFORM / count
+        normalised: FloatArray = chances / chances.sum()
+        return normalised
 
     def _remember(self, steps: IntArray, losses: FloatArray) -> None:
         for step in np.unique(steps):
