@@ -59,11 +59,15 @@ def test_capabilities_are_told_from_the_methods_of_a_class() -> None:
     }
     assert (
         "explainer"
-        not in cells["debian-python/co/by-index/item/implicit/user-vector/remove/3"].stages["explanations"].inputs
+        not in cells["debian-python/co/by-index/item/implicit/user-vector/remove/3"]
+        .stages["explanations"]
+        .inputs
     )
     assert (
         "explainer"
-        in cells["debian-python/co/needs-training/item/implicit/user-vector/remove/3"].stages["explanations"].inputs
+        in cells["debian-python/co/needs-training/item/implicit/user-vector/remove/3"]
+        .stages["explanations"]
+        .inputs
     )
 
 

@@ -22,7 +22,6 @@ KIND_TITLES = {
     "explainer": "Explainers",
     "metric": "Metrics",
     "analysis": "Analyses",
-    "analysis": "Analyses",
     "executor": "Executors",
 }
 
