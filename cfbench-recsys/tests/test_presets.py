@@ -39,7 +39,7 @@ def study(recommender: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_presets_are_shipped() -> None:
-    assert {spec.name for spec, _ in SHIPPED} >= {"ease", "item-knn"}
+    assert {spec.name for spec, _ in SHIPPED} >= {"ease", "item-knn", "mf"}
 
 
 @pytest.mark.parametrize(("spec", "preset"), SHIPPED, ids=[f"{spec.name}-{p.name}" for spec, p in SHIPPED])

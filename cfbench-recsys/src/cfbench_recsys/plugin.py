@@ -51,6 +51,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             summary="Two-tower matrix factorisation; its logit is linear in the profile",
             target="cfbench_recsys.recommenders.mf:MF",
             config="cfbench_recsys.recommenders.mf:Config",
+            presets="cfbench_recsys:presets/mf.yaml",
             provides={
                 **PROFILE,
                 **CHECKPOINTS,
