@@ -192,6 +192,32 @@ def test_the_loss_is_the_log_loss_of_an_item_held_out_given_the_rest() -> None:
     assert len(losses) > 1
 
 
+class Chooses:
+    """A stream that draws the given items whenever items are to be drawn; else as any."""
+
+    def __init__(self, items: list[int]) -> None:
+        self.items, self.draw = np.array(items), np.random.default_rng(0)
+
+    def choice(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        return self.items
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.draw, name)
+
+
+def test_the_loss_over_drawn_items_is_that_over_all_of_them_in_expectation() -> None:
+    """The mean over each single item drawn in turn is the loss with all six drawn."""
+    train = sparse.csr_matrix([[1.0, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 0], [0, 0, 0, 0, 1, 1]])
+
+    def loss(drawn: list[int]) -> float:
+        config = Config(dimensions=3, units=4, layers=2, sampled=len(drawn), epochs=1, learning_rate=1e-12)
+        summary = NCF(config).fit(without_validation(train), lambda *names: Chooses(drawn))  # type: ignore[arg-type, return-value]
+        told: float = summary["history"][0]["loss"]
+        return told
+
+    assert np.mean([loss([item]) for item in range(6)]) == pytest.approx(loss(list(range(6))), rel=1e-5)
+
+
 def test_a_positive_is_not_part_of_its_own_input() -> None:
     """Users with one interaction: it is the positive, so nothing ever enters the user towers.
 

@@ -152,20 +152,21 @@ def test_logits_are_products_of_the_embeddings() -> None:
     np.testing.assert_allclose(model.score_profiles(profiles), products, atol=1e-12)
 
 
-def literal_loss(state: dict[str, np.ndarray], profiles: np.ndarray, noise: np.ndarray, beta: float) -> float:
+def literal_loss(
+    state: dict[str, np.ndarray], profiles: np.ndarray, noise: float, beta: float, scale: float
+) -> float:
     """Mean over the users of minus (multinomial log-likelihood - beta KL); the KL by its integral.
 
     KL(N(mu, v) | N(0, 1)) is integrated numerically, so no formula for it is repeated here.
     """
     w = {name: array.astype(np.float64) for name, array in state.items()}
     total = 0.0
-    for profile, one_noise in zip(profiles, noise, strict=True):
-        e = np.tanh(
-            w["encoder.hidden.weight"] @ (profile / np.linalg.norm(profile)) + w["encoder.hidden.bias"]
-        )
+    for profile in profiles:
+        x = scale * profile / np.linalg.norm(profile)
+        e = np.tanh(w["encoder.hidden.weight"] @ x + w["encoder.hidden.bias"])
         mu = w["encoder.mean.weight"] @ e + w["encoder.mean.bias"]
         variance = np.exp(w["encoder.log_variance.weight"] @ e + w["encoder.log_variance.bias"])
-        z = mu + np.sqrt(variance) * one_noise
+        z = mu + np.sqrt(variance) * noise
         hidden = np.tanh(w["decoder.hidden.weight"] @ z + w["decoder.hidden.bias"])
         logits = w["decoder.output.weight"] @ hidden + w["decoder.output.bias"]
         probabilities = np.exp(logits) / np.exp(logits).sum()
@@ -183,7 +184,7 @@ def integrated_kl(mean: float, variance: float) -> float:
 
 
 class Unrandom:
-    """A stream that gives the same matrix whenever normal numbers are asked for; else as any."""
+    """A stream whose normal numbers are all the same, and with which nothing is dropped; else as any."""
 
     def __init__(self, noise: float) -> None:
         self.noise, self.draw = noise, np.random.default_rng(0)
@@ -191,21 +192,34 @@ class Unrandom:
     def standard_normal(self, shape: Any, dtype: Any) -> np.ndarray:
         return np.full(shape, self.noise, dtype=dtype)
 
+    def random(self, size: Any, dtype: Any) -> np.ndarray:
+        drawn: np.ndarray = self.draw.random(size, dtype=dtype)
+        return (
+            drawn if isinstance(size, tuple) else np.full_like(drawn, 0.99)
+        )  # a tuple: weights at the start
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.draw, name)
 
 
-@pytest.mark.parametrize(("beta", "noise"), [(0.0, 0.0), (0.7, 0.0), (0.7, -1.3)])
-def test_the_loss_of_a_tiny_case_is_the_evidence_bound_by_hand(beta: float, noise: float) -> None:
-    """One step of one batch that changes nothing (a learning rate of nearly 0): its loss is told."""
+@pytest.mark.parametrize(
+    ("beta", "noise", "dropout"), [(0.0, 0.0, 0.0), (0.7, 0.0, 0.0), (0.7, -1.3, 0.0), (0.7, -1.3, 0.6)]
+)
+def test_the_loss_of_a_tiny_case_is_the_evidence_bound_by_hand(
+    beta: float, noise: float, dropout: float
+) -> None:
+    """A step that changes nothing (a learning rate of nearly 0): its loss is told.
+
+    What dropout leaves, here everything, is scaled up as if the rest had been dropped.
+    """
     profiles = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]])
     config = Config(
-        hidden=3, dimensions=2, dropout=0.0, beta=beta, anneal_epochs=0, epochs=1, learning_rate=1e-12
+        hidden=3, dimensions=2, dropout=dropout, beta=beta, anneal_epochs=0, epochs=1, learning_rate=1e-12
     )
     model = VAE(config)
     data = without_validation(sparse.csr_matrix(profiles))
     summary = model.fit(data, lambda *names: Unrandom(noise))  # type: ignore[arg-type, return-value]
-    expected = literal_loss(model.state(), profiles, np.full((3, 2), noise), beta)
+    expected = literal_loss(model.state(), profiles, noise, beta, 1 / (1 - dropout))
     assert summary["history"][0]["loss"] == pytest.approx(expected, rel=1e-5)
 
 
