@@ -166,24 +166,23 @@ def test_the_transformer_reaches_the_score() -> None:
 
 
 def test_training_moves_the_transformer_and_its_scores_depend_on_it() -> None:
-    """After training, scores without the learned attention are other ones, and find less of the training data."""
-    data = split()
-    model = GFormer(Config(dimensions=8, epochs=30, device="cpu", gate=1.0))
-    model.fit(data, generator)
-    learned = dict(model.state())
-    start = MaskedTraining(
-        data.train, model.config, model.layer_weights(), generator("gformer", "fit")
-    ).state()
+    """All matrices learn, the anchors stay; without the attention the scores tell less what users have."""
+    model, training = training_of(gate=1.0, matrix_rate=0.1)
+    start = training.state()
+    for _ in range(60):
+        training.epoch(model.loss)
+    learned, train = training.state(), split().train
     for name in (QUERY, KEY, VALUE, TOPOLOGY):
-        assert np.abs(learned[name] - start[name]).max() > 1e-3, name
-    assert np.array_equal(learned[ANCHORS], start[ANCHORS])
+        assert np.abs(learned[name] - start[name]).max() > 1e-2, name
+    for name in (ANCHORS, USER_NEARNESS, ITEM_NEARNESS):
+        assert np.array_equal(learned[name], start[name])
 
     def margin(state: State) -> float:
-        model.load_state(state, data.profiles)
-        scores, seen = all_scores(model, 90), data.train.toarray() > 0
-        return float(scores[seen].mean() - scores[~seen].mean())
+        model.load_state(state, train)
+        scores, has = all_scores(model, 90), train.toarray() > 0
+        return float(scores[has].mean() - scores[~has].mean())
 
-    assert margin(learned) > 1.05 * margin({**learned, VALUE: np.zeros_like(learned[VALUE])})
+    assert margin(learned) > 1.2 * margin({**learned, VALUE: np.zeros_like(learned[VALUE])})
 
 
 def test_nearness_is_the_inverse_distance_in_edges() -> None:
@@ -205,8 +204,8 @@ def test_anchors_are_part_of_the_model_and_not_measured_anew() -> None:
     state = random_state(GRAPH, 3)
     other = GRAPH.copy()
     other[0, 1] = 0.0
-    expected = dense_scores(other, state, 4, 3, 0.3)
-    np.testing.assert_allclose(all_scores(loaded(other, state), 3), expected, **TIGHT)
+    expected = dense_scores(other, state, 4, 3, gate=0.3)
+    np.testing.assert_allclose(all_scores(loaded(other, state, gate=0.3), 3), expected, **TIGHT)
 
 
 def training_of(**options: Any) -> tuple[GFormer, MaskedTraining]:

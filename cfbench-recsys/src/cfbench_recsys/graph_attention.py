@@ -75,7 +75,7 @@ class Pattern:
 
     def transposed_matrix(self, values: Tensor) -> Tensor:
         """(columns, rows) sparse, the transpose of ``matrix(values)``."""
-        return _sparse(*self._transposed, values[self.order], self.shape[::-1])
+        return _sparse(*self._transposed, values.index_select(0, self.order), self.shape[::-1])
 
     def products(self, left: Tensor, right: Tensor) -> Tensor:
         """(edges,) left_row . right_column, without a gradient; left (rows, c), right (columns, c)."""
@@ -150,8 +150,8 @@ class Heads:
 
 def strengths(pattern: Pattern, queries: Tensor, keys: Tensor) -> Tensor:
     """(edges,) a_nm of one head; queries (rows, c), keys (columns, c)."""
-    logits = edge_products(pattern, queries, keys) / math.sqrt(queries.shape[1])
-    return torch.exp(BOUND * torch.tanh(logits / BOUND))
+    scaled = queries / (math.sqrt(queries.shape[1]) * BOUND)
+    return torch.exp(BOUND * torch.tanh(edge_products(pattern, scaled, keys)))
 
 
 def attend(pattern: Pattern, looking: Heads, seen: Heads) -> Tensor:

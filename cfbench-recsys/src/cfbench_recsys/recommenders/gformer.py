@@ -31,8 +31,8 @@ Departs from the paper, so that the model can be explained, and on a small machi
   on the training graph and belong to the trained model, as W_T does. An edit does not measure them anew.
 - Reconstruction is ranked like the rest (sampled negatives), in place of a score that is to grow and a
   uniformity loss that keeps it from growing. There is no second transformer as a decoder.
-- W_V starts at the identity, so that training sets out from a light convolution; the matrices learn more slowly
-  than the embeddings.
+- W_V starts near the identity, so that training sets out from a light convolution, and the matrices learn more
+  slowly than the embeddings (``matrix_rate``): otherwise they fit the training data alone.
 - Batches and negatives as in ``lightgcn.py``.
 """
 
@@ -87,7 +87,7 @@ class Config:
         Range(minimum=0),
         Search(low=0.05, high=1.0, log=True),
         Help("weight of the attention beside a node's own embedding"),
-    ] = 0.3
+    ] = 0.1
     anchors: Annotated[int, Range(minimum=0), Help("nodes to which all nodes know their distance")] = 32
     radius: Annotated[int, Range(minimum=1), Help("anchors more than so many edges away do not count")] = 4
     masked: Annotated[
@@ -100,7 +100,13 @@ class Config:
         float, Range(minimum=0), Help("weight of the contrast of hidden and shown edges")
     ] = 0.0
     learning_rate: Annotated[
-        float, Range(above=0), Search(low=0.002, high=0.05, log=True), Help("of Adam")
+        float, Range(above=0), Search(low=0.005, high=0.1, log=True), Help("of Adam, for the embeddings")
+    ] = 0.03
+    matrix_rate: Annotated[
+        float,
+        Range(minimum=0),
+        Search(low=0.001, high=1.0, log=True),
+        Help("learning rate of the matrices, relative to that of the embeddings"),
     ] = 0.01
     l2: Annotated[
         float,

@@ -21,9 +21,6 @@ TOPOLOGY = "topology.weight"
 ANCHORS, USER_NEARNESS, ITEM_NEARNESS = "anchors", "user_nearness", "item_nearness"
 MATRICES = (QUERY, KEY, VALUE, TOPOLOGY)
 
-MATRIX_RATE = 0.1
-"""Learning rate of the matrices, relative to that of the embeddings."""
-
 
 @dataclass(frozen=True)
 class View:
@@ -76,7 +73,8 @@ class MaskedTraining(Training):
             start = np.eye(d) if name == VALUE else 0.0
             self.parameters[name] = self._parameter((start + drawn).astype(np.float32))
         matrices = [self.parameters[name] for name in MATRICES]
-        self.optimizer.add_param_group({"params": matrices, "lr": MATRIX_RATE * config.learning_rate})
+        rate = config.matrix_rate * config.learning_rate
+        self.optimizer.add_param_group({"params": matrices, "lr": rate})
         self.parameters |= {USERS: self.users, ITEMS: self.items}
         self.whole = self.shown = View.of(interactions, self.device)
         self.hidden: View | None = None
