@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 import cfbench_core.api
 from cfbench_core.cli import main
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 
-STUDY = {"suite": "recsys", "data": "ml-1m", "recommenders": "mf", "explainers": "random"}
+SAMPLES = Path(__file__).parent / "samples"
+BY_INDEX = {"import": "my_lab:ByIndex", "label": "by-index"}  # no explainer is installed with this suite
+STUDY = {"suite": "recsys", "data": "ml-1m", "recommenders": "mf", "explainers": [BY_INDEX]}
 
 
 @pytest.fixture(autouse=True)
@@ -21,15 +24,16 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(SAMPLES))
     return tmp_path
 
 
 def test_a_plan_names_what_a_run_would_download(nowhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (nowhere / "study.yaml").write_text("suite: recsys\ndata: ml-1m\nrecommenders: mf\nexplainers: random\n")
+    (nowhere / "study.yaml").write_text(yaml.safe_dump(STUDY))
     assert main(["plan", "study.yaml"]) == 0
     out, err = capsys.readouterr()
     assert "ml-1m: is not here; a run would download it (" in err
-    assert "random" in out
+    assert "by-index" in out
     assert not (nowhere / "cache" / "data").exists()
     assert main(["plan", "study.yaml", "--offline"]) == 2  # asked to say what is missing, it does
     assert "ml-1m: not found in" in capsys.readouterr().err
