@@ -85,13 +85,13 @@ def _quality(run: Run) -> dict[tuple[str, ...], float]:
 
 
 def _told(run: Run, cell: str) -> list[Told]:
-    """The answers of a cell that work, for the first explained item of each user."""
+    """The answers of a cell that work: for each user that of the first place, or of the first that has one."""
     scores = run.scores
     found = scores[
         (scores["cell"] == cell) & (scores["metric"] == PLACE_AFTER.name) & (scores["status"] == "ok")
     ]
-    first = found.groupby("user")["rank"].transform("min")
-    found = found[(found["value"] > found["k"]) & (found["rank"] == first)]
+    found = found[found["value"] > found["k"]]
+    found = found[found["rank"] == found.groupby("user")["rank"].transform("min")]
     answers = run.explanations_of(cell)
     return list(_answers(found, dict(iter(answers.groupby("unit", observed=True)))))
 
