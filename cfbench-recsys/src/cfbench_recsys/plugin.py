@@ -114,6 +114,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             summary="Light graph convolution over the user-item graph",
             target="cfbench_recsys.recommenders.lightgcn:LightGCN",
             config="cfbench_recsys.recommenders.lightgcn:Config",
+            presets="cfbench_recsys:presets/lightgcn.yaml",
             provides={**GRAPH, **CHECKPOINTS, "access": frozenset({"scores", "gradients", "embeddings"})},
             paper="He et al. 2020",
             version="2",  # sums in another order
