@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cfbench_core import run
+from cfbench_core import analyse, run
 from cfbench_core.api import execute, plan, prepare
 from cfbench_core.errors import UserError
 from cfbench_core.run_directory import Run
@@ -95,6 +95,26 @@ def test_a_run_has_every_unit_and_metric(done: Run) -> None:
     assert (item["unit"] == item["user"] + "/" + item["item"]).all()
     assert set(item["rank"]) == {1, 2, 3}
     assert done.quality["metric"].tolist()[:2] == ["HR@10", "NDCG@10"]
+
+
+def test_what_a_method_tells_and_how_often_it_asked_is_kept(tmp_path: Path, done: Run) -> None:
+    told = done.details
+    asked = told[told["name"] == "model evaluations"].groupby("cell")["value"].agg(["min", "max"])
+    first = asked.loc["debian-python/co/takes-the-first/item/explicit/user-vector/remove/3"]
+    assert tuple(first) == (1.0, 1.0)  # verified once; padding of blocks does not count
+    assert asked.loc["debian-python/co/by-index/item/implicit/user-vector/remove/3", "max"] == 0.0
+
+    telling = study(explainers=[{"import": "my_lab:TellsTheLength"}])
+    again = run(telling, out=tmp_path / "run")
+    lengths = again.details[again.details["name"] == "length"]
+    assert len(lengths) == 60 + 20 and lengths["value"].min() >= 1  # item and list level
+    assert "length" in set(analyse("details", again)["metric"])
+
+
+def test_details_of_another_shape_are_refused(tmp_path: Path) -> None:
+    wrong = study(explainers=[{"import": "my_lab:TellsTheLength", "damping": 0}])
+    (cell, *_) = [c for c in run(wrong, out=tmp_path / "run").cells() if c.status != "skipped"]
+    assert cell.status == "failed" and "detail 'length' has shape" in cell.reason
 
 
 def test_an_explanation_in_words_is_true(done: Run) -> None:

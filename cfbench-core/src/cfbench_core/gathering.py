@@ -64,12 +64,12 @@ class Tables:
         self.results = results
         self.store = store
 
-    def rows(self, role: str, file: str) -> Iterator[Part]:
-        """A file of the artifacts in one role, cell by cell."""
+    def rows(self, role: str, file: str, optional: bool = False) -> Iterator[Part]:
+        """A file of the artifacts in one role, cell by cell; an ``optional`` one where it is."""
         for cell in self.plan.to_run:
             if role in cell.stages:
                 for work, outcome in self.results.of(cell.stages[role]):
-                    if outcome.done:
+                    if outcome.done and (not optional or self.path(work, file).exists()):
                         yield self.part(cell, self.path(work, file))
 
     def scores(self) -> Iterator[Part]:

@@ -31,7 +31,8 @@ class Cell:
         labels: what tells it from other cells, in order: dataset, model, explainer, level, ...; columns of the tables.
         columns: what is measured in it.
         stages: by role. ``"scores"`` ends in ``scores.parquet`` (metric, unit, value, status and the suite's own
-            columns), ``"explanations"`` in ``explanations.parquet`` and ``costs.parquet`` (unit, elapsed_seconds);
+            columns), ``"explanations"`` in ``explanations.parquet`` and ``costs.parquet`` (unit, elapsed_seconds),
+            if there is something to tell also ``details.parquet`` (unit, name, value);
             ``"model"`` reports ``{"quality": {...}}`` in its summary; ``"units"`` lists the units. Empty when skipped.
         skipped: why there is nothing to run; empty when there is.
         role: "bound" or "floor" for a control, as its explainer's spec says.

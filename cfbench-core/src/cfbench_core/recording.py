@@ -141,12 +141,13 @@ class Recorder:
         )
 
     def write_tables(self, results: Results, store: Store) -> None:
-        """``scores.parquet``, ``explanations.parquet``, ``costs.parquet`` and ``quality.csv``."""
+        """``scores.parquet``, ``explanations.parquet``, ``costs.parquet``, ``details.parquet`` and ``quality.csv``."""
         tables = Tables(self.plan, results, store)
         for name, parts in {
             "scores.parquet": list(tables.scores()),
             "explanations.parquet": list(tables.rows("explanations", "explanations.parquet")),
             "costs.parquet": list(tables.rows("explanations", "costs.parquet")),
+            "details.parquet": list(tables.rows("explanations", "details.parquet", optional=True)),
         }.items():
             write_parquet(self.directory / name, parts)
         write_atomically(self.directory / "quality.csv", tables.quality())

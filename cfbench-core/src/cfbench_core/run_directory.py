@@ -168,6 +168,11 @@ class Run:
         return self._parquet("costs.parquet", ("cell", "unit", "elapsed_seconds"), self._any_result)
 
     @functools.cached_property
+    def details(self) -> pd.DataFrame:
+        """cell, unit, name, value: what methods told about single answers; empty where none did."""
+        return self._parquet("details.parquet", ("cell", "unit", "name", "value"), expected=False)
+
+    @functools.cached_property
     def quality(self) -> pd.DataFrame:
         """dataset, model, metric, value: the models' quality on held-out data."""
         return self._csv("quality.csv", ("dataset", "model", "metric", "value"))

@@ -19,6 +19,29 @@ from cfbench_recsys.targets import Targets
 BLOCK = 64
 
 
+class Counted:
+    """A model that counts how often it was asked: profiles or graphs scored, gradients along with them."""
+
+    def __init__(self, model: Any) -> None:
+        self.evaluations = 0
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._model, name)
+        return self._counting(value) if name in _ASKED else value
+
+    def _counting(self, method: Any) -> Any:
+        def counted(first: Any, *more: Any, **options: Any) -> Any:
+            self.evaluations += first.shape[0] if hasattr(first, "shape") else len(first)
+            return method(first, *more, **options)
+
+        return counted
+
+
+_ASKED = frozenset({"score_profiles", "score_edits", "score_dense", "score_weighted"})
+"""What a recommender is asked by; the first argument has a row for each profile or edited graph."""
+
+
 class Scorable(Protocol):
     """Edits, or what turns into edits a few at a time (see ``removals.py``)."""
 
@@ -38,7 +61,10 @@ def score_blocks(
     for start in range(0, len(edits), BLOCK):
         rows = slice(start, min(start + BLOCK, len(edits)))
         block = edits.choose(np.minimum(np.arange(start, start + BLOCK), len(edits) - 1))
-        yield rows, score_once(model, block, interactions)[: rows.stop - start]
+        scores = score_once(model, block, interactions)
+        if isinstance(model, Counted):
+            model.evaluations -= start + BLOCK - rows.stop
+        yield rows, scores[: rows.stop - start]
 
 
 def score_once(model: Any, edits: Scorable, interactions: sparse.csr_matrix) -> FloatArray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -103,6 +103,25 @@ class Context:
     state: dict[str, np.ndarray] | None = None
 
 
+@dataclass(frozen=True)
+class Answer:
+    """Edits, and what the method knows about them: a certificate, the fidelity of its surrogate, ...
+
+    Attributes:
+        edits: B edits.
+        details: by name, (B,) numbers; NaN where there is none. Kept with the explanations (``details.parquet``)
+            and told by the analysis ``details``.
+    """
+
+    edits: Edits
+    details: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @staticmethod
+    def of(given: Edits | Answer) -> Answer:
+        """What ``counterfactuals`` returned, with or without details."""
+        return given if isinstance(given, Answer) else Answer(given)
+
+
 class ImplicitExplainer(Protocol):
     """Gives an importance to each interaction of the user. Declares ``format: implicit``."""
 
@@ -113,7 +132,7 @@ class ImplicitExplainer(Protocol):
 class ExplicitExplainer(Protocol):
     """Names the interactions to edit. Declares ``format: explicit``."""
 
-    def counterfactuals(self, targets: Targets, context: Context) -> Edits:
+    def counterfactuals(self, targets: Targets, context: Context) -> Edits | Answer:
         """B edits, one for each target; an edit without edges means "no answer"."""
 
 

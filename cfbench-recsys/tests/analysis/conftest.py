@@ -33,7 +33,7 @@ def direction(metric: str) -> str:
 def cell(explainer: str, metrics: Mapping[str, Values], **given: Any) -> dict[str, Any]:
     """A cell of a run. The units are u0/1, u0/2, u1/1, ... (item level: k for each user) or u0, u1, ... (list level).
 
-    ``given``: other labels than the usual; ``role``, ``status``, ``seconds`` (of each unit), ``stages``.
+    ``given``: other labels than the usual; ``role``, ``status``, ``seconds`` (of each unit), ``stages``, ``details``.
     """
     usual = {
         "dataset": "shop",
@@ -45,7 +45,7 @@ def cell(explainer: str, metrics: Mapping[str, Values], **given: Any) -> dict[st
         "edit": "remove",
         "k": 2,
     }
-    other = {"role": "", "status": "ok", "seconds": None, "stages": {}}
+    other = {"role": "", "status": "ok", "seconds": None, "stages": {}, "details": {}}
     return {**usual, **other, **given, "metrics": metrics}
 
 
@@ -70,7 +70,7 @@ def _written(
 ) -> Run:
     directory.mkdir(parents=True)
     labels = [label for label in LABELS if label not in without]
-    plan, scores, costs = [], [], []
+    plan, scores, costs, details = [], [], [], []
     for of in cells:
         own = {label: of[label] for label in labels}
         name = "/".join(str(value) for value in own.values())
@@ -93,11 +93,15 @@ def _written(
             scores.append(units.assign(metric=metric, value=[*values], status="ok"))
         seconds = of["seconds"] or [0.001 * (1 + n) for n in range(len(units))]
         costs.append(units[["cell", "unit"]].assign(elapsed_seconds=seconds))
+        for told, values in of["details"].items():
+            details.append(units[["cell", "unit"]].assign(name=told, value=values))
     by = [name for name in ("dataset", "model", "level", "k", "format", "edit", "scope") if name in labels]
     layout = {"by": by, "row": "explainer", "cluster": "user"}
     (directory / "plan.json").write_text(json.dumps({"suite": "recsys", "layout": layout, "cells": plan}))
     pd.concat(scores).astype({"value": float}).to_parquet(directory / "scores.parquet")
     pd.concat(costs).to_parquet(directory / "costs.parquet")
+    if details:
+        pd.concat(details).to_parquet(directory / "details.parquet")
     models = {(of["dataset"], of["model"]) for of in cells}
     lines = [f"{dataset},{model},HR@10,0.25" for dataset, model in sorted(models)]
     (directory / "quality.csv").write_text("\n".join(["dataset,model,metric,value", *lines]) + "\n")

@@ -9,6 +9,7 @@ import numpy as np
 
 from cfbench_core.config import Range
 from cfbench_recsys.edits import Edits
+from cfbench_recsys.targets import Answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,19 @@ class TakesTheFirst:
         removed = np.zeros_like(targets.padding)
         removed[:, 0] = True
         return Edits.removals(targets.users, targets.history, removed & ~targets.padding)
+
+
+class TellsTheLength:
+    """Removes nothing, and tells how long the history is."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, targets: Any, context: Any) -> Answer:
+        lengths = (~targets.padding).sum(axis=1).astype(float)
+        return Answer(
+            Edits.nothing(targets.users), {"length": lengths[:-1] if self.config.damping == 0 else lengths}
+        )
 
 
 class NeedsTraining:

@@ -53,6 +53,7 @@ ANALYSES: list[ComponentSpec] = [
         PAPER_000,
         options=True,
     ),
+    _spec("details", "What do the methods know about their own answers?", "details:Details"),
     _spec("cost", "How long does an explanation take?", "cost:Cost", PAPER_000),
     _spec(
         "consistency",

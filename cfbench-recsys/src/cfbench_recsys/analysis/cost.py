@@ -2,6 +2,8 @@
 
 - seconds each: wall time of making one explanation, on average over the units (those of one batch share its time
   evenly, and count as one measurement for the interval). For edits derived from importances both count.
+- model evaluations: profiles or graphs that the recommender scored for one explanation, on average; gradients count as
+  the evaluation they come with. Unlike seconds they are the same on every machine.
 - seconds of pre-training: once for each model, where an explainer learns before it explains.
 - peak memory in bytes: the most resident memory of the process while explanations were made (for derived edits: while
   they were derived). It holds the model, the data and the libraries too.
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run, RunCell
 
 SECONDS, PRETRAINING, MEMORY = "seconds each", "seconds of pre-training", "peak memory in bytes"
+EVALUATIONS = "model evaluations"
+"""As the stages call it in ``details.parquet``."""
 
 
 def _wanted(cell: RunCell) -> bool:
@@ -56,8 +60,8 @@ class Cost:
         return "" if finished(runs, _wanted) else "no cell has ended well"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: the labels, metric (seconds each, seconds of pre-training, peak memory in bytes), direction, explainer,
-        role, quality_metric, quality, mean, ci_low, ci_high, n."""
+        """Columns: the labels, metric (seconds each, model evaluations, seconds of pre-training, peak memory in bytes),
+        direction, explainer, role, quality_metric, quality, mean, ci_low, ci_high, n."""
         statements = Statements()
         work = {str(run.directory): _work(run) for run in runs}
         for setting in settings(runs, _wanted):
@@ -77,7 +81,7 @@ class Cost:
         places = looks(table)
         drawn = []
         for labels, rows in by_setting(longest(table), "metric"):
-            if labels["metric"] == MEMORY or rows["mean"].isna().all():
+            if labels["metric"] in (MEMORY, EVALUATIONS) or rows["mean"].isna().all():
                 continue
             names = list(dict.fromkeys(rows["at"]))
             where = place({name: labels[name] for name in labels if name != "metric"}, table)
@@ -130,6 +134,9 @@ def _state(
     seconds = method.column(TIME.name)
     # Units of one batch share its time evenly: equal times are one measurement.
     statements.add({**labels, "metric": SECONDS}, seconds, np.nan_to_num(seconds))
+    for name, evaluations in method.details():
+        if name == EVALUATIONS:
+            statements.add({**labels, "metric": name}, evaluations, np.nan_to_num(seconds))
     for metric, number in _once(method, work):
         statements.add({**labels, "metric": metric}, np.array([number]), np.zeros(1))
 

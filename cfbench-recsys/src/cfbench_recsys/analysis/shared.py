@@ -68,6 +68,12 @@ class Method:
         """(units,), NaN where there is no value."""
         return self.values.column(metric)
 
+    def details(self) -> Iterator[tuple[str, FloatArray]]:
+        """What the method told about its answers: name, and (units,) numbers in the order of :meth:`column`."""
+        own = self.run.details[self.run.details["cell"] == self.cell.id]
+        for name, rows in own.groupby("name", sort=False):
+            yield str(name), rows.set_index("unit")["value"].reindex(self.values.units).to_numpy(np.float64)
+
     def labels(self) -> dict[str, str]:
         return {"explainer": self.name, "role": self.role}
 

@@ -25,8 +25,14 @@ from cfbench_recsys.explanations import (
     unknown_units,
 )
 from cfbench_recsys.models import load_state, save_state
+from cfbench_recsys.scoring import Counted
 from cfbench_recsys.stages.common import Chunk, Setting, chunk_of, load_units, load_withheld, setting_of
-from cfbench_recsys.targets import Context, Targets
+from cfbench_recsys.targets import Answer, Context, Targets
+
+EVALUATIONS = "model evaluations"
+"""The detail that every answer has: profiles or graphs scored for it, shared evenly by the units of a batch."""
+
+Details = Mapping[str, FloatArray]
 
 
 def _context(task: Task, setting: Setting, state: dict[str, np.ndarray] | None) -> Context:
@@ -35,7 +41,7 @@ def _context(task: Task, setting: Setting, state: dict[str, np.ndarray] | None) 
     rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))
     training.data[np.isin(rows, task.load(UNITS, load_withheld))] = 0.0
     training.eliminate_zeros()
-    return Context(setting.model, setting.split.profiles, training, task.generator, state)
+    return Context(Counted(setting.model), setting.split.profiles, training, task.generator, state)
 
 
 def prepare_explainer(task: Task) -> dict[str, Any]:
@@ -66,7 +72,13 @@ def explain_implicit(task: Task) -> dict[str, Any]:
     table = importances_table(
         setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit")
     )
-    return _write(task, table, chunk, np.full(len(chunk.targets), elapsed / max(1, len(chunk.targets))))
+    details = {EVALUATIONS: _each(context.model.evaluations, chunk)}
+    return _write(task, table, chunk, _each(elapsed, chunk), details)
+
+
+def _each(total: float, chunk: Chunk) -> FloatArray:
+    """(B,) the share of each unit in what a batch took."""
+    return np.full(len(chunk.targets), total / max(1, len(chunk.targets)))
 
 
 def _check_importances(importances: FloatArray, targets: Targets, label: str) -> None:
@@ -76,6 +88,14 @@ def _check_importances(importances: FloatArray, targets: Targets, label: str) ->
         )
     if not np.isfinite(importances[~targets.padding]).all():
         raise UserError(f"{label}: importances has NaN or infinity for an interaction of the user")
+
+
+def _check_details(details: Details, targets: Targets, label: str) -> None:
+    for name, numbers in details.items():
+        if np.shape(numbers) != (len(targets),):
+            raise UserError(
+                f"{label}: the detail {name!r} has shape {np.shape(numbers)}, must be ({len(targets)},)"
+            )
 
 
 def _check_edits(edits: Edits, targets: Targets, graph: sparse.csr_matrix, label: str) -> None:
@@ -104,37 +124,52 @@ def explain_explicit(task: Task) -> dict[str, Any]:
     chunk = chunk_of(task, setting, task.parameters["scope"])
     explainer, context = _explainer_and_context(task, setting)
     started = time.perf_counter()
-    edits: Edits = explainer.counterfactuals(chunk.targets, context)
-    _check_edits(edits, chunk.targets, setting.split.profiles, task.work.label)
-    edits = _finished(edits, setting, chunk.targets, task.parameters["answers"])
+    answer = Answer.of(explainer.counterfactuals(chunk.targets, context))
+    _check_edits(answer.edits, chunk.targets, setting.split.profiles, task.work.label)
+    _check_details(answer.details, chunk.targets, task.work.label)
+    edits = _finished(
+        answer.edits, context.model, chunk.targets, setting.split.profiles, task.parameters["answers"]
+    )
     elapsed = time.perf_counter() - started
-    return _write_edits(task, setting, chunk, edits, np.full(len(edits), elapsed / max(1, len(edits))))
+    details = {**answer.details, EVALUATIONS: _each(context.model.evaluations, chunk)}
+    return _write_edits(task, setting, chunk, edits, _each(elapsed, chunk), details)
 
 
 def derive_explicit(task: Task) -> dict[str, Any]:
-    """Edits of a method that gives importances; its time counts too."""
+    """Edits of a method that gives importances; its time and its evaluations count too."""
     setting = setting_of(task)
     chunk = chunk_of(task, setting, task.parameters["scope"])
     table = pd.read_parquet(task.input_paths["importances"] / "explanations.parquet")
     importances, _ = read_importances(table, setting.interactions, chunk.targets, chunk.units["unit"])
     costs = pd.read_parquet(task.input_paths["importances"] / "costs.parquet")["elapsed_seconds"].to_numpy()
-    answers = task.parameters["answers"]
+    asked = _detail(task.input_paths["importances"], EVALUATIONS, chunk)
+    answers, model = task.parameters["answers"], Counted(setting.model)
     started = time.perf_counter()
     if answers["derive"] == "threshold":
         edits = threshold(chunk.targets, importances)
     else:
-        edits = smallest_prefix(setting.model, chunk.targets, importances, setting.split.profiles)
-    edits = _finished(edits, setting, chunk.targets, answers)
+        edits = smallest_prefix(model, chunk.targets, importances, setting.split.profiles)
+    edits = _finished(edits, model, chunk.targets, setting.split.profiles, answers)
     elapsed = time.perf_counter() - started
-    return _write_edits(task, setting, chunk, edits, costs + elapsed / max(1, len(edits)))
+    details = {EVALUATIONS: asked + _each(model.evaluations, chunk)}
+    return _write_edits(task, setting, chunk, edits, costs + _each(elapsed, chunk), details)
 
 
-def _finished(edits: Edits, setting: Setting, targets: Targets, answers: Mapping[str, Any]) -> Edits:
+def _finished(
+    edits: Edits, model: Counted, targets: Targets, graph: sparse.csr_matrix, answers: Mapping[str, Any]
+) -> Edits:
     if answers["verify"]:
-        edits = verify(setting.model, targets, edits, setting.split.profiles)
+        edits = verify(model, targets, edits, graph)
     if answers["prune"]:
-        edits = prune(setting.model, targets, edits, setting.split.profiles)
+        edits = prune(model, targets, edits, graph)
     return edits
+
+
+def _detail(folder: Path, name: str, chunk: Chunk) -> FloatArray:
+    """(B,) a detail of the explanations in ``folder``."""
+    details = pd.read_parquet(folder / "details.parquet")
+    own = details[details["name"] == name].set_index("unit")["value"]
+    return own.reindex(chunk.units["unit"]).to_numpy(np.float64)
 
 
 def import_explanations(task: Task) -> dict[str, Any]:
@@ -171,14 +206,26 @@ def _selected(table: pd.DataFrame, labels: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _write_edits(
-    task: Task, setting: Setting, chunk: Chunk, edits: Edits, seconds: FloatArray
+    task: Task,
+    setting: Setting,
+    chunk: Chunk,
+    edits: Edits,
+    seconds: FloatArray,
+    details: Details | None = None,
 ) -> dict[str, Any]:
     table = edits_table(setting.interactions, edits, chunk.slice(chunk.targets.level, "explicit"))
-    return _write(task, table, chunk, seconds)
+    return _write(task, table, chunk, seconds, details)
 
 
-def _write(task: Task, table: pd.DataFrame, chunk: Chunk, seconds: FloatArray) -> dict[str, Any]:
+def _write(
+    task: Task, table: pd.DataFrame, chunk: Chunk, seconds: FloatArray, details: Details | None = None
+) -> dict[str, Any]:
     table.to_parquet(task.output / "explanations.parquet", index=False, compression="zstd")
     costs = pd.DataFrame({"unit": chunk.units["unit"], "elapsed_seconds": seconds})
     costs.to_parquet(task.output / "costs.parquet", index=False)
+    if details:
+        rows = [
+            pd.DataFrame({"unit": chunk.units["unit"], "name": n, "value": v}) for n, v in details.items()
+        ]
+        pd.concat(rows).to_parquet(task.output / "details.parquet", index=False, compression="zstd")
     return {"units": len(chunk.units)}

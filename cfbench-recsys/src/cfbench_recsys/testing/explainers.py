@@ -19,7 +19,7 @@ from cfbench_recsys.models import load_state, save_state
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scopes import edges_in_scope
 from cfbench_recsys.scoring import score_blocks
-from cfbench_recsys.targets import Context, Format, Level, Scope, Targets
+from cfbench_recsys.targets import Answer, Context, Format, Level, Scope, Targets
 from cfbench_recsys.testing.models import kit_models
 from cfbench_recsys.testing.world import (
     ITEMS,
@@ -275,7 +275,7 @@ def _ask(subject: Subject, case: Case) -> tuple[Any, Any]:
     if hasattr(explainer, "importances"):  # explicit answers may be derived from them
         importances = explainer.importances(case.targets, case.context)
     if "explicit" in formats and hasattr(explainer, "counterfactuals"):
-        edits = explainer.counterfactuals(case.targets, case.context)
+        edits = Answer.of(explainer.counterfactuals(case.targets, case.context)).edits
     return importances, edits
 
 

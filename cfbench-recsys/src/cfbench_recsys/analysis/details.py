@@ -1,0 +1,60 @@
+"""What do the methods know about their own answers?
+
+A method may tell more than edits: up to which size no smaller answer exists, how faithful its surrogate is, whether its
+own idea of success was met (``Answer.details``). Each number is averaged over the units for which it was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cfbench_recsys.analysis.cost import EVALUATIONS
+from cfbench_recsys.analysis.shared import Statements, by_setting, finished, place, settings, tidied, told
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run, RunCell
+
+
+def _wanted(cell: RunCell) -> bool:
+    return True
+
+
+class Details:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        told_of = {name for run in runs for name in run.details["name"].unique()}
+        return (
+            ""
+            if finished(runs, _wanted) and told_of - {EVALUATIONS}
+            else "no method tells more than its answers"
+        )
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: the labels, metric (what is told), explainer, role, mean, ci_low, ci_high, n."""
+        statements = Statements()
+        for setting in settings(runs, _wanted):
+            for method in setting.methods:
+                for name, numbers in method.details():
+                    if name != EVALUATIONS:
+                        labels = {**setting.labels, "metric": name, **method.labels()}
+                        statements.add(labels, numbers, method.values.clusters)
+        return statements.frame()
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        """None: the numbers have nothing to do with each other."""
+        return []
+
+    def words(self, table: pd.DataFrame) -> str:
+        table = tidied(table)
+        known = table[table["mean"].notna()]
+        if known.empty:
+            return ""
+        labels, rows = next(iter(by_setting(known)))
+        said = [f"{row['explainer']}: {row['metric']} {told(row)}" for _, row in rows.iterrows()]
+        return f"On average ({place(labels, table)}) {'; '.join(said)}."
