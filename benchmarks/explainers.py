@@ -1,0 +1,333 @@
+"""How long one explanation takes, and how often the recommender is asked for it.
+
+    python benchmarks/explainers.py amazon-fashion mf
+    python benchmarks/explainers.py ml-1m mf --explainers lime-rs greedy --keep docs/results/explainer-speed
+    python benchmarks/explainers.py amazon-fashion lightgcn --scope k-hop --users 20
+
+The lists of ``--users`` users (500), top ``--k`` (5), at item level, each explainer in a process of its own, on
+one thread; presets that are named like the data set (recommender) or ``DATASET-RECOMMENDER`` (explainer) are used. The
+first batch is done twice, and timed the second time. Times are CPU time of explaining alone: what stands in
+the way of other programs does not count, but the processor's speed does, so compare within one machine.
+Explicit answers are verified on the model as in a run. "metrics" is the default metrics of importances.
+``--keep NAME`` writes NAME.csv (rows of other explainers stay) and NAME.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+USERS_AT_ONCE = 50  # the suite's default chunk
+METRICS = "metrics"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("dataset")
+    parser.add_argument("recommender")
+    parser.add_argument(
+        "--explainers", nargs="+", help="with options: '{name: shap, exact: never, label: x}'"
+    )
+    parser.add_argument("--formats", nargs="+", default=["implicit", "explicit"])
+    parser.add_argument("--scope")
+    parser.add_argument("--level", default="item")
+    for name, default in (("users", 500), ("k", 5)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--keep", help="where to keep the table, without its ending")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--model-folder", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        print(json.dumps(measure(asked)))
+        return
+    rows: list[dict[str, Any]] = []
+    print(
+        f"{'':28s}{'format':10s}{'ms each':>10s}{'evaluations':>13s}{'pre-training':>14s}{'peak memory':>13s}"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for explainer in asked.explainers or [*all_explainers(), METRICS]:
+            for row in in_a_process(explainer, folder):
+                rows.append(row)
+                print(line(row), flush=True)
+    if asked.keep:
+        keep(Path(asked.keep), rows)
+
+
+def line(row: Mapping[str, Any]) -> str:
+    evaluations, prepared = row.get("evaluations", ""), row.get("pretraining_seconds", "")
+    memory = row.get("peak_memory_mb", "")
+    return (
+        f"{row['explainer']:28s}{row['format']:10s}{row['ms']:10.3f}{evaluations:>13}{prepared:>12} s"
+        f"{memory:>10} MB"
+    )
+
+
+def all_explainers() -> list[str]:
+    from cfbench_core.registry import installed
+
+    return installed().names("recsys", "explainer")
+
+
+def in_a_process(explainer: str, folder: str) -> list[dict[str, Any]]:
+    command = [sys.executable, *sys.argv, "--one", explainer, "--model-folder", folder]
+    told = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if told.returncode:
+        sys.exit(f"{explainer}: failed")
+    rows: list[dict[str, Any]] = json.loads(told.stdout.splitlines()[-1])
+    return rows
+
+
+def measure(asked: argparse.Namespace) -> list[dict[str, Any]]:
+    """A row for each format that the explainer has for this recommender."""
+    import resource
+
+    import torch
+    import yaml
+
+    torch.set_num_threads(1)
+    study = Study(asked)
+    if asked.one == METRICS:
+        return [study.row(METRICS, "implicit", study.time_metrics())]
+    rows = []
+    reference = yaml.safe_load(asked.one)
+    for format in asked.formats:
+        cell = study.cell(reference, format)
+        if cell.skipped:
+            print(f"{cell.id}: {cell.skipped}", file=sys.stderr)
+            continue
+        measured = study.time_explanations(cell, format)
+        measured["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        rows.append(study.row(str(cell.labels["explainer"]), format, measured))
+    return rows
+
+
+class Study:
+    """The recommender, and the chunks of units to explain."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        import numpy as np
+
+        from cfbench_core.config import create
+        from cfbench_core.data_files import DataAccess
+        from cfbench_core.seeds import generator
+        from cfbench_recsys.splits import SplitConfig, make_split
+
+        self.asked = asked
+        prepared = self.prepared("random", "implicit")
+        source = prepared.config.data[0].create()
+        self.interactions = source.load(source.find(DataAccess()))
+        self.split = make_split(
+            self.interactions, SplitConfig(), generator(0, "split", self.interactions.name)
+        )
+        self.model = self.fitted(create(prepared.plan.cells[0].stages["model"].parameters["recommender"]))
+        pool = self.split.explainable
+        drawn = generator(0, "users", self.interactions.name).permutation(len(pool))[: asked.users]
+        self.users = np.sort(pool[drawn])
+
+    def prepared(self, explainer: Any, format: str) -> Any:
+        from cfbench_core.api import prepare
+
+        scope = {"scope": [self.asked.scope]} if self.asked.scope else {}
+        return prepare(
+            {
+                "suite": "recsys",
+                "data": self.asked.dataset,
+                "recommenders": [with_preset("recommender", self.asked.recommender, [self.asked.dataset])],
+                "explainers": [
+                    with_preset("explainer", explainer, [f"{self.asked.dataset}-{self.asked.recommender}"])
+                ],
+                "protocol": {
+                    "k": self.asked.k,
+                    "level": self.asked.level,
+                    "format": format,
+                    "users": self.asked.users,
+                    **scope,
+                },
+            }
+        )
+
+    def cell(self, explainer: Any, format: str) -> Any:
+        return self.prepared(explainer, format).plan.cells[0]
+
+    def fitted(self, model: Any) -> Any:
+        """Trained once, by whichever process comes first."""
+        from cfbench_recsys.models import load_state, save_state
+        from cfbench_recsys.stages.fitting import streams_of
+
+        folder = Path(self.asked.model_folder)
+        if not list(folder.iterdir()):
+            model.fit(self.split, streams_of(0, self.interactions.name), lambda done, total: None)
+            save_state(model.state(), folder)
+        model.load_state(load_state(folder), self.split.profiles)
+        return model
+
+    def chunks(self, scope: str) -> Iterator[Any]:
+        import numpy as np
+
+        from cfbench_recsys.edits import Edits
+        from cfbench_recsys.ranking import top_k
+        from cfbench_recsys.scoring import score_blocks
+        from cfbench_recsys.targets import Targets
+
+        graph, k = self.split.profiles, self.asked.k
+        for start in range(0, len(self.users), USERS_AT_ONCE):
+            users = self.users[start : start + USERS_AT_ONCE]
+            blank = Targets.of(graph, users, np.zeros((len(users), 1)), k, "item", "user-vector")
+            scored = [scores for _, scores in score_blocks(self.model, Edits.nothing(users), graph)]
+            lists = top_k(np.concatenate(scored), blank.history, blank.padding, k)
+            full = (lists >= 0).all(axis=1)
+            users, lists = users[full], lists[full]
+            if self.asked.level == "item":
+                users, lists = np.repeat(users, k), lists.reshape(-1, 1)
+            yield Targets.of(graph, users, lists, k, self.asked.level, scope)
+
+    def context(self, state: Any = None) -> Any:
+        import functools
+
+        import numpy as np
+        from scipy import sparse
+
+        from cfbench_core.seeds import generator
+        from cfbench_recsys.scoring import Counted
+        from cfbench_recsys.targets import Context
+
+        others = np.ones(self.split.train.shape[0])
+        others[self.users] = 0.0
+        training = (sparse.diags(others) @ self.split.train).tocsr()
+        training.eliminate_zeros()
+        streams = functools.partial(generator, 0, "benchmark")
+        return Context(Counted(self.model), self.split.profiles, training, streams, state)
+
+    def time_explanations(self, cell: Any, format: str) -> dict[str, Any]:
+        """CPU seconds and model evaluations of one explanation; seconds of pre-training."""
+        from cfbench_core.config import create
+        from cfbench_recsys.answers import smallest_prefix, verify
+        from cfbench_recsys.targets import Answer
+
+        stage = cell.stages["explanations"]
+        stage = stage.inputs.get("importances", stage)
+        explainer = create(stage.parameters["explainer"])
+        prepared, state = 0.0, None
+        if hasattr(explainer, "prepare"):
+            started = time.process_time()
+            state = explainer.prepare(self.context())
+            prepared = time.process_time() - started
+        context = self.context(state)
+
+        def explain(targets: Any) -> None:
+            if format == "implicit":
+                explainer.importances(targets, context)
+                return
+            if hasattr(explainer, "counterfactuals"):
+                edits = Answer.of(explainer.counterfactuals(targets, context)).edits
+            else:
+                importances = explainer.importances(targets, context)
+                edits = smallest_prefix(context.model, targets, importances, context.interactions)
+            verify(context.model, targets, edits, context.interactions)
+
+        seconds, units = self._timed(
+            explain, str(cell.labels["scope"]), lambda: setattr(context.model, "evaluations", 0)
+        )
+        return {
+            "ms": round(1e3 * seconds / units, 4),
+            "evaluations": round(context.model.evaluations / units, 2),
+            "pretraining_seconds": round(prepared, 1),
+        }
+
+    def time_metrics(self) -> dict[str, Any]:
+        import numpy as np
+
+        from cfbench_core.config import create
+        from cfbench_recsys.metrics.base import compute_metrics
+        from cfbench_recsys.observations import ImplicitObservations
+
+        cell = self.cell("random", "implicit")
+        metrics = [create(parameters) for parameters in cell.stages["scores"].parameters["metrics"]]
+        random = np.random.default_rng(1)
+
+        def score(targets: Any) -> None:
+            importances = random.random(targets.history.shape)
+            compute_metrics(
+                metrics, ImplicitObservations(self.model, targets, importances, self.split.profiles)
+            )
+
+        seconds, units = self._timed(score, str(cell.labels["scope"]), lambda: None)
+        return {"ms": round(1e3 * seconds / units, 4)}
+
+    def _timed(
+        self, action: Callable[[Any], None], scope: str, after_warm_up: Callable[[], None]
+    ) -> tuple[float, int]:
+        chunks = list(self.chunks(scope))
+        action(chunks[0])
+        after_warm_up()
+        started = time.process_time()
+        for targets in chunks:
+            action(targets)
+        return time.process_time() - started, sum(map(len, chunks))
+
+    def row(self, explainer: str, format: str, measured: Mapping[str, Any]) -> dict[str, Any]:
+        import numpy as np
+
+        about = {
+            "dataset": self.asked.dataset,
+            "model": self.asked.recommender,
+            "explainer": explainer,
+            "format": format,
+            "level": self.asked.level,
+            "scope": self.asked.scope or "",
+            "k": self.asked.k,
+            "users": len(self.users),
+            "history": round(float(np.diff(self.split.profiles.indptr)[self.users].mean()), 1),
+        }
+        return {**about, **measured}
+
+
+def with_preset(kind: str, reference: Any, names: list[str]) -> Any:
+    """The reference with the first of these presets that the component has; one that has options stays."""
+    from cfbench_core.presets import presets_of
+    from cfbench_core.registry import installed
+
+    if not isinstance(reference, str):
+        return reference
+    known = presets_of(installed().find("recsys", kind, reference).spec)
+    found = next((name for name in names if name in known), None)
+    return {"name": reference, "preset": found} if found else reference
+
+
+def keep(path: Path, rows: list[dict[str, Any]]) -> None:
+    import pandas as pd
+
+    from cfbench_core.environment import capture
+
+    told = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
+    new = pd.DataFrame([{**row, "commit": told.stdout.strip()[:9]} for row in rows])
+    same = ["dataset", "model", "explainer", "format", "level", "scope", "k"]
+    file = path.with_suffix(".csv")
+    if file.exists():
+        old = pd.read_csv(file, keep_default_na=False, na_values=[""]).fillna({"scope": ""})
+        new = pd.concat([old, new], ignore_index=True).drop_duplicates(same, keep="last")
+    new.to_csv(file, index=False)
+    environment = capture()
+    about = {
+        "command": "python benchmarks/explainers.py DATASET RECOMMENDER ... --keep NAME",
+        "hardware": environment["hardware"],
+        "versions": environment["distributions"],
+    }
+    path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
