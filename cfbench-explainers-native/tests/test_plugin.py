@@ -13,6 +13,7 @@ from cfbench_core.testing import CHECKS as BASE
 from cfbench_core.testing import Subject, check_component, verify
 from cfbench_explainers_native.lime_rs import Config as LimeConfig
 from cfbench_explainers_native.plugin import cfbench_explainers
+from cfbench_explainers_native.shap import Config as ShapConfig
 from cfbench_recsys.testing import checks
 
 SPECS = {spec.name: spec for spec in cfbench_explainers()}
@@ -29,6 +30,7 @@ def test_these_explainers_are_registered_with_their_roles() -> None:
         "cosine": "",
         "jaccard": "",
         "lime-rs": "",
+        "shap": "",
     }
 
 
@@ -40,6 +42,20 @@ def test_every_explainer_conforms(spec, check) -> None:
 
 def test_the_papers_variant_of_lime_conforms() -> None:
     report = check_component(Subject(SPECS["lime-rs"], LimeConfig(variant="lxr")), checks=checks["explainer"])
+    assert report.passed, str(report)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"exact": "enumeration"},
+        {"exact": "never", "samples": 60},
+        {"exact": "never", "estimator": "kernel", "samples": 60},
+        {"variant": "clusters"},
+    ],
+)
+def test_every_way_to_shapley_values_conforms(options) -> None:
+    report = check_component(Subject(SPECS["shap"], ShapConfig(**options)), checks=checks["explainer"])
     assert report.passed, str(report)
 
 

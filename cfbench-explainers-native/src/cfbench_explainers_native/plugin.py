@@ -82,4 +82,11 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "LimeRS",
             paper="Nóbrega & Marinho 2019",
         ),
+        _explainer(
+            "shap",
+            "Shapley values of the interactions, exact where that is affordable",
+            "shap",
+            "Shap",
+            paper="Lundberg & Lee 2017",
+        ),
     ]
