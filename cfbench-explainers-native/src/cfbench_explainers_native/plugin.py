@@ -89,4 +89,12 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "Shap",
             paper="Lundberg & Lee 2017",
         ),
+        _explainer(
+            "prince",
+            "The fewest interactions without which random walks prefer another item",
+            "prince",
+            "Prince",
+            provides={**PROVIDES, "format": frozenset({"explicit"}), "level": frozenset({"item"})},
+            paper="Ghazimatin et al. 2020",
+        ),
     ]

@@ -1,0 +1,164 @@
+"""PRINCE: the fewest of a user's interactions without which random walks prefer another item.
+
+Ghazimatin, Balalau, Saha Roy & Weikum, "PRINCE: Provider-side Interpretability with Counterfactual
+Explanations in Recommender Systems", WSDM 2020. Its question is about a recommender that is Personalised
+PageRank; paper 000 (section 3.4.1) asks it of any, with PageRank on the interactions as a stand-in.
+
+A walker starts at user u, goes to one of the kept interactions S \\ A of u, and on over the graph, stopping at
+each node with probability alpha; whoever comes back to u goes out along S \\ A again. Let q(i, v) be the
+probability to stop at v, from item i, without coming back to u. Then (the paper's section 4, in our terms)
+
+    PPR(u, v; A) = g(A) sum over i in S \\ A of q(i, v),        g(A) > 0 the same for all v,
+
+so the replacement c passes the explained y if and only if sum_{i in S \\ A} (q(i, y) - q(i, c)) < 0. The smallest
+such A takes the largest differences first: sort, and stop when the sum changes sign. That is done for each of
+``candidates`` replacements, the items that the recommender itself ranks at K+1, K+2, ...
+
+q follows from Personalised PageRank pi among training users (``personalised_pagerank.py``), which is the same
+for all explained users. For u, each item i in S has one more neighbour, u, where walks end:
+
+    (1 + pi_SS diag(1 / (alpha d_i))) q_S = pi_Sv          d_i training users of i; q(i, v) = 0 where there are none.
+
+PageRank is not the recommender. The sets that PageRank calls successful are tried on the recommender, the
+smallest first (then that of the better ranked replacement), at most ``attempts`` of them; the first with which
+y leaves the top K is the answer. The detail ``ppr_success`` says whether PageRank had any set to offer.
+
+As in the paper, an action is an edge that leaves u: what leads from items to u stays when it is removed.
+Departs from the paper: the graph holds training users and the explained user, nobody else who is explained.
+A replacement that PageRank prefers before anything is removed says nothing of removals, and is passed over;
+where PageRank prefers all of them, there is no answer. Removing the whole history leaves no walk, which is no
+success. No self-loop at u: it would only scale g. ``attempts: 1`` tries the smallest set alone, as a method
+must that cannot ask the recommender.
+Cost: one model evaluation for each user, and at most ``attempts`` for each unit; the proximity of all items
+once for each batch, and for each user a system as large as the history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from scipy import linalg
+
+from cfbench_core.config import Help, Range
+from cfbench_explainers_native.personalised_pagerank import ItemProximity
+from cfbench_recsys.answers import count_displaced
+from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.ranking import top_k
+from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.targets import Answer, Context, Targets
+
+GRID = 2.0**44
+"""Differences of probabilities are compared in whole steps of 1 / GRID: sums of them are exact, ties are ties."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    alpha: Annotated[float, Range(above=0, below=1), Help("probability that a walk stops at a node")] = 0.15
+    eps: Annotated[
+        float | None,
+        Range(above=0),
+        Help("error of reverse local push; none: no error up to 6000 items, beyond that 1e-7"),
+    ] = None
+    candidates: Annotated[
+        int, Range(minimum=1), Help("replacements: so many of the recommender's next items, from rank K+1 on")
+    ] = 20
+    attempts: Annotated[int, Range(minimum=1), Help("sets tried on the recommender, the smallest first")] = 5
+
+
+class Prince:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, targets: Targets, context: Context) -> Answer:
+        """For each unit the smallest set of its own interactions that worked, and whether PageRank had one."""
+        proposals = self._proposals(targets, context)
+        chosen = self._first_that_works(proposals, targets, context)
+        succeeded = np.array([float(len(own) > 0) for own in proposals])
+        return Answer(Edits.removals(targets.users, targets.history, chosen), {"ppr_success": succeeded})
+
+    def _proposals(self, targets: Targets, context: Context) -> list[list[IntArray]]:
+        """For each unit the sets of PageRank, smallest first, as positions in its history."""
+        users, first, owners = np.unique(targets.users, return_index=True, return_inverse=True)
+        next_items = self._next_items(targets.take(first), context)
+        wanted = np.concatenate(
+            [targets.history[~targets.padding], targets.items.ravel(), next_items.ravel()]
+        )
+        proximity = ItemProximity.of(
+            context.training, wanted[wanted >= 0], self.config.alpha, self.config.eps
+        )
+        popularity = np.bincount(context.training.indices, minlength=context.training.shape[1])
+        units_of = np.argsort(owners, kind="stable")
+        starts = np.searchsorted(owners[units_of], np.arange(len(users) + 1))
+        found: list[list[IntArray]] = [[] for _ in range(len(targets))]
+        for user, unit in enumerate(first):
+            units = units_of[starts[user] : starts[user + 1]]
+            history = targets.history[unit][~targets.padding[unit]]
+            others = next_items[user][next_items[user] >= 0]
+            items = np.concatenate([targets.items[units, 0], others])
+            q = without_return(proximity, history, items, popularity[history], self.config.alpha)
+            for place, own in enumerate(units):
+                found[own] = smallest_sets(q[:, place, None] - q[:, len(units) :])
+        return found
+
+    def _next_items(self, targets: Targets, context: Context) -> IntArray:
+        """(B, candidates) the items that the recommender ranks behind the top K, -1 where there are no more."""
+        count = targets.k + self.config.candidates
+        lists = np.empty((len(targets), count), dtype=np.int64)
+        untouched = Edits.nothing(targets.users)
+        for rows, scores in score_blocks(context.model, untouched, context.interactions):
+            lists[rows] = top_k(scores, targets.history[rows], targets.padding[rows], count)
+        return lists[:, targets.k :]
+
+    def _first_that_works(
+        self, proposals: list[list[IntArray]], targets: Targets, context: Context
+    ) -> BoolArray:
+        """(B, H) the first set of each unit, if any, with which its item leaves the top K."""
+        chosen = np.zeros(targets.history.shape, dtype=np.bool_)
+        searching = np.arange(len(targets))
+        for attempt in range(self.config.attempts):
+            searching = np.array([u for u in searching if len(proposals[u]) > attempt], dtype=np.int64)
+            if not len(searching):
+                break
+            removed = np.zeros((len(searching), chosen.shape[1]), dtype=np.bool_)
+            for row, unit in enumerate(searching):
+                removed[row, proposals[unit][attempt]] = True
+            edits = Edits.removals(targets.users[searching], targets.history[searching], removed)
+            works = count_displaced(context.model, targets, edits, searching, context.interactions) > 0
+            chosen[searching[works]] = removed[works]
+            searching = searching[~works]
+        return chosen
+
+
+def without_return(
+    proximity: ItemProximity, history: IntArray, items: IntArray, popularity: IntArray, alpha: float
+) -> FloatArray:
+    """(H, len(items)) q(i, v), for a user with ``history`` who is added to the training users.
+
+    popularity (H,): training users of each item of the history. ``items`` are not in the history.
+    """
+    q = np.zeros((len(history), len(items)))
+    known = np.flatnonzero(popularity)
+    if len(known):
+        sources = history[known]
+        system = proximity.between(sources, sources) / (alpha * popularity[known])
+        system[np.diag_indices(len(known))] += 1.0
+        q[known] = linalg.solve(system, proximity.between(sources, items), check_finite=False)
+    return q
+
+
+def smallest_sets(differences: FloatArray) -> list[IntArray]:
+    """The smallest set of rows for each column whose removal makes the column's sum negative, smallest first.
+
+    differences (H, C). Columns with a negative sum to begin with, and those that no removal makes negative,
+    have none. Equal sets are named once; equally large ones in the order of the columns.
+    """
+    steps = np.rint(differences * GRID)
+    order = np.argsort(-steps, axis=0, kind="stable")
+    left = steps.sum(axis=0) - np.cumsum(np.take_along_axis(steps, order, axis=0), axis=0)
+    negative = left < 0
+    sizes = np.where(negative.any(axis=0) & (steps.sum(axis=0) >= 0), negative.argmax(axis=0) + 1, 0)
+    columns = [c for c in np.argsort(sizes, kind="stable") if sizes[c]]
+    sets = {tuple(np.sort(order[: sizes[c], c])): None for c in columns}
+    return [np.array(chosen) for chosen in sets]
