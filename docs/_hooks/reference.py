@@ -34,6 +34,10 @@ CALL = re.compile(r"\{\{ study\(\"(?P<name>[\w-]+)\", level=\"(?P<level>\w+)\", 
 TABLE = re.compile(
     r"\{\{ table\(\"(?P<name>[\w-]+)\"(, where=\"(?P<where>[^\"]+)\")?(, columns=\"(?P<columns>[^\"]+)\")?\) \}\}"
 )
+PAPER = re.compile(
+    r"\{\{ beside_paper\(\"(?P<name>[\w-]+)\", dataset=\"(?P<dataset>[\w-]+)\", model=\"(?P<model>[\w-]+)\", "
+    r"level=\"(?P<level>\w+)\", k=(?P<k>\d+), metrics=\"(?P<metrics>[^\"]+)\"\) \}\}"
+)
 BESIDE = re.compile(r"\{\{ beside_literature\(\"(?P<dataset>[\w-]+)\"\) \}\}")
 
 
@@ -41,10 +45,12 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     """Puts tables of docs/results/ where a page asks for them.
 
     ``{{ study("name", level="item", k=5) }}``, ``{{ table("name", where="k == 5", columns="a, b") }}``,
-    ``{{ beside_literature("ml-1m") }}``.
+    ``{{ beside_literature("ml-1m") }}``,
+    ``{{ beside_paper("name", dataset="ml-1m", model="mf", level="item", k=5, metrics="POS-P, NEG-P") }}``.
     """
     markdown = CALL.sub(lambda call: study(call["name"], call["level"], int(call["k"])), markdown)
     markdown = TABLE.sub(lambda call: kept_table(call["name"], call["where"], call["columns"]), markdown)
+    markdown = PAPER.sub(lambda call: beside_paper(**call.groupdict()), markdown)
     return BESIDE.sub(lambda call: beside_literature(call["dataset"]), markdown)
 
 
@@ -76,6 +82,27 @@ def beside_literature(dataset: str) -> str:
     columns = ["model", "HR@10", "NDCG@10", "Recall@20", "of EASE"]
     reported = ["reported HR@10", "reported NDCG@10", "of their EASE", "source"]
     return _shown(both.sort_values("NDCG@10", ascending=False)[columns + reported])
+
+
+def beside_paper(name: str, dataset: str, model: str, level: str, k: str, metrics: str) -> str:
+    """The means of a kept study with half their intervals, each metric beside that of paper 000's tables."""
+    import pandas as pd
+
+    asked = "dataset == @dataset and model == @model and level == @level and k == @k"
+    k = int(k)  # type: ignore[assignment]
+    ours = pd.read_csv(RESULTS / f"{name}.csv").query(asked)
+    theirs = pd.read_csv(RESULTS / "paper-000.csv").query(asked)
+    printed = theirs.set_index(["explainer", "metric"])["mean"]
+    rows = []
+    for explainer, own in ours.groupby("explainer", sort=False):
+        means = own.set_index("metric")
+        row = {"explainer": explainer}
+        for metric in (f"{metric.strip()}@{k}" for metric in metrics.split(",")):
+            found = means.loc[metric] if metric in means.index else None
+            row[metric] = "" if found is None else f"{found['mean']:.3f} ±{found['interval']:.3f}"
+            row[f"paper's {metric}"] = printed.get((explainer, metric), float("nan"))
+        rows.append(row)
+    return _shown(pd.DataFrame(rows).dropna(axis="columns", how="all"))
 
 
 def _shown(table: Any) -> str:
