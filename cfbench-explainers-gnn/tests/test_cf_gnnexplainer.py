@@ -75,6 +75,10 @@ def targets_of(model: TwoHops, graph: sparse.csr_matrix, k: int, level: str, sco
     return Targets.of(graph, np.repeat(users, k), lists.reshape(-1, 1), k, "item", scope)  # type: ignore[arg-type]
 
 
+def answers(config: Config, targets: Targets, where: Context) -> Edits:
+    return CFGNNExplainer(config).counterfactuals(targets, where).edits
+
+
 def test_it_finds_the_one_edge_that_holds_the_item_in_the_list() -> None:
     graph = np.zeros((2, 6))
     graph[0, [0, 1, 2]] = graph[1, [0, 3]] = 1.0
@@ -83,7 +87,7 @@ def test_it_finds_the_one_edge_that_holds_the_item_in_the_list() -> None:
     pull[0, 5] = pull[2, 5] = 0.2
     model, csr = TwoHops(graph, pull), sparse.csr_matrix(graph)
     targets = Targets.of(csr, np.array([0]), np.array([[4]]), 1, "item", "user-only")
-    edits = CFGNNExplainer(Config()).counterfactuals(targets, context(model, csr))
+    edits = answers(Config(), targets, context(model, csr))
     assert (edits.edge_users.tolist(), edits.edge_items.tolist(), edits.ops.tolist()) == ([0], [1], [-1])
 
 
@@ -92,7 +96,7 @@ def test_it_finds_the_one_edge_that_holds_the_item_in_the_list() -> None:
 def test_answers_are_successes_on_a_rebuilt_graph_and_within_their_scope(level: str, scope: str) -> None:
     model, graph = world()
     targets = targets_of(model, graph, 2, level, scope)
-    edits = CFGNNExplainer(Config()).counterfactuals(targets, context(model, graph))
+    edits = answers(Config(), targets, context(model, graph))
     assert len(edits) == len(targets) and (edits.ops == -1).all()
     assert edits.counts().max() > 0
     allowed = edges_in_scope(graph, targets)
@@ -110,10 +114,10 @@ def test_answers_are_successes_on_a_rebuilt_graph_and_within_their_scope(level: 
 def test_a_unit_is_answered_alike_alone_and_among_others() -> None:
     model, graph = world(3)
     targets = targets_of(model, graph, 2, "item", "k-hop")
-    explainer, where = CFGNNExplainer(Config()), context(model, graph)
-    together = explainer.counterfactuals(targets, where)
+    where = context(model, graph)
+    together = answers(Config(), targets, where)
     for row in range(len(targets)):
-        alone = explainer.counterfactuals(targets.take(slice(row, row + 1)), where)
+        alone = answers(Config(), targets.take(slice(row, row + 1)), where)
         assert np.array_equal(alone.edge_items, together.take(row, row + 1).edge_items)
         assert np.array_equal(alone.edge_users, together.take(row, row + 1).edge_users)
 
@@ -121,8 +125,8 @@ def test_a_unit_is_answered_alike_alone_and_among_others() -> None:
 def test_large_scopes_are_optimised_alone_with_the_same_answers() -> None:
     model, graph = world(3)
     targets = targets_of(model, graph, 2, "item", "full")
-    together = CFGNNExplainer(Config()).counterfactuals(targets, context(model, graph))
-    alone = CFGNNExplainer(Config(alone_above=1)).counterfactuals(targets, context(model, graph))
+    together = answers(Config(), targets, context(model, graph))
+    alone = answers(Config(alone_above=1), targets, context(model, graph))
     assert np.array_equal(together.edge_items, alone.edge_items) and np.array_equal(together.rows, alone.rows)
 
 
@@ -134,16 +138,14 @@ def test_an_item_that_nothing_moves_has_no_answer() -> None:
     alone[:, 11] = 0
     csr = alone.tocsr()
     targets = Targets.of(csr, np.array([0]), np.array([[11]]), 11, "item", "user-only")
-    edits = CFGNNExplainer(Config()).counterfactuals(
-        targets, context(TwoHops(csr.toarray(), stuck.pull), csr)
-    )
+    edits = answers(Config(), targets, context(TwoHops(csr.toarray(), stuck.pull), csr))
     assert len(edits.rows) == 0 and len(edits) == 1
 
 
 def test_more_steps_never_give_a_larger_answer() -> None:
     model, graph = world(5)
     targets = targets_of(model, graph, 2, "item", "user-only")
-    few = CFGNNExplainer(Config(steps=10)).counterfactuals(targets, context(model, graph)).counts()
-    many = CFGNNExplainer(Config(steps=30)).counterfactuals(targets, context(model, graph)).counts()
+    few = answers(Config(steps=10), targets, context(model, graph)).counts()
+    many = answers(Config(steps=30), targets, context(model, graph)).counts()
     answered = few > 0
     assert (many[answered] > 0).all() and (many[answered] <= few[answered]).all()
