@@ -30,6 +30,7 @@ def test_these_explainers_are_registered_with_their_roles() -> None:
         "cosine": "",
         "jaccard": "",
         "lime-rs": "",
+        "lxr": "",
         "prince": "",
         "shap": "",
     }

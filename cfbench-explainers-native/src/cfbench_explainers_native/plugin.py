@@ -13,6 +13,7 @@ PROVIDES = {
 }
 SCORES = {"recommender": {"access": frozenset({"scores"})}}
 WEIGHTS = {"recommender": {"access": frozenset({"scores", "weights"})}}
+GRADIENTS = {"recommender": {"access": frozenset({"scores", "gradients"})}}
 
 
 def _explainer(name: str, summary: str, module: str, class_name: str, **more: object) -> ComponentSpec:
@@ -81,6 +82,20 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "lime_rs",
             "LimeRS",
             paper="Nóbrega & Marinho 2019",
+        ),
+        _explainer(
+            "lxr",
+            "A network trained on other users to mask what carries a recommendation",
+            "lxr",
+            "LXR",
+            provides={
+                **PROVIDES,
+                "scope": frozenset({"user-vector"}),
+                "pretraining": frozenset({"yes"}),
+            },
+            needs=GRADIENTS,
+            paper="Barkan et al. 2024",
+            presets="cfbench_explainers_native:presets/lxr.yaml",
         ),
         _explainer(
             "shap",
