@@ -98,7 +98,7 @@ class Config:
     ] = 64
     learning_rate: Annotated[float, Range(above=0), Search(1e-3, 0.03, log=True), Help("of Adam")] = 0.01
     batch: Annotated[int, Range(minimum=1), Search(choices=(16, 32, 64, 128)), Help("users in a batch")] = 32
-    epochs: Annotated[int, Range(minimum=1), Search(choices=(20, 40, 60)), Help("at most")] = 40
+    epochs: Annotated[int, Range(minimum=1), Help("at most; validation chooses among them")] = 40
     decay_every: Annotated[
         int, Range(minimum=0), Help("epochs after which the learning rate falls to a tenth; 0: never")
     ] = 15
