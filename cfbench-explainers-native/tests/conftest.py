@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,40 @@ def make_models() -> Callable[[int, int, bool], Any]:
         return Linear(draw.integers(-3, 4, (items, items)) / 4, draw.integers(-1, 2, items) / 4)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def count_gone() -> Callable[..., int]:
+    """How many of some items leave the user's top K when interactions are removed: the slow, literal way."""
+
+    def count(setting: World, user: int, removed: Iterable[int], items: Iterable[int], k: int) -> int:
+        profile = setting.profiles[[user]].tolil()
+        profile[0, list(removed)] = 0.0
+        scores = np.rint(setting.model.score_profiles(profile.tocsr())[0] * 2.0**30)
+        scores[setting.profiles[user].indices] = -np.inf
+        ahead = [
+            sum(scores[j] > scores[i] or (scores[j] == scores[i] and j < i) for j in range(len(scores)))
+            for i in items
+            if i >= 0
+        ]
+        return sum(number >= k for number in ahead)
+
+    return count
+
+
+@pytest.fixture(scope="session")
+def smallest_by_brute_force(count_gone: Callable[..., int]) -> Callable[..., tuple[int, int]]:
+    """(most items that some set of at most ``max_size`` displaces, fewest removals that do; 0 when none does)."""
+
+    def search(
+        setting: World, user: int, items: Sequence[int], k: int, max_size: int = 99
+    ) -> tuple[int, int]:
+        history = setting.profiles[user].indices
+        most, size = 0, 0
+        for count in range(1, min(max_size, len(history)) + 1):
+            gone = max(count_gone(setting, user, s, items, k) for s in combinations(history, count))
+            if gone > most:
+                most, size = gone, count
+        return most, size
+
+    return search

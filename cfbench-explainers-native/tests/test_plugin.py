@@ -11,6 +11,7 @@ from cfbench_core.config import fields_of
 from cfbench_core.specs import resolve
 from cfbench_core.testing import CHECKS as BASE
 from cfbench_core.testing import Subject, check_component, verify
+from cfbench_explainers_native.accent import Config as AccentConfig
 from cfbench_explainers_native.lime_rs import Config as LimeConfig
 from cfbench_explainers_native.plugin import cfbench_explainers
 from cfbench_explainers_native.shap import Config as ShapConfig
@@ -26,6 +27,9 @@ def test_these_explainers_are_registered_with_their_roles() -> None:
         "exact-contribution": "bound",
         "leave-one-out": "bound",
         "greedy": "bound",
+        "beam": "bound",
+        "exhaustive": "bound",
+        "smallest": "bound",
         "greedy-edits": "bound",
         "cosine": "",
         "jaccard": "",
@@ -33,6 +37,7 @@ def test_these_explainers_are_registered_with_their_roles() -> None:
         "lxr": "",
         "prince": "",
         "shap": "",
+        "accent": "",
     }
 
 
@@ -58,6 +63,14 @@ def test_the_papers_variant_of_lime_conforms() -> None:
 )
 def test_every_way_to_shapley_values_conforms(options) -> None:
     report = check_component(Subject(SPECS["shap"], ShapConfig(**options)), checks=checks["explainer"])
+    assert report.passed, str(report)
+
+
+@pytest.mark.parametrize(
+    "options", [{"variant": "input-gradient"}, {"until": "overtaken", "rivals": 2}], ids=str
+)
+def test_every_accent_for_the_recommenders_of_the_kit_conforms(options) -> None:
+    report = check_component(Subject(SPECS["accent"], AccentConfig(**options)), checks=checks["explainer"])
     assert report.passed, str(report)
 
 

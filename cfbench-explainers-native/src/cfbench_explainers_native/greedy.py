@@ -80,14 +80,9 @@ class Greedy:
         return Edits.removals(targets.users, targets.history, search.steps <= shortest[:, None])
 
     def _search(self, targets: Targets, context: Context, stop_at_success: bool) -> Search:
-        singles = SingleRemovals.of(targets)
-        alone = np.full(targets.history.shape, np.inf)
-        alone[singles.readers.units, singles.positions[singles.readers.edits]] = margins(
-            singles.edits, singles.readers, targets, context
-        )
-        shape = targets.history.shape
+        alone, shape = margins_alone(targets, context), targets.history.shape
         search = Search(alone, np.zeros(shape, dtype=np.bool_), np.full(shape, NEVER), [])
-        pool = self._pool(targets, alone)
+        pool = pool_of(alone, targets, max(self.config.width, self.config.max_steps))
         active = np.arange(len(targets))
         for step in range(min(self.config.max_steps, shape[1])):
             active = active[(~search.removed & ~targets.padding)[active].any(axis=1)]
@@ -104,14 +99,6 @@ class Greedy:
             if stop_at_success:
                 active = active[left[active] < targets.items.shape[1]]
         return search
-
-    def _pool(self, targets: Targets, alone: FloatArray) -> BoolArray:
-        """(B, H) the interactions that the later steps look at: never fewer than there are steps."""
-        width = max(self.config.width, self.config.max_steps)
-        order = np.argsort(alone, axis=1, kind="stable")[:, :width]
-        pool = np.zeros(alone.shape, dtype=np.bool_)
-        np.put_along_axis(pool, order, True, axis=1)
-        return pool & ~targets.padding
 
 
 def _open(search: Search, pool: BoolArray, targets: Targets) -> BoolArray:
@@ -130,6 +117,24 @@ def _next_margins(
     found = np.full(targets.history.shape, np.inf)
     found[units, positions] = margins(edits, Readers(np.arange(len(units)), units), targets, context)
     return found
+
+
+def margins_alone(targets: Targets, context: Context) -> FloatArray:
+    """(B, H) margin without each interaction alone, +inf at padding."""
+    singles = SingleRemovals.of(targets)
+    alone = np.full(targets.history.shape, np.inf)
+    alone[singles.readers.units, singles.positions[singles.readers.edits]] = margins(
+        singles.edits, singles.readers, targets, context
+    )
+    return alone
+
+
+def pool_of(alone: FloatArray, targets: Targets, width: int) -> BoolArray:
+    """(B, H) the ``width`` interactions that lower the margin most alone."""
+    order = np.argsort(alone, axis=1, kind="stable")[:, :width]
+    pool = np.zeros(alone.shape, dtype=np.bool_)
+    np.put_along_axis(pool, order, True, axis=1)
+    return pool & ~targets.padding
 
 
 def margins(edits: Edits, readers: Readers, targets: Targets, context: Context) -> FloatArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from cfbench_recsys.edits import REMOVE, Edits, FloatArray, IntArray
+from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
 from cfbench_recsys.targets import Context, Targets
 
@@ -119,3 +119,15 @@ def _co_occurrences(training: sparse.csc_matrix, items: IntArray) -> FloatArray:
     """(len(items), all items) number of users who have both."""
     counts: FloatArray = (training[:, items].T @ training).toarray()
     return counts
+
+
+def certificate(smallest: BoolArray, none_up_to: IntArray, targets: Targets) -> dict[str, FloatArray]:
+    """What a search has proven about its answers, as details of them.
+
+    ``none_up_to``: no set of at most so many removals does better; |I_u| where none at all does.
+    ``proven``: 1 where the answer is the smallest there is (``smallest``), or nothing does better.
+
+    smallest, none_up_to: (B,).
+    """
+    nothing = none_up_to >= (~targets.padding).sum(axis=1)
+    return {"none_up_to": none_up_to.astype(np.float64), "proven": (smallest | nothing).astype(np.float64)}

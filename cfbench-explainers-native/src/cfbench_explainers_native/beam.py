@@ -1,0 +1,132 @@
+"""Beam: forward search with the real model that keeps several sets at each step, between greedy and exhaustive.
+
+At step t the ``width`` best sets of t interactions are kept: every kept set is enlarged by every open
+interaction, equal sets are one, and those with the lowest margin stay (``greedy`` says what the margin is; ties
+go to the set whose parent was better, then to the lower item index). The kept sets are put to the recommender.
+
+- Item level: the search ends at the first step at which a kept set has put the item out of the top K; the
+  answer is the first of them.
+- List level: the shortest set that displaced the most, over all steps; it ends when all are displaced.
+
+With ``width`` 1 the steps are those of ``greedy``; with a width that no step exceeds, and a pool of |I_u|, every
+set of up to ``max_steps`` interactions is looked at, and an answer is as small as that of ``exhaustive`` (where
+several are, it may be another).
+
+Ours; there is no paper. As in ``greedy``, the steps after the first look only at the ``pool`` interactions
+that lowered the margin most alone, at least ``max_steps`` of them.
+Cost: |I_u| model evaluations for each user, then at most ``width`` x ``pool`` for each unit and step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_explainers_native.greedy import margins, margins_alone, pool_of
+from cfbench_explainers_native.shared import Readers
+from cfbench_recsys.answers import count_displaced
+from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.targets import Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    width: Annotated[int, Range(minimum=1), Help("sets kept at each step")] = 8
+    max_steps: Annotated[int, Range(minimum=1), Help("removals after which the search gives up")] = 10
+    pool: Annotated[int, Range(minimum=1), Help("interactions looked at in each step after the first")] = 32
+
+
+@dataclass(frozen=True)
+class Sets:
+    """S sets of interactions, of several units; those of a unit one after the other, the best first.
+
+    Attributes:
+        units: (S,) non-decreasing.
+        removed: (S, H) the members of each.
+        margins: (S,).
+    """
+
+    units: IntArray
+    removed: BoolArray
+    margins: FloatArray
+
+    def best(self, width: int) -> Sets:
+        """The ``width`` with the lowest margin of each unit; of equal ones the first."""
+        order = np.lexsort((self.margins, self.units))
+        units = self.units[order]
+        place = np.arange(len(units)) - np.searchsorted(units, units)
+        return self.take(order[place < width])
+
+    def take(self, which: IntArray | BoolArray) -> Sets:
+        return Sets(self.units[which], self.removed[which], self.margins[which])
+
+
+class Beam:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, targets: Targets, context: Context) -> Edits:
+        """B edits: for each unit the first of the smallest sets found that displace the most."""
+        alone = margins_alone(targets, context)
+        pool = pool_of(alone, targets, max(self.config.pool, self.config.max_steps))
+        wanted = (targets.items >= 0).sum(axis=1)
+        most = np.zeros(len(targets), dtype=np.int64)
+        answer = np.zeros(targets.history.shape, dtype=np.bool_)
+        kept = _single(alone, ~targets.padding).best(self.config.width)
+        for step in range(1, self.config.max_steps + 1):
+            self._put_to_recommender(kept, most, answer, targets, context)
+            kept = kept.take(most[kept.units] < wanted[kept.units])
+            if step == self.config.max_steps or not len(kept.units):
+                break
+            kept = _enlarged(kept, pool, targets, context).best(self.config.width)
+        return Edits.removals(targets.users, targets.history, answer)
+
+    def _put_to_recommender(
+        self, kept: Sets, most: IntArray, answer: BoolArray, targets: Targets, context: Context
+    ) -> None:
+        """Takes up into ``most`` and ``answer`` the first kept set that displaces more than any before."""
+        if targets.level == "item":  # a positive margin: the item has not left
+            kept = kept.take(kept.margins <= 0)
+        edits = Edits.removals(targets.users[kept.units], targets.history[kept.units], kept.removed)
+        displaced = count_displaced(context.model, targets, edits, kept.units, context.interactions)
+        order = np.lexsort((-displaced, kept.units))
+        units, first = np.unique(kept.units[order], return_index=True)
+        best = order[first]
+        more = displaced[best] > most[units]
+        most[units[more]] = displaced[best[more]]
+        answer[units[more]] = kept.removed[best[more]]
+
+
+def _single(alone: FloatArray, present: BoolArray) -> Sets:
+    """Every set of one interaction."""
+    units, places = np.nonzero(present)
+    removed = np.zeros((len(units), alone.shape[1]), dtype=np.bool_)
+    removed[np.arange(len(units)), places] = True
+    return Sets(units, removed, alone[units, places])
+
+
+def _enlarged(kept: Sets, pool: BoolArray, targets: Targets, context: Context) -> Sets:
+    """Every kept set with one more interaction, each set once."""
+    parents, places = np.nonzero(pool[kept.units] & ~kept.removed)
+    removed = kept.removed[parents]
+    removed[np.arange(len(parents)), places] = True
+    units = kept.units[parents]
+    fresh = _first_of_each(units, removed)
+    units, removed = units[fresh], removed[fresh]
+    edits = Edits.removals(targets.users[units], targets.history[units], removed)
+    found = margins(edits, Readers(np.arange(len(units)), units), targets, context)
+    return Sets(units, removed, found)
+
+
+def _first_of_each(units: IntArray, removed: BoolArray) -> IntArray:
+    """Where each different set of a unit stands first."""
+    if not len(units):
+        return units
+    bits = np.packbits(removed, axis=1)
+    owners = np.ascontiguousarray(units[:, None]).view(np.uint8)
+    keys = np.ascontiguousarray(np.concatenate([owners, bits], axis=1))
+    _, first = np.unique(keys.view([("", keys.dtype, keys.shape[1])]).ravel(), return_index=True)
+    return np.sort(first)

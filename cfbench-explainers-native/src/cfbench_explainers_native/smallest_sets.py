@@ -1,0 +1,161 @@
+"""The smallest set of removals that puts one item out of the list, for a logit that is linear in the profile.
+
+Bound from below: what each rival would need alone (see ``linear_sums``). Bound from above: beam search on the
+sums. Where they differ, a search in depth over sets of exactly s interactions decides, s ascending: a partial
+set is given up when fewer than K rivals could still get ahead, each with the largest gains that it finds among
+what may still be added.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cfbench_explainers_native.linear_sums import NEVER, Recommender, Sums
+from cfbench_recsys.edits import FloatArray, IntArray
+
+NUMBERS_AT_ONCE = 500_000
+"""Gaps (partial sets x rivals) that one step of the search holds."""
+
+
+def smallest_set(
+    sums: Sums, recommender: Recommender, largest: int, budget: int, width: int
+) -> tuple[IntArray | None, int]:
+    """Places of the smallest set that works, and the size up to which there is none.
+
+    Args:
+        largest: size after which the search ends.
+        budget: partial sets that it looks at; after these the set is the smallest found.
+        width: of the beam that finds a set to start from; 0: without.
+    """
+    fewest = sums.fewest()
+    least = sums.at_least(fewest)
+    if least == NEVER:
+        return None, sums.gains.shape[1]
+    largest = min(largest, sums.gains.shape[1])
+    found = _start(sums, fewest, least, recommender, width) if width else None
+    size = min(least, largest + 1)
+    while size <= largest and (found is None or size < len(found)):
+        search = Search(sums.among(np.flatnonzero(fewest <= size)), size, budget, recommender)
+        try:
+            better = search.run()
+        except OutOfBudgetError:
+            return found, size - 1
+        if better is not None:
+            return better, size - 1
+        budget, size = search.left, size + 1
+    return found, size - 1
+
+
+def _start(sums: Sums, fewest: IntArray, least: int, recommender: Recommender, width: int) -> IntArray | None:
+    """A set that works: found among the rivals that are near, or else among all that could be."""
+    interactions = sums.gains.shape[1]
+    near = sums.among(np.flatnonzero(fewest <= least + 3))
+    found = beam(near, width, min(interactions, 4 * least + 8), recommender)
+    return found if found is not None else beam(sums, 1, interactions, recommender)
+
+
+def beam(sums: Sums, width: int, steps: int, recommender: Recommender) -> IntArray | None:
+    """The places of a set that works, by beam search on the K-th smallest gap; None if none is found."""
+    interactions = sums.gains.shape[1]
+    sets = np.zeros((1, interactions), dtype=np.bool_)
+    gaps = sums.needed[None]
+    for _ in range(min(steps, interactions)):
+        rows, places = np.nonzero(~sets)
+        grown = sets[rows]
+        grown[np.arange(len(rows)), places] = True
+        left = gaps[rows] - sums.gains.T[places]
+        worst = np.partition(left, sums.k - 1, axis=1)[:, sums.k - 1]
+        order = np.argsort(worst, kind="stable")
+        # The same set comes once for each of its members; copies are neighbours, or nearly so.
+        order = order[: 4 * width]
+        _, first = np.unique(np.packbits(grown[order], axis=1), axis=0, return_index=True)
+        order = order[np.sort(first)][:width]
+        for row in order[worst[order] <= sums.slack]:
+            chosen = np.flatnonzero(grown[row])
+            if works(sums, left[row], chosen, recommender):
+                return chosen
+        sets, gaps = grown[order], left[order]
+    return None
+
+
+def works(sums: Sums, gaps: FloatArray, places: IntArray, recommender: Recommender) -> bool:
+    """Whether the set at ``places`` works, which leaves the gaps (R,); asks only where the sums cannot tell."""
+    if np.count_nonzero(gaps <= -sums.slack) >= sums.k:
+        return True
+    return bool(np.count_nonzero(gaps <= sums.slack) >= sums.k) and recommender.displaces(places)
+
+
+class OutOfBudgetError(Exception):
+    """The search had to stop before it could tell."""
+
+
+class Search:
+    """Sets of exactly ``size`` interactions, in depth.
+
+    Only for a size of which all smaller sets are known to fail. Then every member of a set that works helps
+    some rival, or else it would work without; where the recommender had to be asked, because sums could not
+    tell, this is not relied on.
+    """
+
+    def __init__(self, sums: Sums, size: int, budget: int, recommender: Recommender) -> None:
+        helpful = (sums.gains > 0).any(axis=0)
+        useful = np.flatnonzero(helpful | (recommender.asked > 0))
+        shares = np.maximum(sums.gains[:, useful], 0.0) / np.maximum(np.abs(sums.needed), sums.slack)[:, None]
+        self.places = useful[np.argsort(-shares.mean(axis=0), kind="stable")]
+        self.gains = np.ascontiguousarray(sums.gains[:, self.places].T)  # (n, R)
+        self.sums, self.size, self.left, self.recommender = sums, size, budget, recommender
+
+    def run(self) -> IntArray | None:
+        """The places of a set that works; None: there is none.
+
+        Raises:
+            OutOfBudgetError: after ``budget`` partial sets.
+        """
+        if len(self.places) < self.size:
+            return None
+        self.reach = self._reach()
+        empty = np.empty((1, 0), dtype=np.int64)
+        return self._extend(self.sums.needed[None], empty)
+
+    def _reach(self) -> FloatArray:
+        """(size, n + 1, R): the sum of the t largest positive gains among the interactions from j on."""
+        count, rivals = self.gains.shape
+        reach = np.zeros((self.size, count + 1, rivals))
+        best = np.zeros((self.size, rivals))  # the largest so far, descending
+        for place in range(count - 1, -1, -1):
+            best[-1] = np.maximum(best[-1], self.gains[place])
+            best = -np.sort(-best, axis=0)
+            reach[1:, place] = np.cumsum(best, axis=0)[: self.size - 1]
+        return reach
+
+    def _extend(self, gaps: FloatArray, chosen: IntArray) -> IntArray | None:
+        """gaps (N, R) and members (N, d) of partial sets; the first completion that works."""
+        count, rivals = self.gains.shape
+        more = self.size - chosen.shape[1] - 1  # still to be added after the next
+        start = chosen[:, -1] + 1 if chosen.shape[1] else np.zeros(1, dtype=np.int64)
+        counts = np.maximum(count - more - start, 0)
+        rows = np.repeat(np.arange(len(gaps)), counts)
+        places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + start[rows]
+        at_once = max(1, NUMBERS_AT_ONCE // rivals)
+        for low in range(0, len(rows), at_once):
+            row, place = rows[low : low + at_once], places[low : low + at_once]
+            self.left -= len(row)
+            if self.left < 0:
+                raise OutOfBudgetError
+            left = gaps[row] - self.gains[place]
+            hopeful = np.count_nonzero(left - self.reach[more, place + 1] <= self.sums.slack, axis=1)
+            good = np.flatnonzero(hopeful >= self.sums.k)
+            if not good.size:
+                continue
+            members = np.column_stack([chosen[row[good]], place[good]])
+            found = self._extend(left[good], members) if more else self._decide(left[good], members)
+            if found is not None:
+                return found
+        return None
+
+    def _decide(self, gaps: FloatArray, members: IntArray) -> IntArray | None:
+        for gap, member in zip(gaps, members, strict=True):
+            places = np.sort(self.places[member])
+            if works(self.sums, gap, places, self.recommender):
+                return places
+        return None
