@@ -80,11 +80,11 @@ class Edits:
 
     def choose(self, which: IntArray) -> Edits:
         """Edits ``which[0]``, ``which[1]``, ...; each as often as it is named."""
-        starts = np.searchsorted(self.rows, np.arange(len(self) + 1))
-        lengths = np.diff(starts)[which]
+        starts = np.searchsorted(self.rows, which)
+        lengths = np.searchsorted(self.rows, which, side="right") - starts
         rows = np.repeat(np.arange(len(which)), lengths)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        edges = starts[which][rows] + within
+        edges = starts[rows] + within
         return Edits(self.users[which], rows, self.edge_users[edges], self.edge_items[edges], self.ops[edges])
 
     def where(self, wanted: BoolArray) -> Edits:
