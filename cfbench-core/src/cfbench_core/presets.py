@@ -5,6 +5,9 @@ A component's spec names a YAML resource of its distribution, ``presets="package
     ml-1m:
       options: {dimensions: 128, learning_rate: 0.0031}
       search: {command: cfbench tune ..., metric: validation NDCG@10, value: 0.31, trials: 20}
+    paper:
+      options: {dimensions: 32}
+      search: {source: table 3 of the paper}
 
 A configuration takes them by ``{name: mf, preset: ml-1m}``; what stands beside ``preset`` wins. A run writes the
 options, not the preset's name, into its ``config.yaml``: they stay what they were when the preset changes. What
@@ -25,7 +28,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.specs import ComponentSpec
 
-_HEAD = "# Options that searches on validation data found (cfbench tune), and how each was found.\n"
+_HEAD = "# Options that searches on validation data found (cfbench tune) or that were published, and how each was found.\n"
 
 
 @dataclass(frozen=True)

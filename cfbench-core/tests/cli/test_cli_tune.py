@@ -238,14 +238,17 @@ def test_describe_shows_presets_with_where_they_come_from(
         "  search: {command: cfbench tune five.yaml, metric: closeness, value: 0.5, as_configured: 0.25, trials: 4,\n"
         "           date: '2026-11-21', space: {factor: 0.5 to 50}}\n"
         "plain: {options: {factor: 3.0, pause: 0.1}}\n"
+        "theirs: {options: {factor: 2.0}, search: {source: table 3 of the paper}}\n"
     )
     lines = cfbench("describe", "times").out.splitlines()
     start = lines.index("Presets")
-    assert lines[start + 1 : start + 6] == [
+    assert lines[start + 1 : start + 8] == [
         "  preset: five   # factor: 7.5",
         "      closeness 0.5 · 0.25 before · 4 trials · 2026-11-21",
         "      cfbench tune five.yaml",
         "  preset: plain   # factor: 3.0, pause: 0.1",
+        "  preset: theirs   # factor: 2.0",
+        "      table 3 of the paper",
         "",
     ]
     described = json.loads(cfbench("describe", "times", "--format", "json").out)

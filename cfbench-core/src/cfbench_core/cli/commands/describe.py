@@ -140,13 +140,15 @@ def _show_presets(spec: ComponentSpec) -> None:
 
 
 def _found_by(preset: Preset) -> list[str]:
-    """What matters of the search, in lines: its result, then the command; ``--format json`` has all."""
+    """What matters of the search, in lines: its result, then the command, or the source of options that were
+    published; ``--format json`` has all."""
     search = {name: str(fact) for name, fact in preset.search.items()}
     value = f"{search.get('metric', '')} {search.get('value', '')}".strip()
     before = f"{search['as_configured']} before" if "as_configured" in search else ""
     trials = f"{search['trials']} trials" if "trials" in search else ""
     facts = [value, before, trials, *(search.get(name, "") for name in ("version", "hardware", "date"))]
-    return [line for line in (" · ".join(fact for fact in facts if fact), search.get("command", "")) if line]
+    result = " · ".join(fact for fact in facts if fact)
+    return [line for line in (result, search.get("command", ""), search.get("source", "")) if line]
 
 
 def _type(key: FieldInfo) -> str:
