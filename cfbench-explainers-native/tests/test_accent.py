@@ -1,0 +1,403 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import spearmanr
+
+from cfbench_core.errors import UserError
+from cfbench_explainers_native.accent import Accent, Config
+from cfbench_recsys.edits import Edits
+from cfbench_recsys.scoring import BLOCK, target_ranks
+from cfbench_recsys.targets import Targets
+from cfbench_recsys.testing.models import kit_models
+from cfbench_recsys.testing.world import interactions
+
+VARIANTS = ("leave-one-out", "input-gradient", "influence", "refit")
+
+
+class Towers:
+    """Logit (x P + b) . q, as MF; ``bent``: tanh of the tower, and a bias of each item by a constant coordinate."""
+
+    def __init__(self, items, dimensions=4, seed=0, bent=False):
+        draw = np.random.default_rng(seed)
+        self.P, self.b = draw.normal(size=(items, dimensions)), draw.normal(size=dimensions) / 4
+        self.Q = draw.normal(size=(items, dimensions + bent))
+        self.bent = bent
+
+    def profile_embeddings(self, profiles):
+        towers = profiles @ self.P + self.b
+        return np.hstack([np.tanh(towers), np.ones((len(towers), 1))]) if self.bent else towers
+
+    def item_embeddings(self):
+        return self.Q.copy()
+
+    def score_profiles(self, profiles):
+        return self.profile_embeddings(profiles) @ self.Q.T
+
+    def score_dense(self, profiles):
+        import torch
+
+        towers = profiles @ torch.from_numpy(self.P) + torch.from_numpy(self.b)
+        if self.bent:
+            towers = torch.cat([towers.tanh(), torch.ones(len(towers), 1, dtype=torch.float64)], dim=1)
+        return towers @ torch.from_numpy(self.Q.T)
+
+
+def explain(setting, targets, **options):
+    return Accent(Config(**options)).importances(targets, setting.context)
+
+
+def answer(setting, targets, **options):
+    """The edits, and how many items of each target really leave the top K."""
+    edits = Accent(Config(**options)).counterfactuals(targets, setting.context)
+    units = np.arange(len(targets))
+    ranks = target_ranks(setting.model, edits, targets, units, setting.profiles)
+    return edits, (ranks > targets.k).sum(axis=1)
+
+
+# Items 0-2 are the history; 3 is recommended, 4 and 5 are below it.
+BY_HAND = np.zeros((6, 6))
+BY_HAND[0, [3, 4]] = [4.0, 4.0]  # carries the target and its rival alike
+BY_HAND[1, [3, 4]] = [2.0, 0.0]
+BY_HAND[2, [3, 4]] = [1.0, 0.0]
+
+
+def test_what_carries_the_rival_too_is_not_removed(world, linear):
+    """Logits 7, 4.5 and 0. Item 0 matters most for item 3, but its removal changes nothing between 3 and 4."""
+    setting = world(linear(BY_HAND, bias=[0, 0, 0, 0, 0.5, 0]), [[0, 1, 2]], 6)
+    targets = setting.targets([0], [3])
+    edits, left = answer(setting, targets)
+    assert edits.edge_items.tolist() == [1, 2]  # 3 has 4, and 4 has 4.5
+    assert left.tolist() == [1]
+    assert explain(setting, targets)[0].tolist() == [0.0, 2.0, 1.0]
+
+
+def test_members_of_the_list_are_no_rivals(world, linear):
+    """K = 2, logits 7, 6 and 4.5: item 1 holds 3 above 4, which is in the list; item 0 holds it above 5."""
+    W = np.zeros((6, 6))
+    W[0, 3] = 3.0
+    W[1, [3, 5]] = 4.0
+    setting = world(linear(W, bias=[0, 0, 0, 0, 6.0, 0.5]), [[0, 1, 2]], 6)
+    assert setting.lists(2).tolist() == [[3, 4]]
+    targets = setting.targets([0], [3], k=2)
+    edits, left = answer(setting, targets)
+    assert edits.edge_items.tolist() == [0]
+    assert left.tolist() == [1]
+    assert explain(setting, targets)[0].tolist() == [3.0, 0.0, 0.0]
+
+
+def test_overtaken_stops_where_the_paper_does(world, linear):
+    """K = 2, logits 7.5, 7 and 4. Without item 0 they are 3.5, 0 and 4: overtaken, and at rank 2 still listed."""
+    W = np.zeros((6, 6))
+    W[:3, 3] = [4.0, 3.0, 1.0]
+    W[0, 4] = 7.0
+    setting = world(linear(W, bias=[0, 0, 0, -0.5, 0, 4.0]), [[0, 1, 2]], 6)
+    assert setting.lists(2).tolist() == [[3, 4]]
+    targets = setting.targets([0], [3], k=2)
+    edits, left = answer(setting, targets, until="overtaken")
+    assert edits.edge_items.tolist() == [0]
+    assert left.tolist() == [0]
+    edits, left = answer(setting, targets)
+    assert edits.edge_items.tolist() == [0, 1, 2], "in the order of the gap to 5; items 1 and 2 would do"
+    assert left.tolist() == [1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 500),
+    length=st.integers(1, 9),
+    k=st.integers(1, 4),
+    rivals=st.sampled_from([1, 3, 50]),
+    level=st.sampled_from(["item", "list"]),
+)
+def test_on_a_linear_logit_every_answer_is_right_and_none_is_too_long(
+    make_world, make_models, seed, length, k, rivals, level
+):
+    """Predictions are exact there; with every candidate in sight, no shorter prefix displaces as many."""
+    model = make_models(16, seed, False)
+    setting = make_world(model, [range(length)], 16)
+    best = setting.lists(k)[0]
+    items = best[:, None] if level == "item" else [best]
+    targets = setting.targets([0] * len(items), items, k=k)
+    edits, left = answer(setting, targets, rivals=rivals)
+    assert ((left > 0) == (edits.counts() > 0)).all()
+    gaps = explain(setting, targets, rivals=rivals)
+    for unit in range(len(targets)):
+        removed = edits.edge_items[edits.rows == unit]
+        order = np.argsort(-gaps[unit, :length], kind="stable")
+        assert set(removed) == set(order[: len(removed)]), "a prefix of the order that is given"
+        if rivals == 50:
+            prefixes = np.tri(length, dtype=bool)[: max(0, len(removed) - 1)][:, np.argsort(order)]
+            shorter = Edits.removals(
+                np.zeros(len(prefixes), int), np.tile(np.arange(length), (len(prefixes), 1)), prefixes
+            )
+            ranks = target_ranks(model, shorter, targets, np.full(len(prefixes), unit), setting.profiles)
+            assert ((ranks > k).sum(axis=1) < left[unit]).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 200), k=st.integers(1, 3))
+def test_with_all_rivals_it_finds_single_removals_whenever_there_are_any(make_world, make_models, seed, k):
+    model = make_models(14, seed, False)
+    setting = make_world(model, [range(7)], 14)
+    targets = setting.targets([0] * k, setting.lists(k)[0][:, None], k=k)
+    edits, _ = answer(setting, targets, rivals=50)
+    singles = Edits.removals(np.zeros(7, dtype=int), np.tile(np.arange(7), (7, 1)), np.eye(7, dtype=bool))
+    for unit in range(k):
+        ranks = target_ranks(model, singles, targets, np.full(7, unit), setting.profiles)[:, 0]
+        if (ranks > k).any() and edits.counts()[unit] != 1:
+            # The single removal that works may not come first against any rival; it is then not seen.
+            firsts = {int(np.argmax(g)) for g in _gaps_to_all(setting, targets.take([unit]))}
+            assert not firsts & set(np.flatnonzero(ranks > k).tolist())
+
+
+def _gaps_to_all(setting, targets):
+    W, y = setting.model.W, targets.items[0, 0]
+    others = np.setdiff1d(np.arange(len(W)), np.append(targets.history[0], setting.lists(targets.k)[0]))
+    return [W[:7, y] - W[:7, rival] for rival in others]
+
+
+# What a removal is estimated to do
+
+
+def test_the_gradient_is_the_effect_of_removal_on_a_linear_logit(world):
+    setting = world(Towers(30), [range(9), [3], range(20)], 30)
+    targets = setting.targets([0, 1, 2, 2], [[25], [28], [29], [22]], k=2)
+    exact = explain(setting, targets)
+    assert explain(setting, targets, variant="input-gradient") == pytest.approx(exact, abs=1e-8)
+
+
+def test_the_gradient_is_the_slope_at_the_profile(world):
+    """Against differences of the logits of the target and of the only rival."""
+    model = Towers(12, bent=True)
+    setting = world(model, [[1, 4, 6]], 12)
+    best = setting.lists(2)[0]
+    found = explain(setting, setting.targets([0], [best[0]]), variant="input-gradient", rivals=1)[0]
+    profile = setting.profiles.toarray()
+    for place, item in enumerate([1, 4, 6]):
+        moved = profile.copy()
+        moved[0, item] -= 1e-6
+        change = (model.score_profiles(profile) - model.score_profiles(moved))[0] / 1e-6
+        assert found[place] == pytest.approx(change[best[0]] - change[best[1]], abs=1e-4)
+
+
+def test_on_a_graph_the_gradient_is_the_slope_too():
+    """By the weight of the user's edges, degrees included; against differences."""
+    import torch
+
+    from cfbench_core.seeds import generator
+    from cfbench_recsys.targets import Context
+
+    graph = interactions()
+    model = kit_models(graph)[1].recommender
+    context = Context(model, graph, graph, generator)
+    target, rival = np.argsort(
+        -np.where(graph[[5]].toarray()[0] > 0, -np.inf, model.score_edits(Edits.nothing(np.array([5])))[0])
+    )[:2]
+    targets = Targets.of(graph, np.array([5]), np.array([[target]]), 1, "item", "user-only")
+    found = Accent(Config(variant="input-gradient", rivals=1)).importances(targets, context)[0]
+    for place, item in enumerate(targets.history[0]):
+        scores = [
+            model.score_weighted(
+                *map(torch.tensor, ([5], [0], [5], [int(item)])), torch.tensor([delta], dtype=torch.float64)
+            ).numpy()[0]
+            for delta in (0.0, -1e-6)
+        ]
+        change = (scores[0] - scores[1]) / 1e-6
+        assert found[place] == pytest.approx(change[target] - change[rival], abs=1e-4)
+
+
+def loss_without(model, history, options, excluded):
+    """The objective of ``accent.py``, literally, for a user who has ``history`` but not ``excluded``."""
+    own = model.profile_embeddings(np.eye(len(model.Q))[history].sum(axis=0)[None])[0]
+    free = np.ones(len(own)) if not model.bent else np.append(np.ones(len(own) - 1), 0.0)
+    others = np.setdiff1d(np.arange(len(model.Q)), history)
+
+    def data(p, weights):
+        held = -(weights * np.log(1 / (1 + np.exp(-model.Q[history] @ p)))).sum() / len(history)
+        return held + options["negatives"] * np.log1p(np.exp(model.Q[others] @ p)).mean()
+
+    def slope(f, p):
+        return np.array([(f(p + e) - f(p - e)) / 2e-5 for e in 1e-5 * np.eye(len(p))])
+
+    all_of_it = np.ones(len(history))
+    s = 1 / (1 + np.exp(-model.Q @ own))
+    curvature = (s * (1 - s))[history] @ model.Q[history] ** 2 / len(history)
+    curvature = curvature + options["negatives"] * ((s * (1 - s))[others] @ model.Q[others] ** 2) / len(
+        others
+    )
+    ridge = options["damping"] * (curvature * free).sum()
+    tilt = slope(lambda p: data(p, all_of_it), own) + ridge * own
+    weights = (history != excluded).astype(float)
+
+    def objective(moved):
+        p = own + moved * free
+        return data(p, weights) + ridge / 2 * p @ p - tilt @ p
+
+    best = minimize(objective, np.zeros(len(own)), method="BFGS", options={"gtol": 1e-9}).x
+    return own, own + best * free
+
+
+@pytest.mark.parametrize("bent", [False, True])
+@pytest.mark.parametrize("negatives", [0.0, 1.0])
+def test_refit_is_the_minimum_without_the_interaction(world, bent, negatives):
+    options = {"damping": 0.3, "negatives": negatives}
+    model = Towers(14, bent=bent)
+    history = np.array([0, 2, 5, 7])
+    setting = world(model, [history], 14)
+    best = setting.lists(2)[0]
+    found = explain(setting, setting.targets([0], [best[0]]), variant="refit", rivals=1, **options)[0]
+    for place, item in enumerate(history):
+        before, after = loss_without(model, history, options, item)
+        fall = model.Q @ (before - after)
+        assert found[place] == pytest.approx(fall[best[0]] - fall[best[1]], abs=1e-4)
+
+
+@pytest.mark.parametrize(("dimensions", "negatives"), [(4, 0.0), (8, 1.0), (32, 0.0), (32, 1.0)])
+def test_influence_orders_interactions_as_fitting_again_does(world, dimensions, negatives):
+    """Rank correlation above 0.9 (the effects of 20 interactions on five gaps)."""
+    setting = world(Towers(60, dimensions, bent=True), [range(20)], 60)
+    targets = setting.targets([0] * 5, setting.lists(5)[0][:, None], k=5)
+    options = {"damping": 0.05, "negatives": negatives}
+    fast = explain(setting, targets, variant="influence", rivals=1, **options)
+    true = explain(setting, targets, variant="refit", rivals=1, **options)
+    for unit in range(5):
+        assert spearmanr(fast[unit], true[unit]).statistic > 0.9
+
+
+def test_influence_of_a_recommender_on_a_graph_uses_its_user_vectors(world):
+    own = np.array([0.3, 0.1, 0.1, 2.0])
+
+    class Fixed:
+        """Who is asked about has this vector."""
+
+        def __init__(self):
+            self.Q = np.random.default_rng(0).normal(size=(10, 4))
+
+        def item_embeddings(self):
+            return self.Q
+
+        def score_profiles(self, profiles):
+            return np.tile(self.Q @ own, (profiles.shape[0], 1))
+
+    class OfGraph(Fixed):
+        def user_embeddings(self):
+            return np.array([-own, own])
+
+    class OfProfile(Fixed):
+        def profile_embeddings(self, profiles):
+            return np.where(np.asarray(profiles.sum(axis=1)) > 0, own, own + 1)
+
+    found = []
+    for model in (OfGraph(), OfProfile()):
+        setting = world(model, [[0, 1], [2, 3, 4]], 10)
+        found.append(explain(setting, setting.targets([1], [8]), variant="influence"))
+    assert np.array_equal(*found)
+    assert np.ptp(found[0]) > 0
+
+
+@pytest.mark.parametrize("variant", ["influence", "refit", "input-gradient"])
+def test_a_recommender_without_what_a_variant_needs_is_told_so(awkward, variant):
+    class Scores:
+        def score_profiles(self, profiles):
+            return awkward.model.score_profiles(profiles)
+
+    setting = dataclasses.replace(awkward, model=Scores())
+    with pytest.raises(UserError, match=f"variant {variant} needs .*leave-one-out"):
+        explain(setting, setting.targets([0], [419]), variant=variant)
+
+
+# Awkward users
+
+
+def test_an_item_that_stays_whatever_is_removed_gets_no_answer(world):
+    class Stuck(Towers):
+        def item_embeddings(self):
+            items = np.hstack([self.Q, np.zeros((len(self.Q), 1))])
+            items[15, -1] = 1000.0
+            return items
+
+        def profile_embeddings(self, profiles):
+            towers = super().profile_embeddings(profiles)
+            return np.hstack([towers, np.ones((len(towers), 1))])
+
+        def score_profiles(self, profiles):
+            return self.profile_embeddings(profiles) @ self.item_embeddings().T
+
+        def score_dense(self, profiles):
+            import torch
+
+            scores = super().score_dense(profiles)
+            return scores + torch.nn.functional.one_hot(torch.tensor(15), 20) * 1000.0
+
+    setting = world(Stuck(20), [range(5), [3], [2, 4]], 20)
+    targets = setting.targets([0, 1, 2], [15, 15, 15])
+    for variant in VARIANTS:
+        edits, left = answer(setting, targets, variant=variant)
+        assert len(edits) == 3
+        assert not edits.counts().any()
+        assert not left.any()
+        assert np.isfinite(explain(setting, targets, variant=variant)).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("length", [1, 2, 800])
+def test_short_and_long_histories(world, variant, length):
+    if variant == "refit" and length == 800:
+        pytest.skip("slow by design")
+    setting = world(Towers(830), [range(length)], 830)
+    targets = setting.targets([0] * 3, setting.lists(3)[0][:, None], k=3)
+    edits, left = answer(setting, targets, variant=variant)
+    assert explain(setting, targets, variant=variant).shape == (3, length)
+    if variant in ("leave-one-out", "input-gradient"):
+        assert ((left > 0) == (edits.counts() > 0)).all()
+
+
+def test_without_a_candidate_below_the_list_there_is_no_answer(world, linear):
+    setting = world(linear(items=6), [range(5), range(3)], 6)
+    targets = setting.targets([0, 1], [5, 4], k=3)
+    edits, _ = answer(setting, targets)
+    assert not edits.counts().any()
+    assert explain(setting, targets)[0, :5] == pytest.approx(setting.model.W[:5, 5])
+
+
+def test_an_item_outside_the_list_can_be_asked_about(world, linear):
+    setting = world(linear(items=60), [range(5)], 60)
+    ranking = setting.lists(55)[0]
+    found = explain(setting, setting.targets([0, 0], [ranking[3], ranking[50]], k=2), rivals=5)
+    W, rival = setting.model.W, ranking[[2, 4, 5, 6]]
+    assert any(found[0] == pytest.approx(W[:5, ranking[3]] - W[:5, other]) for other in rival)
+    assert any(found[1] == pytest.approx(W[:5, ranking[50]] - W[:5, other]) for other in ranking[2:7])
+
+
+@pytest.mark.parametrize(
+    "options", [*({"variant": v} for v in VARIANTS), {"until": "overtaken", "rivals": 3}]
+)
+def test_each_unit_stands_alone(world, assert_each_unit_stands_alone, options):
+    draw = np.random.default_rng(3)
+    histories = [[7], range(37), draw.choice(36, 15, replace=False), [1, 2, 3], [1, 2, 3], [4, 30]]
+    setting = world(Towers(40, bent=True), histories, 40)
+    targets = setting.targets([*range(6), 2, 2], [39] * 6 + [38, 37], k=2)
+    assert_each_unit_stands_alone(Accent(Config(**options)), targets, setting.context)
+
+
+def test_awkward_users_stand_alone_at_list_level(awkward, assert_each_unit_stands_alone):
+    users = [0, 2, 3, 4, 5]
+    targets = awkward.targets(users, awkward.lists(4)[users], k=4)
+    assert_each_unit_stands_alone(Accent(Config()), targets, awkward.context)
+    edits, left = answer(awkward, targets)
+    assert (left[edits.counts() > 0] > 0).all()
+    assert left.sum() > 10
+
+
+def test_all_items_of_a_user_share_the_evaluations(world, linear):
+    setting = world(linear(items=200), [range(64)], 200)
+    explain(setting, setting.targets([0] * 5, setting.lists(5)[0][:, None], k=5))
+    assert setting.model.scored == 2 * BLOCK + 1, (
+        "64 removals, the profile itself, and the list for this test"
+    )
