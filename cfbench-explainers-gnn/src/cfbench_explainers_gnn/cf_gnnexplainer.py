@@ -47,7 +47,6 @@ class Config(DescentConfig):
     start: Annotated[
         float, Help("value of every parameter at the start; sigmoid(1) = 0.73 as in the paper")
     ] = 1.0
-    spread: Annotated[float, Range(minimum=0), Help("of the parameters at the start of a restart")] = 0.5
 
 
 class CFGNNExplainer:

@@ -9,7 +9,8 @@ is one parameter for each edge in scope, and the graph's normalisation and its g
 - :class:`Search`: tests hard choices on the really edited graph and keeps the best of each unit: the one that
   displaces most items, then the one with the fewest edits. A unit rests when its answer cannot get better (all
   items displaced by one edit), or has not got better for ``patience`` steps. It counts each unit's evaluations.
-- :func:`descend`: steps of gradient descent on what a method makes of these, with restarts.
+- :func:`descend`: steps of gradient descent on what a method makes of these, with restarts. What parameters say
+  beyond the hard choice is their order: as an option, its prefixes are tested at the end.
 - :func:`in_blocks`: splits units into blocks and puts the answers together.
 
 The margin of item i is s_i - (the score of the K-th best other candidate), seen items being no candidates: i
@@ -64,6 +65,12 @@ class DescentConfig(SearchConfig):
     restarts: Annotated[
         int, Range(minimum=1), Help("descents; all but the first start from parameters with noise")
     ] = 1
+    spread: Annotated[float, Range(minimum=0), Help("of the noise on the parameters in a restart")] = 0.5
+    prefixes: Annotated[
+        int,
+        Range(minimum=0),
+        Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
+    ] = 0
 
 
 class Block:
@@ -141,14 +148,14 @@ class Block:
     def relative_hinge(self, margins: Any, slack: float) -> Any:
         """(B,) mean over the T items of max(0, margin + slack), in units of the margins of the first call.
 
-        0 once all items are out of the list by ``slack`` logits. A unit is at least ``slack``.
+        0 once all items are out of the list by ``slack`` logits. The unit is at least ``slack``.
         """
         import torch
 
         if self.first_margins is None:
             self.first_margins = margins.detach()
         unit = self.first_margins.abs().clamp(min=max(slack, 1e-12))
-        return (torch.relu(margins + slack) / unit).mean(dim=1)
+        return torch.where(self._real, torch.relu(margins + slack) / unit, 0.0).mean(dim=1)
 
     def sums(self, values: Any) -> Any:
         """(B,) sums of ``values`` (E,) over each unit's possible edits."""
@@ -265,10 +272,14 @@ class Search:
         of_better = better[part.possible.rows]
         self.chosen[part.edges[of_better]] = chosen[of_better]
 
+    def could_be_better(self, size: int = 1) -> BoolArray:
+        """(B,) whether ``size`` edits might make a better answer than the best so far."""
+        better: BoolArray = (self.displaced < self._wanted) | (self.size > size)
+        return better
+
     def finished(self) -> BoolArray:
         """(B,) units whose answer cannot get better, or that have nothing to edit."""
-        best = (self.displaced == self._wanted) & (self.size == 1)
-        finished: BoolArray = best | (self.block.possible.counts() == 0)
+        finished: BoolArray = ~self.could_be_better() | (self.block.possible.counts() == 0)
         return finished
 
     def resting(self, step: int, patience: int) -> BoolArray:
@@ -307,6 +318,7 @@ def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> 
         part = block.take(np.flatnonzero(~search.finished()))
         noise = part.noise(name, "restart", restart) if restart else None
         p = method.start(part, noise)
+        strength = np.full(len(block.possible.rows), -np.inf)
         for step in range(config.steps):
             if not len(part):
                 break
@@ -315,11 +327,32 @@ def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> 
             p = method.step(p.detach(), gradient)
             search.evaluations[part.units] += method.evaluations
             search.test(part, method.chosen(p).numpy(), step)
+            strength[part.edges] = p.numpy()
             awake = ~search.resting(step + 1, config.patience)[part.units]
             if not awake.all():
                 p = p[awake[part.possible.rows]]
                 part = part.take(np.flatnonzero(awake))
+        if config.prefixes:
+            try_prefixes(search, strength, config.prefixes)
     return search
+
+
+def try_prefixes(search: Search, strength: FloatArray, most: int) -> None:
+    """Tests the 1, 2, ..., ``most`` strongest edits of each unit, as long as that could be a better answer.
+
+    strength: (E of the search's block,); of equal ones the first counts as stronger.
+    """
+    block = search.block
+    rows, sizes = block.possible.rows, block.possible.counts()
+    order = np.lexsort((-strength, rows))
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    for length in range(1, most + 1):
+        units = np.flatnonzero((sizes >= length) & search.could_be_better(length))
+        if not len(units):
+            break
+        part = block.take(units)
+        search.test(part, place[part.edges] < length, 0)
 
 
 def units_at_once(context: Context) -> int:

@@ -5,22 +5,66 @@ from __future__ import annotations
 from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
 
+PROVIDES = {
+    "format": frozenset({"explicit"}),
+    "level": frozenset({"item", "list"}),
+    "scope": frozenset({"user-only", "indirect", "k-hop", "full"}),
+    "edit": frozenset({"remove"}),
+}
+ADDING = {**PROVIDES, "edit": frozenset({"remove", "add"})}
+GRADIENTS = {"recommender": {"access": frozenset({"gradients"})}}
+
+
+def _explainer(name: str, summary: str, module: str, class_name: str, **more: object) -> ComponentSpec:
+    return ComponentSpec(
+        id=f"recsys/explainer/{name}",
+        summary=summary,
+        target=f"cfbench_explainers_gnn.{module}:{class_name}",
+        config=f"cfbench_explainers_gnn.{module}:Config",
+        **{"provides": PROVIDES, "needs": GRADIENTS, **more},  # type: ignore[arg-type]
+    )
+
 
 @hookimpl
 def cfbench_explainers() -> list[ComponentSpec]:
     return [
-        ComponentSpec(
-            id="recsys/explainer/cf-gnnexplainer",
-            summary="Gradient descent on a soft mask of edges until the target leaves the list",
-            target="cfbench_explainers_gnn.cf_gnnexplainer:CFGNNExplainer",
-            config="cfbench_explainers_gnn.cf_gnnexplainer:Config",
-            provides={
-                "format": frozenset({"explicit"}),
-                "level": frozenset({"item", "list"}),
-                "scope": frozenset({"user-only", "indirect", "k-hop", "full"}),
-                "edit": frozenset({"remove"}),
-            },
-            needs={"recommender": {"access": frozenset({"gradients"})}},
+        _explainer(
+            "cf-gnnexplainer",
+            "Gradient descent on a soft mask of edges until the target leaves the list",
+            "cf_gnnexplainer",
+            "CFGNNExplainer",
             paper="Lucic et al. 2022",
-        )
+        ),
+        _explainer(
+            "cf2",
+            "A small soft mask of edges whose removal flips the recommendation",
+            "cf2",
+            "CF2",
+            paper="Tan et al. 2022",
+        ),
+        _explainer(
+            "c2explainer",
+            "Descent on hard edits, removals and additions, by straight-through gradients",
+            "c2explainer",
+            "C2Explainer",
+            provides=ADDING,
+            paper="Ma 2025",
+        ),
+        _explainer(
+            "random-edges",
+            "Random edges of the scope until the target leaves the list",
+            "random_edges",
+            "RandomEdges",
+            provides=ADDING,
+            needs={"recommender": {"access": frozenset({"scores"})}},
+            role="floor",
+        ),
+        _explainer(
+            "gradient-greedy",
+            "Again and again the edit with the steepest exact gradient, verified on the model",
+            "gradient_greedy",
+            "GradientGreedy",
+            provides=ADDING,
+            role="bound",
+        ),
     ]

@@ -99,7 +99,9 @@ class _Around:
         if scope not in ("user-vector", "user-only"):
             others = _pairs(self.neighbours(config.neighbours), rivals)
             users, items = np.concatenate([users, others[0]]), np.concatenate([items, others[1]])
-        kept = np.asarray(self.graph[users, items] == 0).ravel() if len(users) else np.empty(0, bool)
+        kept: BoolArray = (
+            np.asarray(self.graph[users, items] == 0).ravel() if len(users) else np.empty(0, bool)
+        )
         users, items = users[kept], items[kept]
         if scope == "indirect":
             kept = self._indirect(users, items)

@@ -1,0 +1,97 @@
+"""C2Explainer: descend on a hard mask of edits, with the gradient passed straight through its threshold.
+
+Ma, "C2Explainer: Customizable Mask-based Counterfactual Explanation for Graph Neural Networks", 2025; adapted to
+recommendation as in paper 000, sec. 3.4.2.
+
+One parameter p_e in [-1, 1] for each possible edit e: an edge in scope to be removed, and, where the protocol lets edges
+be added, a bounded set of edges to be added (see ``possible_edits.py``). Edit e is made if p_e > 0, wholly: what is
+scored is always a graph that could exist. (A fraction of an edge is evidence of its own, by which soft masks flip
+predictions that no real edit flips.) All start at -1, "nothing changed". With m_e = 1[p_e > 0] and
+margin(i) = s_i - (the K-th best other candidate's score), the loss of a unit with targets T is
+
+    L = 1/|T| sum over i in T of max(0, slack + margin(i)) / unit_i  +  beta * sum over e of m_e,
+
+unit_i = max(|margin(i) at the start|, slack), and its gradient in m_e is taken for that in p_e (straight-through
+estimator). While the target stays, the steepest edits gain; once it has left by ``slack``, only the second term remains,
+and the weakest are taken back, until it returns. The answer is the smallest set of edits met on the way that displaces
+the target on the real model, at list level the one that displaces most items; at the end the 1, 2, ..., ``prefixes``
+edits with the largest p are tried too.
+
+Departures from the paper, and why:
+- The hinge on the margin is in place of a class's likelihood; it knows the target (in the papers' code the item that is
+  explained does not enter).
+- p is a number in [-1, 1], not the argument of a sigmoid: nothing saturates, and what was given up can come back soon.
+- Steps are gradients in units of the unit's largest component (see ``cf_gnnexplainer.py``): at the default rate the first
+  step makes the steepest edit alone.
+- Additions are a bounded set in place of all pairs of nodes.
+
+Cost: one evaluation with its gradient in each of at most ``steps`` steps, one for each set of edits that is tested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cfbench_core.config import Help, Range
+from cfbench_explainers_gnn.mask_search import Block, DescentConfig, descend, in_blocks
+from cfbench_explainers_gnn.possible_edits import AdditionsConfig
+from cfbench_recsys.targets import Answer, Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(DescentConfig, AdditionsConfig):
+    steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 40
+    patience: Annotated[
+        int, Range(minimum=1), Help("steps without a better answer after which a unit rests")
+    ] = 15
+    prefixes: Annotated[
+        int,
+        Range(minimum=0),
+        Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
+    ] = 32
+    learning_rate: Annotated[
+        float, Range(above=0), Help("step of the steepest edit's parameter, which starts at -1")
+    ] = 1.01
+    beta: Annotated[float, Range(minimum=0), Help("weight of an edit against the margin")] = 0.01
+    slack: Annotated[
+        float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
+    ] = 0.1
+
+
+class C2Explainer:
+    """Explicit answers, removals and additions, for recommenders with gradients over edges."""
+
+    evaluations = 1
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, targets: Targets, context: Context) -> Answer:
+        """One edit for each target; without edges where none was found."""
+
+        def explain(block: Block) -> Answer:
+            return descend(block, self, self.config, "c2explainer").answer()
+
+        return in_blocks(targets, context, self.config, explain, self.config)
+
+    def start(self, block: Block, noise: Any | None) -> Any:
+        """(E,) nothing changed; in a restart as near to changing something as the noise says."""
+        import torch
+
+        p = torch.full((len(block.rows),), -1.0, dtype=torch.float64)
+        return p if noise is None else (p + self.config.spread * noise.abs()).clamp(max=0.0)
+
+    def loss(self, block: Block, p: Any) -> Any:
+        """(B,) as above; its value is that of the hard mask, its gradient goes to p."""
+        made = self.chosen(p.detach()).to(p.dtype) + (p - p.detach())
+        hinge = block.relative_hinge(block.margins(made), self.config.slack)
+        return hinge + self.config.beta * block.sums(made)
+
+    def step(self, p: Any, gradient: Any) -> Any:
+        """(E,) downhill, within [-1, 1]."""
+        return (p - self.config.learning_rate * gradient).clamp(-1.0, 1.0)
+
+    def chosen(self, p: Any) -> Any:
+        """(E,) p > 0"""
+        return p > 0

@@ -1,0 +1,52 @@
+"""Random edges: edges of the scope in random order, until the target has left the list.
+
+The answer is the shortest prefix of a random order that displaces the most target items, of at most ``max_edits``
+edits; each prefix is asked about on the real model. None displaces any: no answer.
+
+Ours; there is no paper. The floor for explanations on a graph: how far one gets by luck, and with so many tries, in
+this scope. Where the protocol lets edges be added, these are drawn too (see ``possible_edits.py``).
+Cost: at most ``max_edits`` model evaluations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_explainers_gnn.mask_search import Block, Search, SearchConfig, in_blocks
+from cfbench_explainers_gnn.possible_edits import AdditionsConfig
+from cfbench_recsys.targets import Answer, Context, Targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(SearchConfig, AdditionsConfig):
+    max_edits: Annotated[int, Range(minimum=1), Help("after which it gives up")] = 20
+
+
+class RandomEdges:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, targets: Targets, context: Context) -> Answer:
+        """One edit for each target; without edges where none was found."""
+        return in_blocks(targets, context, self.config, self._explain, self.config)
+
+    def _explain(self, block: Block) -> Answer:
+        search = Search(block)
+        starts = np.searchsorted(block.possible.rows, np.arange(len(block)))
+        places = np.full(len(block.possible.rows), self.config.max_edits)  # in the random order
+        for unit, size in enumerate(block.possible.counts()):
+            drawn = block.generator(unit, "random-edges").permutation(size)[: self.config.max_edits]
+            places[starts[unit] + drawn] = np.arange(len(drawn))
+        part = block
+        for length in range(1, self.config.max_edits + 1):
+            displaced = search.test(part, places[part.edges] < length, length)
+            wanted = np.count_nonzero(part.targets.items >= 0, axis=1)
+            goes_on = (displaced >= 0) & (displaced < wanted)  # -1: it has no more edges
+            if not goes_on.any():
+                break
+            part = part.take(np.flatnonzero(goes_on))
+        return search.answer()
