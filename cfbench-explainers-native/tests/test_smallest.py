@@ -67,12 +67,33 @@ def test_out_of_budget_what_it_says_is_true(make_world, make_models, smallest_by
     model.W = draw.normal(size=(14, 14))
     setting = make_world(model, [draw.choice(14, 7, replace=False)], 14)
     targets = setting.targets([0] * 3, setting.lists(3)[0], 3)
-    found, none_up_to, proven = answer(setting, targets, width=1, budget=budget)
+    found, none_up_to, proven = answer(setting, targets, width=1, budget=budget, nodes=0)
     for unit in range(3):
         most, size = smallest_by_brute_force(setting, 0, targets.items[unit].tolist(), 3)
         assert none_up_to[unit] <= (size - 1 if most else 7)
         assert not found[unit] or len(found[unit]) >= size
         assert not proven[unit] or len(found[unit]) == size
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 4), coarse=st.booleans())
+def test_the_integer_programme_is_brute_force_too(
+    make_world, make_models, smallest_by_brute_force, seed, k, coarse
+):
+    """Without any search before it. What hangs on a tie it cannot prove, and does not claim to."""
+    draw = np.random.default_rng(seed)
+    model = make_models(12, seed, False)
+    if not coarse:
+        model.W = draw.normal(size=(12, 12))
+    setting = make_world(model, [draw.choice(12, 6, replace=False)], 12)
+    targets = setting.targets([0] * k, setting.lists(k).ravel(), k)
+    found, none_up_to, proven = answer(setting, targets, width=1, budget=0)
+    for unit in range(k):
+        most, size = smallest_by_brute_force(setting, 0, targets.items[unit].tolist(), k)
+        assert none_up_to[unit] <= (size - 1 if most else 6)
+        assert proven[unit] or coarse
+        if proven[unit]:
+            assert len(found[unit]) == size
 
 
 def test_ties_on_the_grid_are_left_to_the_recommender(world, linear):
@@ -95,9 +116,9 @@ def test_ties_on_the_grid_are_left_to_the_recommender(world, linear):
 def test_awkward_users_stand_alone(awkward):
     """One interaction, 150, and 419: the last has one candidate, which cannot leave."""
     targets = awkward.targets([0, 1, 2, 2, 3, 4, 5], [419, 419, 401, 402, 419, 419, 410], k=3)
-    together = list(zip(*answer(awkward, targets, budget=2000), strict=True))
+    together = list(zip(*answer(awkward, targets, budget=2000, nodes=0), strict=True))
     for unit in range(len(targets)):
-        alone = list(zip(*answer(awkward, targets.take([unit]), budget=2000), strict=True))
+        alone = list(zip(*answer(awkward, targets.take([unit]), budget=2000, nodes=0), strict=True))
         assert alone == [together[unit]]
     assert together[1] == (set(), 419.0, 1.0)
 
@@ -105,7 +126,7 @@ def test_awkward_users_stand_alone(awkward):
 def test_a_user_of_eight_hundred_interactions(world, linear):
     setting = world(linear(items=1000), [range(800)], 1000)
     targets = setting.targets([0] * 5, setting.lists(5)[0], 5)
-    found, none_up_to, _ = answer(setting, targets, budget=20_000)
+    found, none_up_to, _ = answer(setting, targets, budget=20_000, nodes=0)
     for removed, none in zip(found, none_up_to, strict=True):
         assert removed
         assert none < len(removed)

@@ -67,7 +67,7 @@ class Exhaustive:
         for unit, _, sums in sums_of_units(targets, context):
             recommender = Recommender(targets, unit, context)
             found, none_up_to[unit] = smallest_set(
-                sums, recommender, self.config.max_size, self.config.budget, width=0
+                sums, recommender, self.config.max_size, self.config.budget
             )
             if found is not None:
                 removed[unit, found] = True

@@ -62,6 +62,11 @@ class Sums:
     def among(self, rivals: IntArray) -> Sums:
         return Sums(self.gains[rivals], self.needed[rivals], self.k, self.slack)
 
+    def gaps(self, places: IntArray) -> FloatArray:
+        """(R,) how far each rival is behind without the interactions at these places."""
+        left: FloatArray = self.needed - self.gains[:, places].sum(axis=1)
+        return left
+
     def fewest(self) -> IntArray:
         """(R,) m_r: how many removals a rival would need if it alone mattered."""
         interactions = self.gains.shape[1]

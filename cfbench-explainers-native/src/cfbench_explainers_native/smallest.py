@@ -2,7 +2,8 @@
 
 The item leaves the top K when K rivals are ahead of it. For a logit that is linear in the profile this is a
 matter of sums of W[i, y] - W[i, r] over the removed interactions, and the smallest set is found by bounds from
-both sides and a search in depth between them: see ``smallest_sets``. What is proven is told with the answer,
+both sides, and between them a search in depth, then an integer programme: see ``smallest_sets``. What is proven
+is told with the answer,
 
     none_up_to: no set of at most so many removals puts the item out of the list,
 
@@ -34,6 +35,9 @@ from cfbench_recsys.targets import Answer, Context, Targets
 @dataclass(frozen=True, kw_only=True)
 class Config:
     budget: Annotated[int, Range(minimum=0), Help("partial sets looked at for one explanation")] = 300_000
+    nodes: Annotated[
+        int, Range(minimum=0), Help("of the integer programme that goes on where these do not suffice")
+    ] = 20_000
     width: Annotated[int, Range(minimum=1), Help("of the beam that looks for an answer to start from")] = 8
 
 
@@ -48,7 +52,12 @@ class Smallest:
         for unit, _, sums in sums_of_units(targets, context):
             recommender = Recommender(targets, unit, context)
             found, none_up_to[unit] = smallest_set(
-                sums, recommender, targets.history.shape[1], self.config.budget, self.config.width
+                sums,
+                recommender,
+                largest=targets.history.shape[1],
+                budget=self.config.budget,
+                width=self.config.width,
+                nodes=self.config.nodes,
             )
             if found is not None:
                 removed[unit, found] = True

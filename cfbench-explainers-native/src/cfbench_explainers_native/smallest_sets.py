@@ -3,12 +3,18 @@
 Bound from below: what each rival would need alone (see ``linear_sums``). Bound from above: beam search on the
 sums. Where they differ, a search in depth over sets of exactly s interactions decides, s ascending: a partial
 set is given up when fewer than K rivals could still get ahead, each with the largest gains that it finds among
-what may still be added.
+what may still be added. Where that takes too long, an integer programme goes on from there:
+
+    min sum_i x_i   such that   sum_i gain_ir x_i >= needed_r z_r + low_r (1 - z_r),   sum_r z_r >= K,
+
+x_i = 1 for a removed interaction, z_r = 1 for a rival that has to be ahead, low_r a lower limit of the sum. Its
+bounds hold within the tolerances of the solver (HiGHS: 1e-6, rows scaled to gains of at most 1).
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import optimize, sparse
 
 from cfbench_explainers_native.linear_sums import NEVER, Recommender, Sums
 from cfbench_recsys.edits import FloatArray, IntArray
@@ -18,7 +24,7 @@ NUMBERS_AT_ONCE = 500_000
 
 
 def smallest_set(
-    sums: Sums, recommender: Recommender, largest: int, budget: int, width: int
+    sums: Sums, recommender: Recommender, largest: int, budget: int, width: int = 0, nodes: int = 0
 ) -> tuple[IntArray | None, int]:
     """Places of the smallest set that works, and the size up to which there is none.
 
@@ -26,6 +32,7 @@ def smallest_set(
         largest: size after which the search ends.
         budget: partial sets that it looks at; after these the set is the smallest found.
         width: of the beam that finds a set to start from; 0: without.
+        nodes: of the integer programme that goes on where the search had to stop; 0: without.
     """
     fewest = sums.fewest()
     least = sums.at_least(fewest)
@@ -39,7 +46,15 @@ def smallest_set(
         try:
             better = search.run()
         except OutOfBudgetError:
-            return found, size - 1
+            if not nodes:
+                return found, size - 1
+            largest = largest if found is None else len(found) - 1
+            better, none = programme(sums.among(np.flatnonzero(fewest <= largest)), size, largest, nodes)
+            if better is None:
+                return found, none
+            if works(sums, sums.gaps(better), better, recommender):
+                return better, none
+            return found, min(none, len(better) - 1)
         if better is not None:
             return better, size - 1
         budget, size = search.left, size + 1
@@ -159,3 +174,32 @@ class Search:
             if works(self.sums, gap, places, self.recommender):
                 return places
         return None
+
+
+def programme(sums: Sums, smallest: int, largest: int, nodes: int) -> tuple[IntArray | None, int]:
+    """Places of a smallest set of ``smallest`` to ``largest`` interactions that works, and the size up to which
+    there is none, if there is none of less than ``smallest``: what ``nodes`` nodes of the programme tell."""
+    scale = np.abs(sums.gains).max(axis=1, initial=1e-300)
+    gains, needed = sums.gains / scale[:, None], (sums.needed - sums.slack) / scale
+    rivals, interactions = gains.shape
+    low = np.minimum(0.0, np.sort(gains, axis=1)[:, :largest]).sum(axis=1)
+    ahead = sparse.hstack([sparse.csr_matrix(gains), sparse.diags(low - needed)], format="csr")
+    count = np.repeat([[1.0, 0.0], [0.0, 1.0]], [interactions, rivals], axis=1)
+    told = optimize.milp(
+        count[0],
+        integrality=np.ones(interactions + rivals),
+        bounds=optimize.Bounds(0, 1),
+        constraints=[
+            optimize.LinearConstraint(ahead, low, np.inf),
+            optimize.LinearConstraint(count, [smallest, sums.k], [largest, rivals]),
+        ],
+        options={"node_limit": nodes},
+    )
+    if told.status == _INFEASIBLE:
+        return None, largest
+    bound = told.mip_dual_bound
+    none = smallest - 1 if bound is None else max(smallest, int(np.ceil(bound - 1e-6))) - 1
+    return (None if told.x is None else np.flatnonzero(told.x[:interactions] > 0.5)), none
+
+
+_INFEASIBLE = 2  # a status of scipy.optimize.milp
