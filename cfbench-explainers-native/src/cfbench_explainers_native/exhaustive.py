@@ -14,8 +14,8 @@ final; at list level also that no larger set displaces more, which only the whol
 Each set is put to the recommender once for all units of the user. After ``budget`` sets of a user the search
 ends, and the certificate with the last size that was finished. Where the logit is linear in the profile
 (``access: weights``), sets are spared that cannot work: at item level the search runs on sums and gives up
-partial sets as ``smallest_sets`` does; at list level a size is passed over in which no item can leave that has
-not left, by what its rivals need at least (``linear_sums``).
+partial sets as ``smallest_sets`` does; at list level the recommender is asked only about sets with which, by the
+sums, more items may leave than have left before.
 
 Ours; there is no paper. A bound for every explainer that only removes. Cost: sum over s <= max_size of
 (|I_u| choose s) model evaluations for each user, at most ``budget``; item level on linear logits: |I_u| + 1.
@@ -32,7 +32,7 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_explainers_native.linear_sums import NEVER, Recommender, sums_of_units
+from cfbench_explainers_native.linear_sums import NEVER, Recommender, Sums, sums_of_units
 from cfbench_explainers_native.shared import certificate
 from cfbench_explainers_native.smallest_sets import smallest_set
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, IntArray
@@ -58,8 +58,8 @@ class Exhaustive:
         linear = hasattr(context.model, "weights")
         if linear and targets.level == "item":
             return self._by_sums(targets, context)
-        at_least = _at_least(targets, context) if linear else np.ones_like(targets.items)
-        return _Search(targets, context, at_least, self.config).run()
+        known = _LinearLists(targets, context, self.config.max_size) if linear else None
+        return _Search(targets, context, known, self.config).run()
 
     def _by_sums(self, targets: Targets, context: Context) -> Answer:
         removed = np.zeros(targets.history.shape, dtype=np.bool_)
@@ -75,12 +75,33 @@ class Exhaustive:
         return Answer(edits, certificate(removed.sum(axis=1) > 0, none_up_to, targets))
 
 
-def _at_least(targets: Targets, context: Context) -> IntArray:
-    """(B, T) fewest removals with which each item of a list could leave; NEVER for one that cannot."""
-    least = np.full(targets.items.shape, NEVER)
-    for unit, place, sums in sums_of_units(targets, context):
-        least[unit, place] = sums.at_least(sums.fewest())
-    return least
+class _LinearLists:
+    """What sums tell about the lists of a linear recommender before it is asked.
+
+    Attributes:
+        at_least: (B, T) fewest removals with which an item could leave; NEVER for one that cannot.
+        near: for each unit the sums of those that could leave by at most ``max_size``.
+    """
+
+    def __init__(self, targets: Targets, context: Context, max_size: int) -> None:
+        self.at_least = np.full(targets.items.shape, NEVER)
+        self.near: list[list[Sums]] = [[] for _ in range(len(targets))]
+        for unit, place, sums in sums_of_units(targets, context):
+            fewest = sums.fewest()
+            least = self.at_least[unit, place] = sums.at_least(fewest)
+            if least <= max_size:
+                self.near[unit].append(sums.among(np.flatnonzero(fewest <= max_size)))
+
+    def at_most(self, unit: int, places: IntArray) -> IntArray:
+        """(m,) how many items of the list may have left without the interactions at ``places`` (m, size)."""
+        counts = np.zeros(len(places), dtype=np.int64)
+        for sums in self.near[unit]:
+            gains = np.ascontiguousarray(sums.gains.T)
+            left = np.tile(sums.needed, (len(places), 1))
+            for member in places.T:
+                left -= gains[member]
+            counts += np.count_nonzero(left <= sums.slack, axis=1) >= sums.k
+        return counts
 
 
 class _Search:
@@ -90,9 +111,12 @@ class _Search:
     is one, and the items of all its units stand side by side, as if they were a list.
     """
 
-    def __init__(self, targets: Targets, context: Context, at_least: IntArray, config: Config) -> None:
+    def __init__(
+        self, targets: Targets, context: Context, known: _LinearLists | None, config: Config
+    ) -> None:
         self.targets, self.context, self.config = targets, context, config
-        self.at_least = np.where(targets.items < 0, NEVER, at_least)
+        self.known = known
+        self.at_least = np.where(targets.items < 0, NEVER, 1) if known is None else known.at_least
         keys = targets.users if targets.level == "item" else np.arange(len(targets))
         _, first, self.owner = np.unique(keys, return_index=True, return_inverse=True)
         self.lengths = (~targets.padding).sum(axis=1)
@@ -135,7 +159,7 @@ class _Search:
         width = FIRST_ROUND
         while sets:
             asked = {owner: _next(sets[owner], min(width, int(self.left[owner])), size) for owner in sets}
-            self._ask(asked, units_of)
+            self._ask({owner: self._hopeful(owner, places) for owner, places in asked.items()}, units_of)
             for owner, places in asked.items():
                 self.left[owner] -= len(places)
                 if len(places) < width:  # all were looked at, or the budget is spent
@@ -144,6 +168,13 @@ class _Search:
                 elif not self._could_do_better(size)[units_of[owner]].any():
                     del sets[owner]
             width = min(2 * width, LAST_ROUND)
+
+    def _hopeful(self, owner: int, places: IntArray) -> IntArray:
+        """Those of the sets that may displace more than the best so far. On lists an owner is a unit."""
+        if self.known is None:
+            return places
+        hopeful: IntArray = places[self.known.at_most(owner, places) > self.most[owner]]
+        return hopeful
 
     def _ask(self, asked: Mapping[int, IntArray], units_of: Mapping[int, IntArray]) -> None:
         """Looks at (m, size) places of each owner's history, and keeps the first that displaces the most."""
