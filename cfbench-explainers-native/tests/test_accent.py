@@ -164,6 +164,27 @@ def test_the_answer_is_the_shortest_of_all_rivals(make_world, make_models, seed,
         assert edits.counts()[unit] == (min(sizes) if min(sizes) <= length else 0)
 
 
+def test_verified_asks_the_model_where_the_prediction_is_wrong(world):
+    """Each of two alone is dispensable, so that no removal is predicted to do anything."""
+
+    class Either:
+        """Item 3 gets 2 points for item 0 or item 1 or both; item 4 has one point."""
+
+        def score_profiles(self, profiles):
+            x = profiles.toarray()
+            scores = np.zeros_like(x)
+            scores[:, 3], scores[:, 4] = 2 * np.maximum(x[:, 0], x[:, 1]), 1.0
+            return scores
+
+    setting = world(Either(), [[0, 1, 2]], 6)
+    targets = setting.targets([0], [3])
+    edits, _ = answer(setting, targets)
+    assert not edits.counts().any()
+    edits, left = answer(setting, targets, until="verified")
+    assert edits.edge_items.tolist() == [0, 1]
+    assert left.tolist() == [1]
+
+
 # What a removal is estimated to do
 
 

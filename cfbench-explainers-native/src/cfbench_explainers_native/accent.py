@@ -10,8 +10,9 @@ For each rival r (the ``rivals`` candidates below the list, ranks K + 1, ...) in
 descending G_r, logits being taken to fall by the sum of the I(i, .), up to the first prefix with which y is
 predicted to leave the top K (``until: displaced``; at list level: with which the most items are). The answer is
 the shortest such prefix of all rivals; then the rival that could get furthest ahead; none when no prefix does
-it. ``until: overtaken`` is the rule of the paper: stop when r is predicted to pass y. For y at rank 1, that
-leaves it in the top K. Importances: G_r(i) for the rival of the answer.
+it. ``until: overtaken`` is the rule of the paper: stop when r is predicted to pass y, which at rank 1 may leave y
+in the top K. ``until: verified`` lets the real model say which prefix of the order against that rival does it.
+Importances: G_r(i) for the rival of the answer.
 
 What I(i, c) is (``variant``). A recommender that computes the user's vector from the profile forgets a removed
 interaction at its input, at once and without training; the paper's recommenders forget it by being trained again.
@@ -41,7 +42,7 @@ When it misleads: effects are added up, so that joint effects are missed, and th
 either direction (the suite verifies it); an item held by a bias is never predicted to leave: no answer.
 Cost for each user, n its interactions: leave-one-out n + 1 model evaluations; input-gradient K + ``rivals``
 with gradients, and 1; influence 1, and d^2 operations for each item; refit some 4 n times that. The search
-takes (K + rivals) rivals n operations for each unit.
+takes (K + rivals) rivals n operations for each unit; ``until: verified`` asks the model for each prefix.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_explainers_native.fitted_user import Fit, user_vectors
 from cfbench_explainers_native.shared import SingleRemovals, rounded
+from cfbench_recsys.answers import smallest_prefix
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
@@ -75,7 +77,8 @@ class Config:
         int, Range(minimum=1), Search(choices=(5, 10, 20, 50)), Help("items below the list to compare with")
     ] = 20
     until: Annotated[
-        Literal["displaced", "overtaken"], Help("overtaken: a rival passes the target, as in the paper")
+        Literal["displaced", "overtaken", "verified"],
+        Help("by prediction; overtaken: a rival passes the target, as in the paper; verified: by the model"),
     ] = "displaced"
     damping: Annotated[
         float,
@@ -138,6 +141,9 @@ class Accent:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Edits:
         """B edits: the smallest set of removals that is predicted to displace the target."""
+        if self.config.until == "verified":
+            gaps = self.importances(targets, context)
+            return smallest_prefix(context.model, targets, gaps, context.interactions)
         removed = np.zeros(targets.history.shape, dtype=np.bool_)
         for units, block in self._blocks(targets):
             plan = self._plan(block, self._effects(block, context))
@@ -208,8 +214,8 @@ class Accent:
 
     def _plan(self, targets: Targets, effects: Effects) -> Plan:
         duels = Duels.of(targets, effects)
-        displaced = self.config.until == "displaced"
-        gain = np.where(duels.valid[:, :, None], duels.displaced() if displaced else duels.overtaken(), 0)
+        overtaken = self.config.until == "overtaken"
+        gain = np.where(duels.valid[:, :, None], duels.overtaken() if overtaken else duels.displaced(), 0)
         most, size = gain.max(axis=2), gain.argmax(axis=2) + 1  # (B, R), the shortest prefix with the most
         rival = np.lexsort((duels.least_gaps(), size, -most), axis=-1)[:, 0]
         units, count = np.arange(len(targets)), targets.items.shape[1]
