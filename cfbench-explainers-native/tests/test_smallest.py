@@ -113,6 +113,15 @@ def test_ties_on_the_grid_are_left_to_the_recommender(world, linear):
     assert answer(setting, setting.targets([0], [3])) == ([{0}], [0.0], [1.0])
 
 
+def test_where_everything_ties_it_claims_nothing_that_it_did_not_see(world, linear):
+    setting = world(linear(np.zeros((60, 60))), [range(20)], 60)
+    (removed,), (none_up_to,), (proven,) = answer(setting, setting.targets([0], [22], k=5))
+    assert not removed
+    assert none_up_to < 20
+    assert not proven
+    assert setting.model.scored < 64 * 1000, "it soon stops asking"
+
+
 def test_awkward_users_stand_alone(awkward):
     """One interaction, 150, and 419: the last has one candidate, which cannot leave."""
     targets = awkward.targets([0, 1, 2, 2, 3, 4, 5], [419, 419, 401, 402, 419, 419, 410], k=3)

@@ -8,7 +8,7 @@ what may still be added. Where that takes too long, an integer programme goes on
     min sum_i x_i   such that   sum_i gain_ir x_i >= needed_r z_r + low_r (1 - z_r),   sum_r z_r >= K,
 
 x_i = 1 for a removed interaction, z_r = 1 for a rival that has to be ahead, low_r a lower limit of the sum. Its
-bounds hold within the tolerances of the solver (HiGHS: 1e-6, rows scaled to gains of at most 1).
+bounds hold within the tolerances of the solver (HiGHS: 1e-6, rows scaled to numbers of at most 1).
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from scipy import optimize, sparse
 
 from cfbench_explainers_native.linear_sums import NEVER, Recommender, Sums
 from cfbench_recsys.edits import FloatArray, IntArray
+
+QUESTION = 1_000
+"""What it costs of the budget to put a set to the recommender; matters where very many items tie."""
 
 NUMBERS_AT_ONCE = 500_000
 """Gaps (partial sets x rivals) that one step of the search holds."""
@@ -170,17 +173,21 @@ class Search:
 
     def _decide(self, gaps: FloatArray, members: IntArray) -> IntArray | None:
         for gap, member in zip(gaps, members, strict=True):
-            places = np.sort(self.places[member])
+            places, before = np.sort(self.places[member]), self.recommender.asked
             if works(self.sums, gap, places, self.recommender):
                 return places
+            self.left -= QUESTION * (self.recommender.asked - before)
+            if self.left < 0:
+                raise OutOfBudgetError
         return None
 
 
 def programme(sums: Sums, smallest: int, largest: int, nodes: int) -> tuple[IntArray | None, int]:
     """Places of a smallest set of ``smallest`` to ``largest`` interactions that works, and the size up to which
     there is none, if there is none of less than ``smallest``: what ``nodes`` nodes of the programme tell."""
-    scale = np.abs(sums.gains).max(axis=1, initial=1e-300)
-    gains, needed = sums.gains / scale[:, None], (sums.needed - sums.slack) / scale
+    needed = sums.needed - sums.slack
+    scale = np.maximum(np.abs(sums.gains).max(axis=1), np.maximum(np.abs(needed), sums.slack))
+    gains, needed = sums.gains / scale[:, None], needed / scale
     rivals, interactions = gains.shape
     low = np.minimum(0.0, np.sort(gains, axis=1)[:, :largest]).sum(axis=1)
     ahead = sparse.hstack([sparse.csr_matrix(gains), sparse.diags(low - needed)], format="csr")
