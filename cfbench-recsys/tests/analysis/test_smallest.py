@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfbench_core.statistics import bootstrap_interval
-from cfbench_recsys.analysis.smallest import Smallest, smallest_known
+from cfbench_recsys.analysis.smallest import Smallest, proven_smallest, smallest_known
 
 smallest = Smallest()
 NAN = float("nan")
@@ -64,6 +64,31 @@ def test_of_a_list_only_answers_that_displace_as_much_count(write: Any, make_cel
         answers(make_cell, "b", [0.5, 1.0], [2, 4], level="list"),
     )
     assert numbers(smallest.table([run]), "gap") == {"a": 1.0, "b": 0.0}
+
+
+def test_a_search_with_a_certificate_proves_what_others_found(write: Any, make_cell: Any) -> None:
+    """It found 2 and excluded 1; it found none and excluded 3; it found 4 but excluded 2 only; it told nothing."""
+    search = {"details": {"none_up_to": [1.0, 3.0, 2.0, NAN]}, "role": "bound"}
+    run = write(
+        answers(make_cell, "search", [1, 0, 1, 1], [2, None, 4, 1], **search),
+        answers(make_cell, "a", [1, 1, 1, 1], [2, 4, 4, 1]),
+        answers(make_cell, "b", [1, 1, 1, 0], [3, 5, 3, None]),
+    )
+    found = numbers(smallest.table([run]), "proven smallest")
+    assert found == pytest.approx({"search": 1 / 3, "a": 2 / 4, "b": 1 / 3})
+
+
+def test_without_a_certificate_nothing_is_said_about_proofs(write: Any, make_cell: Any) -> None:
+    run = write(answers(make_cell, "a", [1, 1], [1, 1]), answers(make_cell, "b", [1, 1], [1, 2]))
+    assert "proven smallest" not in set(smallest.table([run])["metric"])
+
+
+def test_on_lists_a_proof_is_about_how_much_is_displaced() -> None:
+    """The prover displaces half of the list with 2, and excludes that 3 displace more, or 1 as much."""
+    size = np.array([[2.0, 2.0, 4.0, 3.0, 1.0]])
+    displaced = np.array([[0.5, 0.5, 1.0, 0.5, 0.25]])
+    none_up_to = np.array([[3.0, NAN, NAN, NAN, NAN]])
+    assert proven_smallest(size, displaced, none_up_to).tolist() == [[True, True, True, False, False]]
 
 
 @pytest.mark.parametrize("without", [(), ("edit",)])

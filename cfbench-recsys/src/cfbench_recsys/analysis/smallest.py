@@ -10,7 +10,12 @@ over its own successes
 
 What counts as the smallest is fair to what is compared: an answer that displaces at least as much of the list (at
 item level all that work do), and, for a method that only removes edges, an answer that only removes. "Known" depends
-on who took part: the gap is a lower limit of the true one, and exact where an exhaustive search is among them.
+on who took part: the gap is a lower limit of the true one.
+
+Where a search tells up to which size nothing does better than its own answer (``none_up_to`` among its details), a
+fourth number says how much of this is more than "known", for methods that only remove:
+
+- proven smallest: the share of its successes that cannot be had with fewer removals, by somebody's proof.
 """
 
 from __future__ import annotations
@@ -45,7 +50,8 @@ if TYPE_CHECKING:
 
 EDITS, DISPLACED = "#Perturb of successes", "PN-S"
 GAP, REACHED, SUCCESS = "gap", "reaches the smallest", "success"
-_DIRECTIONS = {GAP: "lower", REACHED: "higher", SUCCESS: "higher"}
+PROVEN, NONE_UP_TO = "proven smallest", "none_up_to"
+_DIRECTIONS = {GAP: "lower", REACHED: "higher", SUCCESS: "higher", PROVEN: "higher"}
 
 
 def _wanted(cell: RunCell) -> bool:
@@ -62,8 +68,8 @@ class Smallest:
         return "needs the metrics pn-s and edits-of-successes of two explainers' explicit answers"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: the labels, metric (gap, reaches the smallest, success), direction, explainer, role, mean, ci_low,
-        ci_high, n."""
+        """Columns: the labels, metric (gap, reaches the smallest, success, proven smallest), direction, explainer,
+        role, mean, ci_low, ci_high, n."""
         statements = Statements()
         for setting in settings(runs, _wanted):
             if len(setting.methods) > 1:  # alone, everybody is the best
@@ -127,14 +133,21 @@ class Smallest:
 
 def _state(statements: Statements, setting: Setting) -> None:
     edits, displaced = setting.columns_of([EDITS, DISPLACED])
-    _, clusters, values = align([method.values for method in setting.methods], [edits.name, displaced.name])
+    units, clusters, values = align(
+        [method.values for method in setting.methods], [edits.name, displaced.name]
+    )
     size, much = values[:, :, 0], values[:, :, 1]
     only_removes = np.array([method.edit == "remove" for method in setting.methods])
     gaps = size - smallest_known(size, much, only_removes)
     reached = np.where(np.isnan(gaps), np.nan, gaps == 0)
     success = np.where(np.isnan(much), np.nan, ~np.isnan(size))
+    numbers_of = {GAP: gaps, REACHED: reached, SUCCESS: success}
+    proofs = _proofs(setting, only_removes, units)
+    if proofs is not None:
+        proven = proven_smallest(size, much, proofs).astype(np.float64)
+        numbers_of[PROVEN] = np.where(np.isnan(size) | ~only_removes, np.nan, proven)
     for at, method in enumerate(setting.methods):
-        for metric, numbers in ((GAP, gaps), (REACHED, reached), (SUCCESS, success)):
+        for metric, numbers in numbers_of.items():
             labels = {**setting.labels, "metric": metric, "direction": _DIRECTIONS[metric], **method.labels()}
             statements.add(labels, numbers[:, at], clusters)
 
@@ -153,3 +166,34 @@ def smallest_known(size: FloatArray, displaced: FloatArray, only_removes: np.nda
         fair &= only_removes | ~only_removes[at]
         found[:, at] = np.where(fair & ~np.isnan(size), size, np.inf).min(axis=1)
     return np.where(np.isnan(size), np.nan, found)
+
+
+def _proofs(setting: Setting, only_removes: np.ndarray[Any, Any], units: Any) -> FloatArray | None:
+    """(units, methods) ``none_up_to`` of the methods that only remove, NaN where it is not told; None: nowhere."""
+    found = np.full((len(units), len(setting.methods)), np.nan)
+    for at, method in enumerate(setting.methods):
+        told_of = dict(method.details()) if only_removes[at] else {}
+        if NONE_UP_TO in told_of:
+            by_unit = dict(zip(method.values.units, told_of[NONE_UP_TO], strict=True))
+            found[:, at] = [by_unit.get(unit, np.nan) for unit in units]
+    return None if np.isnan(found).all() else found
+
+
+def proven_smallest(size: FloatArray, displaced: FloatArray, none_up_to: FloatArray) -> np.ndarray[Any, Any]:
+    """(units, methods): whether fewer removals cannot displace as much, by the proof of some method.
+
+    A method that tells none_up_to = s says: no set of at most s removals displaces more than my answer, nor as much
+    with fewer removals than it has.
+
+    Args:
+        size, displaced: as for :func:`smallest_known`.
+        none_up_to: (units, methods), NaN where a method tells nothing.
+    """
+    proven = np.zeros(size.shape, dtype=np.bool_)
+    for prover in range(size.shape[1]):
+        its_size = size[:, [prover]]
+        its_much = np.where(np.isnan(its_size), 0.0, displaced[:, [prover]])
+        more = displaced > its_much + 1e-9
+        as_small = (displaced >= its_much - 1e-9) & (size <= its_size)
+        proven |= (size - 1 <= none_up_to[:, [prover]]) & (more | as_small)
+    return proven
