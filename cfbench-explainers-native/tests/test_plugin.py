@@ -36,6 +36,7 @@ def test_these_explainers_are_registered_with_their_roles() -> None:
         "lime-rs": "",
         "lxr": "",
         "prince": "",
+        "grease": "",
         "shap": "",
         "accent": "",
     }

@@ -72,6 +72,13 @@ def test_the_favoured_item_of_a_kit_model_is_first_for_everybody() -> None:
         assert (scores.argmax(axis=1) == 5).all()
 
 
+def test_the_embeddings_of_the_kits_graph_model_give_its_scores() -> None:
+    graph = interactions()
+    model = kit_models(graph)[1].recommender
+    scores = model.score_edits(Edits.nothing(np.arange(graph.shape[0])))
+    assert np.allclose(model.user_embeddings() @ model.item_embeddings().T, scores, atol=1e-12)
+
+
 # Explainers
 
 

@@ -13,6 +13,7 @@ PROVIDES = {
 }
 SCORES = {"recommender": {"access": frozenset({"scores"})}}
 WEIGHTS = {"recommender": {"access": frozenset({"scores", "weights"})}}
+EMBEDDINGS = {"recommender": {"access": frozenset({"scores", "embeddings"})}}
 GRADIENTS = {"recommender": {"access": frozenset({"scores", "gradients"})}}
 
 
@@ -148,5 +149,18 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "accent",
             "Accent",
             paper="Tran et al. 2021",
+        ),
+        _explainer(
+            "grease",
+            "Search on a surrogate graph network for the edges that keep an item in the list",
+            "grease",
+            "Grease",
+            provides={
+                **PROVIDES,
+                "format": frozenset({"explicit"}),
+                "scope": frozenset({"user-only", "indirect", "k-hop", "full"}),
+            },
+            needs=EMBEDDINGS,
+            paper="Chen et al. 2022",
         ),
     ]

@@ -59,6 +59,16 @@ class GraphRecommender(Protocol):
         """(B, items) logits of ``edits.users`` on the edited graph: exactly those of the graph rebuilt."""
 
 
+class GraphRecommenderWithEmbeddings(GraphRecommender, Protocol):
+    """A graph recommender whose logit is a product of embeddings (access embeddings)."""
+
+    def user_embeddings(self) -> FloatArray:
+        """(users, d) final embeddings on the graph as it is: a logit is their product with those of the items."""
+
+    def item_embeddings(self) -> FloatArray:
+        """(items, d) final embeddings."""
+
+
 class LinearRecommender(ProfileRecommender, Protocol):
     """A profile recommender whose logit is ``b_y + sum_i x_i W[i, y]`` (access weights)."""
 

@@ -86,6 +86,26 @@ class GraphModel:
         """The same, with an item that is recommended to everybody, whatever is removed."""
         return dataclasses.replace(self, bias=_raised(self.bias, item))
 
+    def user_embeddings(self) -> FloatArray:
+        """(users, D + 1) a logit is their product with those of the items."""
+        layers = self._summed()[0]
+        return np.hstack([layers, np.ones((len(layers), 1))])
+
+    def item_embeddings(self) -> FloatArray:
+        """(items, D + 1), the bias last."""
+        return np.hstack([self._summed()[1], self.bias[:, None]])
+
+    def _summed(self) -> tuple[FloatArray, FloatArray]:
+        """The vectors and their two layers on the graph as it is."""
+        of_items, of_users = (np.maximum(self.graph.sum(axis=axis, keepdims=True), 1.0) for axis in (0, 1))
+        links = self.graph / np.sqrt(of_items * of_users)
+        user_layer, item_layer = self.user_vectors, self.item_vectors
+        user_sum, item_sum = user_layer, item_layer
+        for _ in range(2):
+            user_layer, item_layer = links @ item_layer, links.T @ user_layer
+            user_sum, item_sum = user_sum + user_layer, item_sum + item_layer
+        return user_sum, item_sum
+
     def score_edits(self, edits: Edits) -> FloatArray:
         import torch
 
@@ -133,7 +153,7 @@ def kit_models(graph: sparse.csr_matrix) -> tuple[KitModel, ...]:
         KitModel(
             "graph model",
             {
-                "access": frozenset({"scores", "gradients"}),
+                "access": frozenset({"scores", "gradients", "embeddings"}),
                 "scope": frozenset({"user-only", "indirect", "k-hop", "full"}),
             },
             GraphModel.planted(graph),

@@ -1,0 +1,305 @@
+"""GREASE: search on a surrogate graph network for the edges without which an item leaves the list.
+
+Chen, Silvestri, Wang, Zhang, Huang, Ahn & Tolomei, "GREASE: Generate Factual and Counterfactual Explanations
+for GNN-based Recommendations", 2022 (arXiv:2208.04222), counterfactual part, as in paper 000, section 3.4.1.
+The recommender is a black box that gives embeddings. A surrogate graph convolution is fitted to them around
+the user and the target; which edges to remove is searched with the surrogate's gradients; what is found is
+tried on the recommender.
+
+One parameter p_e for each edge in scope, of weight w_e = sigmoid(p_e), hard-removed where p_e < 0. With
+margin(i) = s_i - (the K-th best other candidate's score), s = the recommender's scores plus what the surrogate
+says that the mask changes, one step is
+
+    p <- p - rate (g + distance w'),    g = gradient of mean_i margin(i), its largest component scaled to 1
+
+(w' the gradient of the number of removed edges, scaled alike): an edge is worth removing if it moves the margin
+by more than ``distance`` times what the steepest edge does. Whenever the hard mask has changed it is tried on the
+recommender. The first that works (at list level: that displaces more than before) is kept; of its edges, lowest
+p first, the smallest prefix that works as well is the answer.
+
+Details: ``surrogate fidelity``, Spearman's correlation of the surrogate's and the recommender's scores over the
+user's candidates, and ``surrogate list``, the share of the recommender's top K in the surrogate's.
+
+Departs from the paper, and from the code of papers 000 where ``recsys.md`` faults it:
+
+- The surrogate is linear and fitted in closed form (``graph_surrogate.py``), in place of a network trained by
+  gradient descent for each pair: milliseconds, no random start. Its input are the final embeddings.
+- It is fitted on the nodes of the subgraph, but sees the edges that leave it. The paper cuts them.
+- Only changes are taken from the surrogate: the recommender's own scores are where they start. Scores of rivals
+  take part; the paper's loss looks at the target's position alone.
+- Gradients start from nothing in each step, there is no dropout, and the distance is on the soft mask, where it
+  has a gradient.
+- Steps end with the recommender's verdict, not the surrogate's; a growing rate reaches large sets.
+
+Cost: for each step and unit a pass there and back over the graph, and at most one evaluation of the recommender;
+for each answer as many evaluations as it had edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from cfbench_core.config import Help, Range
+from cfbench_explainers_native.graph_surrogate import Neighbourhood
+from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.ranking import ranks_of, top_k
+from cfbench_recsys.scopes import EdgesInScope, edges_in_scope
+from cfbench_recsys.scoring import score_once
+from cfbench_recsys.targets import Answer, Context, Targets
+
+if TYPE_CHECKING:
+    import torch
+
+BLOCK = 64
+"""Units that are searched for together."""
+
+GRID = 2.0**24
+"""Gradients are rounded to steps of 1 / GRID, so that rounding noise, which depends on the batch, cannot grow."""
+
+
+PREFIXES = 16
+"""Prefixes of an answer that are tried at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    layers: Annotated[int, Range(minimum=1), Help("of the surrogate")] = 2
+    hops: Annotated[
+        int, Range(minimum=1), Help("around user and target: what the surrogate is fitted on")
+    ] = 2
+    ridge: Annotated[float, Range(above=0), Help("penalty of the surrogate's weights")] = 1.0
+    steps: Annotated[int, Range(minimum=1), Help("of the search")] = 20
+    rate: Annotated[float, Range(above=0), Help("first step of the steepest edge")] = 1.25
+    growth: Annotated[float, Range(minimum=1), Help("of the rate, from step to step")] = 1.2
+    distance: Annotated[
+        float, Range(minimum=0), Help("least effect worth an edge, as a share of the steepest edge's")
+    ] = 0.01
+    start: Annotated[float, Range(above=0), Help("value of every parameter at the start")] = 1.0
+    edges: Annotated[
+        int, Range(minimum=1), Help("edges in scope of all units that are searched for together, at most")
+    ] = 200_000
+
+
+class Grease:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, targets: Targets, context: Context) -> Answer:
+        """One edit for each unit, and how faithful its surrogate is."""
+        model = context.model
+        neighbourhood = Neighbourhood(
+            context.interactions, model.user_embeddings(), model.item_embeddings(), self.config.layers
+        )
+        answers = [
+            _Search(self.config, targets.take(units), scope, neighbourhood, context).run()
+            for units, scope in self._groups(targets, context)
+        ]
+        details = {
+            name: np.concatenate([answer.details[name] for answer in answers]) for name in answers[0].details
+        }
+        return Answer(Edits.concatenate([answer.edits for answer in answers]), details)
+
+    def _groups(self, targets: Targets, context: Context) -> Any:
+        """Runs of units, with their edges in scope, that are searched for together."""
+        for start in range(0, len(targets), BLOCK):
+            units = np.arange(start, min(start + BLOCK, len(targets)))
+            block = edges_in_scope(context.interactions, targets.take(units), self.config.hops)
+            ends = np.cumsum(np.bincount(block.rows, minlength=len(units)))
+            first = 0
+            while first < len(units):
+                before = ends[first - 1] if first else 0
+                last = max(first + 1, int(np.searchsorted(ends, before + self.config.edges, side="right")))
+                edges = slice(before, ends[last - 1])
+                scope = EdgesInScope(block.rows[edges] - first, block.users[edges], block.items[edges])
+                yield units[first:last], scope
+                first = last
+
+
+class _Search:
+    """The search for some units."""
+
+    def __init__(
+        self,
+        config: Config,
+        targets: Targets,
+        scope: EdgesInScope,
+        neighbourhood: Neighbourhood,
+        context: Context,
+    ) -> None:
+        import torch
+
+        self.config, self.targets, self.scope, self.context = config, targets, scope, context
+        self.surrogate = neighbourhood.fit(targets, config.hops, config.ridge)
+        self.rows = torch.from_numpy(scope.rows)
+        self.edges = (torch.from_numpy(scope.users), torch.from_numpy(scope.items))
+        self.users = torch.from_numpy(targets.users)
+        self.items = torch.from_numpy(np.maximum(targets.items, 0))
+        self.seen = torch.from_numpy(_seen(targets, context.interactions.shape[1]))
+        self.removed: BoolArray = np.zeros(len(scope.rows), dtype=np.bool_)  # tried last
+        self.inside: BoolArray = targets.items >= 0  # (B, T) the targets that were in the list then
+        self.wanted = self.inside.sum(axis=1)
+        self.best: BoolArray = self.removed.copy()
+        self.order: FloatArray = np.zeros(len(scope.rows))  # of the edges of the best answer: lowest first
+        self.gain = np.zeros(len(targets), dtype=np.int64)  # targets that the best answer displaces
+
+    def run(self) -> Answer:
+        import torch
+
+        untouched = score_once(
+            self.context.model, Edits.nothing(self.targets.users), self.context.interactions
+        )
+        with torch.no_grad():
+            fitted = self.scores(torch.ones(len(self.scope.rows), dtype=torch.float64))
+        offset = torch.from_numpy(untouched) - fitted
+        p = torch.full((len(self.scope.rows),), self.config.start, dtype=torch.float64, requires_grad=True)
+        rate, slope = self.config.rate, float(_slope(torch.tensor(self.config.start)))
+        for _ in range(self.config.steps):
+            margins = self.margins(self.scores(torch.sigmoid(p)) + offset)
+            (effect,) = torch.autograd.grad((margins * torch.from_numpy(self.inside)).sum(), p)
+            with torch.no_grad():
+                p -= rate * (self.in_units_of_the_steepest(effect) - self.config.distance * _slope(p) / slope)
+            rate *= self.config.growth
+            self.test(p.detach().numpy())
+            if (self.gain >= self.wanted).all():
+                break
+        self.shorten()
+        return Answer(self.edits(self.best), _fidelity(fitted.numpy(), untouched, self.targets))
+
+    def scores(self, weight: torch.Tensor) -> torch.Tensor:
+        """(B, items) what the surrogates say when the edges in scope have these weights."""
+        return self.surrogate.score_weighted(self.users, self.rows, *self.edges, weight - 1.0)
+
+    def margins(self, scores: torch.Tensor) -> torch.Tensor:
+        """(B, T) the score of each target less that of the K-th best other candidate."""
+        k = min(self.targets.k, scores.shape[1] - 1)
+        best = scores.masked_fill(self.seen, -1e9).topk(k + 1, dim=1).values
+        own = scores.gather(1, self.items)
+        return own - best[:, k - 1 : k].where(own < best[:, k - 1 : k], best[:, k:])
+
+    def in_units_of_the_steepest(self, effect: torch.Tensor) -> torch.Tensor:
+        """(E,) each unit's gradient with its largest component scaled to 1, on the grid."""
+        import torch
+
+        largest = torch.zeros(len(self.targets), dtype=torch.float64)
+        largest.scatter_reduce_(0, self.rows, effect.abs(), "amax")
+        return torch.round(effect / largest.clamp(min=1e-300)[self.rows] * GRID) / GRID
+
+    def test(self, p: FloatArray) -> None:
+        """Tries the hard masks that changed on the recommender, and keeps those that displace more."""
+        removed = p < 0
+        changed = np.zeros(len(self.targets), dtype=np.bool_)
+        changed[self.scope.rows[removed != self.removed]] = True
+        changed &= self.gain < self.wanted
+        self.removed = removed
+        units = np.flatnonzero(changed)
+        if not len(units):
+            return
+        self.inside[units] = self.still_inside(self.edits(removed).choose(units), units)
+        gain = self.wanted - self.inside.sum(axis=1)
+        better = changed & (gain > self.gain)
+        self.gain[better] = gain[better]
+        edges = better[self.scope.rows]
+        self.best[edges], self.order[edges] = removed[edges], p[edges]
+
+    def still_inside(self, edits: Edits, units: IntArray) -> BoolArray:
+        """(E, T) which targets of ``units`` (E,) rank within the top K under the edits, on the recommender."""
+        scores = score_once(self.context.model, edits, self.context.interactions)
+        block = self.targets.take(units)
+        inside: BoolArray = ranks_of(scores, block.items, block.history, block.padding) <= self.targets.k
+        return inside & (block.items >= 0)
+
+    def shorten(self) -> None:
+        """Of each answer's edges in their order, as few as displace as many targets on the recommender."""
+        low, high = np.zeros(len(self.targets), dtype=np.int64), self.edits(self.best).counts()
+        ordered = np.lexsort(
+            (self.order, ~self.best, self.scope.rows)
+        )  # of each unit, the best's edges first
+        place = np.empty(len(ordered), dtype=np.int64)
+        place[ordered] = np.arange(len(ordered))
+        place -= np.searchsorted(self.scope.rows, np.arange(len(self.targets)))[self.scope.rows]
+        for _ in range(2):
+            tries = [(u, n) for u in range(len(low)) for n in lengths_between(low[u], high[u])]
+            works: dict[int, list[int]] = {}
+            for start in range(0, len(tries), BLOCK):
+                units, lengths = np.array(tries[start : start + BLOCK]).T
+                gain = self.wanted[units] - self.still_inside(
+                    self.prefixes(place, units, lengths), units
+                ).sum(1)
+                for unit, length in zip(
+                    units[gain >= self.gain[units]], lengths[gain >= self.gain[units]], strict=True
+                ):
+                    works.setdefault(int(unit), []).append(int(length))
+            for unit, found in works.items():
+                high[unit] = min(found)
+            for unit, length in tries:
+                if length < high[unit]:
+                    low[unit] = max(low[unit], length)
+        self.best &= place < high[self.scope.rows]
+
+    def prefixes(self, place: IntArray, units: IntArray, lengths: IntArray) -> Edits:
+        """The first ``lengths[j]`` edges of the answer for ``units[j]``."""
+        starts = np.searchsorted(self.scope.rows, np.arange(len(self.targets) + 1))
+        chosen = [
+            np.flatnonzero(place[starts[u] : starts[u + 1]] < n) + starts[u]
+            for u, n in zip(units, lengths, strict=True)
+        ]
+        edges = np.concatenate(chosen)
+        rows = np.repeat(np.arange(len(units)), [len(own) for own in chosen])
+        return self._removals(self.targets.users[units], rows, edges)
+
+    def edits(self, removed: BoolArray) -> Edits:
+        edges = np.flatnonzero(removed)
+        return self._removals(self.targets.users, self.scope.rows[edges], edges)
+
+    def _removals(self, users: IntArray, rows: IntArray, edges: IntArray) -> Edits:
+        ops = np.full(len(edges), REMOVE, dtype=np.int8)
+        return Edits(users, rows, self.scope.users[edges], self.scope.items[edges], ops)
+
+
+def lengths_between(low: int, high: int) -> IntArray:
+    """At most ``PREFIXES`` lengths above ``low`` and below ``high``, all of them if they are so few."""
+    if high - low - 1 <= PREFIXES:
+        return np.arange(low + 1, high)
+    return np.unique(np.rint(np.geomspace(low + 1, high - 1, PREFIXES)).astype(np.int64))
+
+
+def _slope(p: torch.Tensor) -> torch.Tensor:
+    """The derivative of the sigmoid."""
+    weight = p.sigmoid()
+    return weight * (1.0 - weight)
+
+
+def _seen(targets: Targets, items: int) -> BoolArray:
+    """(B, items) True for the interactions of the user, which are no candidates."""
+    seen: BoolArray = np.zeros((len(targets), items), dtype=np.bool_)
+    rows, columns = np.nonzero(~targets.padding)
+    seen[rows, targets.history[rows, columns]] = True
+    return seen
+
+
+def _fidelity(fitted: FloatArray, real: FloatArray, targets: Targets) -> dict[str, FloatArray]:
+    """How far the surrogates rank as the recommender does, before anything is removed: two details."""
+    lists = [top_k(scores, targets.history, targets.padding, targets.k) for scores in (fitted, real)]
+    shared = [
+        np.isin(own[own >= 0], other).mean() if (own >= 0).any() else np.nan
+        for other, own in zip(*lists, strict=True)
+    ]
+    candidates = ~_seen(targets, real.shape[1])
+    correlations = [
+        _spearman(*(s[row][candidates[row]] for s in (fitted, real))) for row in range(len(targets))
+    ]
+    return {"surrogate fidelity": np.array(correlations), "surrogate list": np.array(shared)}
+
+
+def _spearman(first: FloatArray, second: FloatArray) -> float:
+    """Correlation of ranks, equal up to rounding being equal; NaN for fewer than two, or where all are alike."""
+    if len(first) < 2:
+        return float("nan")
+    ranks = [rankdata(np.rint(s / max(float(np.abs(s).max()), 1e-300) * GRID)) for s in (first, second)]
+    if any(np.ptp(own) == 0 for own in ranks):
+        return float("nan")
+    return float(np.corrcoef(ranks)[0, 1])
