@@ -17,6 +17,8 @@ What the probability p_y is, is up to ``link``, as recommenders give logits of d
   items under the full profile), the k-th best under the same mask. It asks what a counterfactual asks, whether
   y keeps its place; means the same for every recommender, whatever its logits' scale; and does not saturate.
 - ``sigmoid`` and ``softmax`` (over all items) of the logits: the papers' for MF and for VAE.
+For MF, ``margin`` gives the best POS-P and NEG-P on ml-1m and amazon-fashion, and is level with ``softmax`` on
+debian-python; ``sigmoid``, which looks at y's own score alone, is better at DEL and INS, which do so too.
 
 ``validation`` is a share of the *training* users; the epoch with the lowest POS-P@k - NEG-P@k on them is kept.
 
