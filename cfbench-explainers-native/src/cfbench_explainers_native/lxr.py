@@ -87,7 +87,8 @@ class Config:
         Help("weight of the mean mask; only the ratios of the three matter, so it is not searched"),
     ] = 1.0
     link: Annotated[
-        Literal["margin", "sigmoid", "softmax"], Help("what is made a probability: the margin to the k-th place, or the logits, as the papers")
+        Literal["margin", "sigmoid", "softmax"],
+        Help("a probability of the margin to the k-th place, or of the logits, as the papers"),
     ] = "margin"
     k: Annotated[
         int,
