@@ -51,6 +51,13 @@ def cfbench_explainers() -> list[ComponentSpec]:
             paper="Ma 2025",
         ),
         _explainer(
+            "unr-explainer",
+            "Tree search for a small subgraph whose removal replaces the list",
+            "unr_explainer",
+            "UNRExplainer",
+            paper="Kang et al. 2024",
+        ),
+        _explainer(
             "random-edges",
             "Random edges of the scope until the target leaves the list",
             "random_edges",
