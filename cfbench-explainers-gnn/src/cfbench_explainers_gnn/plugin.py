@@ -58,6 +58,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
             paper="Kang et al. 2024",
         ),
         _explainer(
+            "clear",
+            "A graph autoencoder, trained on other users, that says in one pass which edges to remove",
+            "clear",
+            "CLEAR",
+            provides={**PROVIDES, "pretraining": frozenset({"yes"})},
+            needs={"recommender": {"access": frozenset({"gradients", "embeddings"})}},
+            paper="Ma et al. 2022",
+        ),
+        _explainer(
             "random-edges",
             "Random edges of the scope until the target leaves the list",
             "random_edges",
