@@ -84,7 +84,7 @@ def test_the_integer_programme_is_brute_force_too(
     draw = np.random.default_rng(seed)
     model = make_models(12, seed, False)
     if not coarse:
-        model.W = draw.normal(size=(12, 12))
+        model.W, model.bias = draw.normal(size=(12, 12)), draw.normal(size=12)
     setting = make_world(model, [draw.choice(12, 6, replace=False)], 12)
     targets = setting.targets([0] * k, setting.lists(k).ravel(), k)
     found, none_up_to, proven = answer(setting, targets, width=1, budget=0)

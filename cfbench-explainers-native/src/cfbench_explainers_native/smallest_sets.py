@@ -23,7 +23,7 @@ QUESTION = 1_000
 """What it costs of the budget to put a set to the recommender; matters where very many items tie."""
 
 NUMBERS_AT_ONCE = 500_000
-"""Gaps (partial sets x rivals) that one step of the search holds."""
+"""Gaps (partial sets x rivals) that one step of the search holds; gains that an integer programme may have."""
 
 
 def smallest_set(
@@ -49,10 +49,11 @@ def smallest_set(
         try:
             better = search.run()
         except OutOfBudgetError:
-            if not nodes:
-                return found, size - 1
             largest = largest if found is None else len(found) - 1
-            better, none = programme(sums.among(np.flatnonzero(fewest <= largest)), size, largest, nodes)
+            near = sums.among(np.flatnonzero(fewest <= largest))
+            if not nodes or near.gains.size > NUMBERS_AT_ONCE:
+                return found, size - 1
+            better, none = programme(near, size, largest, nodes)
             if better is None:
                 return found, none
             if works(sums, sums.gaps(better), better, recommender):
