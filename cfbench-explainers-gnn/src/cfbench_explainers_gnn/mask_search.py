@@ -139,10 +139,12 @@ class Block:
         candidates = scores.masked_fill(self._seen, -torch.inf)
         own = scores.gather(1, self._items)
         k, items = self.targets.k, candidates.shape[1]
-        best = candidates.topk(min(k + 1, items), dim=1).values
-        last = best[:, -1:]  # the K-th other candidate for an item that is itself ahead of it
-        before = best[:, -2:-1] if items > k else last
-        other = torch.where(own >= before, last, before).clamp(min=-1e9)
+        best = candidates.topk(min(k + 1, items), dim=1)
+        # An item among the first K has the (K+1)-th for its K-th other. By index: a tie must not make it its own rival.
+        among = (best.indices[:, None, :k] == self._items[:, :, None]).any(dim=2)
+        last = best.values[:, -1:]
+        before = best.values[:, -2:-1] if items > k else last
+        other = torch.where(among, last, before).clamp(min=-1e9)
         return torch.where(self._real, own - other, -1e9)
 
     def relative_hinge(self, margins: Any, slack: float) -> Any:

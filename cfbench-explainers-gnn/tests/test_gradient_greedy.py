@@ -1,0 +1,104 @@
+"""Gradient greedy against finite differences and the literal search; random edges against its stream."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from cfbench_core.seeds import generator
+from cfbench_explainers_gnn.gradient_greedy import Config, GradientGreedy
+from cfbench_explainers_gnn.mask_search import Block
+from cfbench_explainers_gnn.possible_edits import possible_edits
+from cfbench_explainers_gnn.random_edges import Config as RandomConfig
+from cfbench_explainers_gnn.random_edges import RandomEdges
+from cfbench_recsys.edits import Edits
+
+MakeWorld = Callable[..., Any]
+
+
+def literal(world: Any, targets: Any, row: int, max_edits: int) -> list[int]:
+    """Which edges in scope greedy removes, with central differences for the gradient."""
+    one = targets.take(slice(row, row + 1))
+    block = Block(one, possible_edits(one, world.context, 2), world.context)
+    made: list[int] = []
+
+    def margin(values: np.ndarray) -> float:
+        return float(block.margins(torch.from_numpy(values))[0, 0])
+
+    for _ in range(max_edits):
+        at = np.zeros(len(block.rows))
+        at[made] = 1.0
+        slopes = np.full(len(at), np.inf)
+        for e in set(range(len(at))) - set(made):
+            step = np.zeros(len(at))
+            step[e] = 1e-5
+            slopes[e] = (margin(at + step) - margin(at - step)) / 2e-5
+        if not slopes.min() < 0:
+            return []
+        made.append(int(slopes.argmin()))
+        chosen = np.isin(np.arange(len(at)), made)
+        if world.displaced(one, block.possible.where(chosen), 0):
+            return sorted(made)
+    return []
+
+
+def ties(world: Any, one: Any) -> bool:
+    scores = np.sort(world.context.model.score_edits(Edits.nothing(one.users))[0])
+    return bool((np.diff(scores) < 1e-9).any())
+
+
+def test_it_is_the_literal_search_with_finite_differences(recommender: str, graph_world: MakeWorld) -> None:
+    world = graph_world(recommender, 16, users=6, items=6)
+    targets = world.targets(2, "item", "indirect").take(slice(0, 5))
+    edits = GradientGreedy(Config(max_edits=3)).counterfactuals(targets, world.context).edits
+    compared = 0
+    for row in range(len(targets)):
+        one = targets.take(slice(row, row + 1))
+        if ties(world, one):
+            continue  # no gradient there, but one on either side
+        scope = possible_edits(one, world.context, 2)
+        named = [
+            (int(scope.edge_users[e]), int(scope.edge_items[e])) for e in literal(world, targets, row, 3)
+        ]
+        mine = edits.take(row, row + 1)
+        assert sorted(zip(mine.edge_users.tolist(), mine.edge_items.tolist(), strict=True)) == sorted(named)
+        compared += 1
+    assert compared >= 4
+
+
+def test_a_larger_budget_never_loses_an_answer(graph_world: MakeWorld) -> None:
+    world = graph_world("lightgcn", 17, users=6)
+    targets = world.targets(3, "list", "full")
+    few, many = (
+        GradientGreedy(Config(max_edits=count)).counterfactuals(targets, world.context).edits
+        for count in (2, 12)
+    )
+    for row in range(len(targets)):
+        assert world.displaced(targets, many, row) >= world.displaced(targets, few, row)
+
+
+def test_random_edges_are_the_shortest_prefix_of_a_random_order(graph_world: MakeWorld) -> None:
+    world = graph_world("lightgcn", 18, users=5)
+    targets = world.targets(2, "item", "full")
+    edits = RandomEdges(RandomConfig()).counterfactuals(targets, world.context).edits
+    assert edits.counts().max() > 1
+    for row in np.flatnonzero(edits.counts() > 1):
+        one, mine = targets.take(slice(row, row + 1)), edits.take(row, row + 1)
+        assert world.displaced(one, mine, 0)
+        fewer = [
+            world.displaced(one, mine.where(np.arange(len(mine.rows)) != e), 0) for e in range(len(mine.rows))
+        ]
+        assert not all(fewer)  # without the edge that was drawn last it is no success
+    streams = [lambda *names, run=run: generator(run, *names) for run in ("one", "other")]
+    first, again, other = (
+        RandomEdges(RandomConfig())
+        .counterfactuals(targets, dataclasses.replace(world.context, generator=stream))
+        .edits
+        for stream in (streams[0], streams[0], streams[1])
+    )
+    assert np.array_equal(first.edge_users, again.edge_users)
+    assert not np.array_equal(first.counts(), other.counts())
