@@ -251,7 +251,7 @@ def test_a_unit_is_answered_alike_alone_among_others_and_again(prior: Any) -> No
 def test_it_tries_no_more_sets_than_it_may() -> None:
     model, graph = world(6)
     targets, where = targets_of(model, graph, "item", "full"), context(model, graph)
-    config = Config(simulations=10, batch=2, prune=False)
+    config = Config(simulations=10, batch=2)
     asked = UNRExplainer(config).counterfactuals(targets, where).details["evaluations"]
     assert (asked <= 2 + 10 + 2).all()  # the untouched graph, the gradient, and what the last round began
 
@@ -259,7 +259,7 @@ def test_it_tries_no_more_sets_than_it_may() -> None:
 def test_pruned_answers_can_spare_no_edge() -> None:
     model, graph = world(7)
     targets, where = targets_of(model, graph, "item", "full"), context(model, graph)
-    edits = answers(targets, where, Config(simulations=5, batch=1, connected=False))
+    edits = answers(targets, where, Config(simulations=5, batch=1, connected=False, prune=True))
     assert edits.counts().max() > 1
     for unit in np.flatnonzero(edits.counts() > 1):
         own = edits.take(int(unit), int(unit) + 1)

@@ -17,9 +17,9 @@ the search nothing before it succeeds.
 The search (see ``edge_tree.py``) starts at the user and the explained items and adds, one at a time, an edge in scope
 that touches what it has, as the paper's walks with restarts do. A set is worth the best reward seen below it, not the
 mean, as in the published code. In each round each unit goes down its tree ``batch`` times, to as many different sets,
-and these, of all units, are scored together. A new best answer is pruned at once: the sets with one edge less are
-tried. The answer is the set that displaces most items, then the smallest, as the really edited graph says. "No answer"
-if none displaces any. A search ends when it has tried ``simulations`` sets, when ``patience`` of them did not improve
+and these, of all units, are scored together. With ``prune`` a new best answer is pruned at once: the sets with one
+edge less are tried. The answer is the set that displaces most items, then the smallest, as the really edited graph
+says. "No answer" if none displaces any. A search ends when it has tried ``simulations`` sets, when ``patience`` of them did not improve
 its answer, or when no smaller set is left.
 
 Departures from the paper, and why:
@@ -78,7 +78,7 @@ class Config(SearchConfig):
         Literal["gradient", "none"], Help("which edges are tried first; none: random ones, as in the paper")
     ] = "gradient"
     connected: Annotated[bool, Help("sets grow from the user and the explained items only")] = True
-    prune: Annotated[bool, Help("try each new best answer with one edge less, again and again")] = True
+    prune: Annotated[bool, Help("try each new best answer with one edge less, again and again")] = False
 
 
 class UNRExplainer:
