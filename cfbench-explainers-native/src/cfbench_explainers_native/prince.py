@@ -6,7 +6,7 @@ PageRank; paper 000 (section 3.4.1) asks it of any, with PageRank on the interac
 
 A walker starts at user u, goes to one of the kept interactions S \\ A of u, and on over the graph, stopping at
 each node with probability alpha; whoever comes back to u goes out along S \\ A again. Let q(i, v) be the
-probability to stop at v, from item i, without coming back to u. Then (the paper's section 4, in our terms)
+probability to stop at v, from item i, without coming back to u. Then (the idea of the paper, in our terms)
 
     PPR(u, v; A) = g(A) sum over i in S \\ A of q(i, v),        g(A) > 0 the same for all v,
 
