@@ -142,8 +142,10 @@ class EdgeTree:
         self._blocked: list[tuple[_Node, int, float]] = []
         self._smaller: list[EdgeSet] = []
         self._closed = False
-        self._complete_from: _Node | None = self._root if options.guided else None
-        self._completion: _Node | None = None
+        self._complete_from: tuple[EdgeSet, Outcome] | None = ((), nothing) if options.guided else None
+        self._gains_there = gains
+        self._completion: EdgeSet | None = None
+        self._roots = roots
 
     @property
     def cap(self) -> int:
@@ -157,9 +159,7 @@ class EdgeTree:
         found = [edges for edges in self._smaller if edges not in self._known]
         if self._over():
             return found
-        completed = self._completed()
-        if completed:
-            found.append(completed)
+        found += [edges for edges in self._completed() if edges not in found]
         leaves = 0
         while leaves < self.options.batch and not self._closed:
             path = self._descend()
@@ -280,44 +280,65 @@ class EdgeTree:
             node.value[which] = max(node.value[which], outcome.reward)
         if edges in self._nodes:
             return
-        pool = self._pool(parent.pool, [int(parent.children[choice])])  # type: ignore[index]
-        child = self._nodes[edges] = _Node(edges, outcome, pool)
-        best = self._complete_from
-        if self.options.guided and (best is None or outcome.reward > best.outcome.reward):
-            self._complete_from = child
+        pool = self._pool(parent.pool, int(parent.children[choice]))  # type: ignore[index]
+        self._nodes[edges] = _Node(edges, outcome, pool)
+        before = self._complete_from
+        if self.options.guided and (before is None or outcome.reward > before[1].reward):
+            self._complete_from = (edges, outcome)
 
-    def _completed(self) -> EdgeSet | None:
-        """The most promising new set, with edges added in the order of their gains until these promise success."""
-        node, self._complete_from = self._complete_from, None
-        if node is None or len(node.edges) >= self.cap:
+    def wants_gains(self) -> EdgeSet | None:
+        """The set at which gains are wanted anew: it is to be completed."""
+        if self._complete_from is None or self._over() or len(self._complete_from[0]) >= self.cap:
             return None
-        if node.children is None:
-            self._expand(node)
-        edges: IntArray = node.children[: self.cap - len(node.edges)]  # type: ignore[index]
-        edges = edges[self.gains[edges] > 0]
-        if not len(edges):
-            return None
-        enough = int(np.searchsorted(np.cumsum(self.gains[edges]), node.outcome.left)) + 1
-        added = edges[:enough].tolist()
-        completed = tuple(sorted((*node.edges, *added)))
-        if completed in self._known:
-            return None
-        self._completion = _Node(completed, node.outcome, self._pool(node.pool, added))
-        return completed
+        return self._complete_from[0]
+
+    def take_gains(self, gains: FloatArray) -> None:
+        """What :meth:`wants_gains` asked for, (E,)."""
+        self._gains_there = gains
+
+    def _completed(self) -> list[EdgeSet]:
+        """The most promising new set, with edges added in the order of their gains there until these promise success.
+
+        Also with a quarter, half and three quarters of them: the promise may be too careful.
+        """
+        chosen, self._complete_from = self._complete_from, None
+        if chosen is None or len(chosen[0]) >= self.cap:
+            return []
+        edges, outcome = chosen
+        gains = self._gains_there
+        near = self._growing(edges)
+        near = near[gains[near] > 0]
+        added = near[np.argsort(-gains[near], kind="stable")][: self.cap - len(edges)]
+        enough = int(np.searchsorted(np.cumsum(gains[added]), outcome.left)) + 1
+        enough = min(enough, len(added))
+        lengths = sorted({-(-enough * quarters // 4) for quarters in (1, 2, 3, 4)} - {0})
+        sets = [tuple(sorted((*edges, *added[:length].tolist()))) for length in lengths]
+        self._completion = sets[-1] if sets and sets[-1] not in self._known else None
+        return [completed for completed in sets if completed not in self._known]
 
     def _continue_completion(self) -> None:
         """Was promised more than it did? Then it is completed further, from what it really did."""
         tried, self._completion = self._completion, None
-        if tried is not None and self._known[tried.edges].displaced < self.wanted:
-            self._complete_from = _Node(tried.edges, self._known[tried.edges], tried.pool)
+        if tried is not None and self._known[tried].displaced < self.wanted:
+            self._complete_from = (tried, self._known[tried])
 
-    def _pool(self, pool: IntArray, added: list[int]) -> IntArray:
-        """What a set may grow by that has more edges than one which may grow by ``pool``."""
+    def _growing(self, edges: EdgeSet) -> IntArray:
+        """All edges that a set may grow by."""
+        own = np.array(edges, dtype=np.int64)
+        free = np.ones(len(self.gains), dtype=bool)
+        if self.options.connected:
+            users, items = self.around.users, self.around.items
+            free = np.isin(users, np.concatenate([self._roots[0], users[own]]))
+            free |= np.isin(items, np.concatenate([self._roots[1], items[own]]))
+        free[own] = False
+        return np.flatnonzero(free)
+
+    def _pool(self, pool: IntArray, edge: int) -> IntArray:
+        """The strongest edges that a set may grow by once it has ``edge`` too, if it had ``pool`` before."""
         if not self.options.connected:
             return pool
-        users, items = self.around.users[added], self.around.items[added]
-        near = [self.around.at_user(int(u)) for u in users] + [self.around.at_item(int(i)) for i in items]
-        return self.around.together([pool, *near])
+        user, item = int(self.around.users[edge]), int(self.around.items[edge])
+        return self.around.together([pool, self.around.at_user(user), self.around.at_item(item)])
 
 
 def _with(edges: EdgeSet, edge: int) -> EdgeSet:

@@ -19,22 +19,22 @@ that touches what it has, as the paper's walks with restarts do. A set is worth 
 mean, as in the published code. In each round each unit goes down its tree ``batch`` times, to as many different sets,
 and these, of all units, are scored together. With ``prune`` a new best answer is pruned at once: the sets with one
 edge less are tried. The answer is the set that displaces most items, then the smallest, as the really edited graph
-says. "No answer" if none displaces any. A search ends when it has tried ``simulations`` sets, when ``patience`` of them did not improve
-its answer, or when no smaller set is left.
+says. "No answer" if none displaces any. A search ends when it has tried ``simulations`` sets, when ``patience`` of
+them did not improve its answer, or when no smaller set is left.
 
 Departures from the paper, and why:
 - The search is guided (``prior: gradient``), because scoring a set is what costs. One exact gradient on the untouched
   graph says by how much each removal lowers the margins, to first order. The ``width`` best edges are children (in the
   paper, random ones); which child comes next is chosen by PUCT, with the predicted reward for those not visited, in
-  place of UCB1; and in each round the most promising set is also tried with as many edges more as the gradient
-  promises to suffice, again and again while it promised too much. ``prior: none`` is the paper's way: random edges,
-  UCB1, nothing but scores.
+  place of UCB1. And in each round the most promising new set is completed: with the gradient taken anew at that set, it
+  is tried with as many edges more as promise to suffice, and further from there while they promised too much.
+  ``prior: none`` is the paper's way: random edges, UCB1, nothing but scores.
 - The tree is one of sets, not of walks: two walks over the same edges are one subgraph, scored once.
 - The smallest set is the one with the fewest edges. The published code counts nodes, and stops at its first success.
 - The explained items are starting points beside the user: what holds an item in a list is partly on its side.
 - ``patience`` ends a search that has an answer only; the published code gives up after 500 walks.
 
-Cost: one evaluation for each set, one for the untouched graph, and one with its gradient.
+Cost: one evaluation for each set, one for the untouched graph, and in each round one with its gradient.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.edge_tree import EdgeSet, EdgeTree, Outcome, Surroundings, TreeOptions
 from cfbench_explainers_gnn.mask_search import Block, SearchConfig, in_blocks, units_at_once
-from cfbench_recsys.edits import Edits, FloatArray, IntArray
+from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -63,7 +63,7 @@ class Config(SearchConfig):
     patience: Annotated[
         int, Range(minimum=1), Help("sets tried without a better answer after which a search ends")
     ] = 96
-    batch: Annotated[int, Range(minimum=1), Help("sets of a unit that are scored together")] = 8
+    batch: Annotated[int, Range(minimum=1), Help("sets of a unit that are scored together")] = 4
     max_edges: Annotated[int, Range(minimum=1), Help("of a set")] = 50
     width: Annotated[int, Range(minimum=1), Help("edges that a set may grow by")] = 48
     exploration: Annotated[
@@ -107,6 +107,7 @@ class UNRExplainer:
                 own = np.flatnonzero(units == unit)
                 trees[unit].learn([proposed[p][1] for p in own], [outcomes[p] for p in own])
                 asked[unit] += len(own)
+            asked += _new_gains(block, starts, trees, first)
         best = _edits(block, starts, [(unit, trees[unit].best) for unit in everybody])
         return Answer(best, {"evaluations": asked})
 
@@ -119,11 +120,13 @@ class UNRExplainer:
             },
             guided=self.config.prior == "gradient",
         )
-        gains = _gains(block, margins) if options.guided else np.zeros(len(block.possible.rows))
+        gains: FloatArray = np.zeros(len(block.possible.rows))
+        if options.guided:
+            gains = _gains(block, margins, np.zeros(len(gains), dtype=bool))
         trees = []
         for unit, start in enumerate(np.searchsorted(block.possible.rows, np.arange(len(block)))):
             edges = slice(start, start + int(block.possible.counts()[unit]))
-            strength = gains[edges]
+            strength: FloatArray = gains[edges]
             if not options.guided:
                 strength = block.generator(unit, "unr-explainer").random(edges.stop - edges.start)
             around = Surroundings(
@@ -139,15 +142,35 @@ class UNRExplainer:
         return trees
 
 
-def _gains(block: Block, first_margins: FloatArray) -> FloatArray:
-    """(E,) minus the derivative of the mean relative margin in how far an edge is removed, on the untouched graph."""
+def _new_gains(block: Block, starts: IntArray, trees: list[EdgeTree], first: FloatArray) -> IntArray:
+    """Gives trees the gains that they want, at the sets where they want them. (B,) how many each got."""
+    wanted = {unit: edges for unit, tree in enumerate(trees) if (edges := tree.wants_gains()) is not None}
+    units = np.array(list(wanted), dtype=np.int64)
+    if len(units):
+        removed = np.zeros(len(block.possible.rows), dtype=bool)
+        for unit, edges in wanted.items():
+            removed[starts[unit] + np.array(edges, dtype=np.int64)] = True
+        part = block.take(units)
+        gains = _gains(part, first[units], removed[part.edges])
+        ends = np.cumsum(part.possible.counts())
+        for unit, own in zip(units.tolist(), np.split(gains, ends[:-1]), strict=True):
+            trees[unit].take_gains(own)
+    return np.isin(np.arange(len(trees)), units).astype(np.int64)
+
+
+def _gains(block: Block, first: FloatArray, removed: BoolArray) -> FloatArray:
+    """(E,) by how much the mean relative margin of the items that are in the list shrinks when an edge goes, too.
+
+    To first order, on the graph without the edges ``removed`` (E,).
+    """
     import torch
 
-    made = torch.zeros(len(block.rows), dtype=torch.float64, requires_grad=True)
+    made = torch.from_numpy(removed.astype(np.float64)).requires_grad_()
     real = block.targets.items >= 0
-    weights = np.where(real, 1 / np.maximum(first_margins, SMALLEST_MARGIN), 0.0)
+    weights = np.where(real, 1 / np.maximum(first, SMALLEST_MARGIN), 0.0)
     weights /= np.maximum(1, real.sum(axis=1))[:, None]
-    (slope,) = torch.autograd.grad((block.margins(made) * torch.from_numpy(weights)).sum(), made)
+    left = (torch.relu(block.margins(made)) * torch.from_numpy(weights)).sum()
+    (slope,) = torch.autograd.grad(left, made)
     gains: FloatArray = np.rint(-slope.numpy() * GRID) / GRID
     return gains
 
