@@ -38,6 +38,7 @@ PAPER = re.compile(
     r"\{\{ beside_paper\(\"(?P<name>[\w-]+)\", dataset=\"(?P<dataset>[\w-]+)\", model=\"(?P<model>[\w-]+)\", "
     r"level=\"(?P<level>\w+)\", k=(?P<k>\d+), metrics=\"(?P<metrics>[^\"]+)\"\) \}\}"
 )
+REFINED = re.compile(r"\{\{ refined\(\"(?P<name>[\w-]+)\"\) \}\}")
 BESIDE = re.compile(r"\{\{ beside_literature\(\"(?P<dataset>[\w-]+)\"\) \}\}")
 
 
@@ -51,6 +52,7 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     markdown = CALL.sub(lambda call: study(call["name"], call["level"], int(call["k"])), markdown)
     markdown = TABLE.sub(lambda call: kept_table(call["name"], call["where"], call["columns"]), markdown)
     markdown = PAPER.sub(lambda call: beside_paper(**call.groupdict()), markdown)
+    markdown = REFINED.sub(lambda call: refined(call["name"]), markdown)
     return BESIDE.sub(lambda call: beside_literature(call["dataset"]), markdown)
 
 
@@ -97,12 +99,28 @@ def beside_paper(name: str, dataset: str, model: str, level: str, k: str, metric
     for explainer, own in ours.groupby("explainer", sort=False):
         means = own.set_index("metric")
         row = {"explainer": explainer}
-        for metric in (f"{metric.strip()}@{k}" for metric in metrics.split(",")):
-            found = means.loc[metric] if metric in means.index else None
+        for metric in (metric.strip() for metric in metrics.split(",")):
+            found = next((means.loc[name] for name in (f"{metric}@{k}", metric) if name in means.index), None)
             row[metric] = "" if found is None else f"{found['mean']:.3f} ±{found['interval']:.3f}"
-            row[f"paper's {metric}"] = printed.get((explainer, metric), float("nan"))
+            row[f"paper: {metric}"] = printed.get((explainer, f"{metric}@{k}"), float("nan"))
         rows.append(row)
-    return _shown(pd.DataFrame(rows).dropna(axis="columns", how="all"))
+    table = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    nothing = (table.drop(columns="explainer").fillna("") == "").all(axis=1)  # it has not this format
+    return _shown(table[~nothing])
+
+
+def refined(name: str) -> str:
+    """Metrics of paper 001 in a kept study, explainers by INS at the greatest length."""
+    import pandas as pd
+
+    kept = pd.read_csv(RESULTS / f"{name}.csv")
+    shown = ["DEL-raw-all@1", "DEL-raw-all@5", "INS-raw-all@1", "INS-raw-all@5", "POS@5,5", "CDCG@5"]
+    kept["shown"] = [
+        f"{mean:.3f} ±{half:.3f}" for mean, half in zip(kept["mean"], kept["interval"], strict=True)
+    ]
+    table = kept.pivot_table(index="explainer", columns="metric", values="shown", aggfunc="first")
+    order = kept[kept["metric"] == "INS-raw-all@5"].sort_values("mean", ascending=False)["explainer"]
+    return _shown(table.loc[order, [name for name in shown if name in table]].reset_index())
 
 
 def _shown(table: Any) -> str:
