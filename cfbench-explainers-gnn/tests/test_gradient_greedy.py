@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from cfbench_core.seeds import generator
 from cfbench_explainers_gnn.gradient_greedy import Config, GradientGreedy
 from cfbench_explainers_gnn.mask_search import Block
-from cfbench_explainers_gnn.possible_edits import possible_edits
+from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
 from cfbench_explainers_gnn.random_edges import Config as RandomConfig
 from cfbench_explainers_gnn.random_edges import RandomEdges
 from cfbench_recsys.edits import Edits
@@ -68,6 +69,26 @@ def test_it_is_the_literal_search_with_finite_differences(recommender: str, grap
         assert sorted(zip(mine.edge_users.tolist(), mine.edge_items.tolist(), strict=True)) == sorted(named)
         compared += 1
     assert compared >= 4
+
+
+@pytest.mark.parametrize("additions", [False, True])
+def test_as_wide_as_the_scope_its_first_edit_is_the_best_of_all_that_fall(
+    additions: bool, graph_world: MakeWorld
+) -> None:
+    """Each edit alone, on the real model; the margin that is left, no less than 0, is what counts."""
+    world = graph_world("lightgcn", 19, users=6, items=6)
+    targets = world.targets(2, "item", "full", additions=additions)
+    answer = GradientGreedy(Config(width=1000, max_edits=1)).counterfactuals(targets, world.context)
+    for row in range(len(targets)):
+        one = targets.take(slice(row, row + 1))
+        possible = possible_edits(one, world.context, 2, AdditionsConfig() if additions else None)
+        block = Block(one, possible, world.context)
+        start = torch.zeros(len(block.rows), dtype=torch.float64, requires_grad=True)
+        (slope,) = torch.autograd.grad(block.margins(start).sum(), start)
+        falling = np.flatnonzero(slope.numpy() < 0)
+        alone = [world.displaced(one, possible.where(np.arange(len(slope)) == e), 0) for e in falling]
+        assert answer.edits.counts()[row] == any(alone)
+        assert answer.details["evaluations"][row] == 1 + len(falling) + bool(len(falling))
 
 
 def test_a_larger_budget_never_loses_an_answer(graph_world: MakeWorld) -> None:

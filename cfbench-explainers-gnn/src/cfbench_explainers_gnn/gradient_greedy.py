@@ -10,28 +10,38 @@ targets have left, after ``max_edits`` edits, or when the gradient says that no 
 prefix that displaces the most items; ties go to the lower user, then the lower item; none: no answer.
 
 Ours; there is no paper. A bound for every method that follows gradients: it follows the exact one at a real graph,
-never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does.
-Where the protocol lets edges be added, these are among the edits (see ``possible_edits.py``).
-Cost: in each step one evaluation with its gradient and one without.
+never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does, and a
+whole one does less, most of all an addition (the first part of a new edge counts most: degrees are under a root). With
+``width`` > 1 the steepest ``width`` edits of each step are tried on the real model, and the one is made that leaves
+least; advisable where the protocol lets edges be added (see ``possible_edits.py`` for which).
+Cost: in each step one evaluation with its gradient, one without, and ``width`` more where that is above 1.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_explainers_gnn.mask_search import Block, Search, SearchConfig, in_blocks
+from cfbench_explainers_gnn.mask_search import (
+    UNITS_AT_ONCE,
+    Block,
+    Search,
+    SearchConfig,
+    in_blocks,
+)
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
+from cfbench_recsys.ranking import GRID
 from cfbench_recsys.targets import Answer, Context, Targets
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(SearchConfig, AdditionsConfig):
     max_edits: Annotated[int, Range(minimum=1), Help("after which the search gives up")] = 20
+    width: Annotated[int, Range(minimum=1), Help("steepest edits that are tried in each step")] = 1
 
 
 class GradientGreedy:
@@ -49,40 +59,69 @@ class GradientGreedy:
         for step in range(self.config.max_edits):
             if not len(part):
                 break
-            slope = _slope(part, made)
             search.evaluations[part.units] += 1
-            slope[made] = np.inf
-            units, edges = _least(slope, part.possible.rows, len(part))
-            helps = slope[edges] < 0
-            made[edges[helps]] = True
+            units, edges = _steepest(_slope(part, made), part.possible.rows, self.config.width)
+            if self.config.width > 1:
+                units, edges = self._best(part, made, units, edges, search)
+            made[edges] = True
             displaced = search.test(part, made, step)
             wanted = np.count_nonzero(part.targets.items >= 0, axis=1)
             goes_on = np.zeros(len(part), dtype=bool)
-            goes_on[units[helps]] = True
+            goes_on[units] = True
             goes_on &= displaced < wanted
             if not goes_on.all():
                 made = made[goes_on[part.possible.rows]]
                 part = part.take(np.flatnonzero(goes_on))
         return search.answer()
 
+    def _best(
+        self, part: Block, made: BoolArray, units: IntArray, edges: IntArray, search: Search
+    ) -> tuple[IntArray, IntArray]:
+        """Of the edits ``edges`` of ``units`` the one for each unit that leaves least of the margins: really made."""
+        import torch
 
-def _slope(block: Block, made: BoolArray) -> FloatArray:
-    """(E,) derivative of the margins that are left, in each edit, in units of each unit's steepest one."""
+        trials = part.possible.choose(units)
+        sizes = trials.counts()
+        first = np.searchsorted(part.possible.rows, units) - (np.cumsum(sizes) - sizes)
+        edge = first[trials.rows] + np.arange(len(trials.rows))  # which of the part's edits it is
+        edits = trials.where(made[edge] | (edge == edges[trials.rows]))
+        left = np.empty(len(units))
+        with torch.no_grad():
+            for low in range(0, len(units), UNITS_AT_ONCE):
+                rows = slice(low, min(low + UNITS_AT_ONCE, len(units)))
+                some = Block(part.targets.take(units[rows]), edits.take(rows.start, rows.stop), part.context)
+                left[rows] = _left(some, torch.ones(len(some.rows), dtype=torch.float64)).numpy()
+        np.add.at(search.evaluations, part.units[units], 1)
+        order = np.lexsort((np.rint(left * GRID), units))  # stable: of equal ones the steeper
+        best = order[np.diff(units[order], prepend=-1) > 0]
+        return units[best], edges[best]
+
+
+def _left(block: Block, made: Any) -> Any:
+    """(B,) tensor: the margins of the items that are still in the list, added up."""
     import torch
 
-    m = torch.from_numpy(made.astype(np.float64)).requires_grad_()
-    left = torch.relu(block.margins(m) + SLACK).sum(dim=1)
-    slope: FloatArray = block.gradient(left, m).numpy()
-    return slope
+    return torch.relu(block.margins(made) + SLACK).sum(dim=1)
 
 
 SLACK = 1e-9
 """An item whose score ties with the K-th best other candidate's may still be in the list."""
 
 
-def _least(values: FloatArray, rows: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Units (of ``count``) that have any value, and where each has its smallest, the first of equal ones."""
-    order = np.lexsort((values, rows))
-    first = np.searchsorted(rows[order], np.arange(count))
-    units = np.flatnonzero(np.bincount(rows, minlength=count))
-    return units, order[first[units]]
+def _slope(block: Block, made: BoolArray) -> FloatArray:
+    """(E,) derivative of what is left in each edit, in units of each unit's steepest one; infinite if made."""
+    import torch
+
+    m = torch.from_numpy(made.astype(np.float64)).requires_grad_()
+    slope: FloatArray = block.gradient(_left(block, m), m).numpy()
+    slope[made] = np.inf
+    return slope
+
+
+def _steepest(slope: FloatArray, rows: IntArray, width: int) -> tuple[IntArray, IntArray]:
+    """Units and places of each unit's ``width`` edits with the most negative slope, steepest first."""
+    falling = np.flatnonzero(slope < 0)
+    falling = falling[np.lexsort((slope[falling], rows[falling]))]
+    units = rows[falling]
+    place = np.arange(len(units)) - np.searchsorted(units, units)
+    return units[place < width], falling[place < width]
