@@ -6,7 +6,7 @@ described by numbers x_e (below), and auxiliary variables a:
 
     encoder   q(z | G, a) = N(m, diag s^2),     (m, log s^2) from a and the mean over e of tanh(x_e W + b)
     prior     p(z | a)    = N(m', diag s'^2),   (m', log s'^2) linear in a
-    decoder   edge e is removed with probability p_e = sigmoid(v . tanh(x_e W' + (z, a) V + b') + b'')
+    decoder   edge e is removed with probability p_e = sigmoid(v . tanh(x_e W' + (z, a) V + b') + b'' - log E)
     loss      hinge  +  beta * sum over e of -log(1 - p_e)  +  kl * KL(q || p)
 
 The second term is the reconstruction of the graph: all edges in scope exist. hinge is the mean over i in T of
@@ -141,9 +141,11 @@ class CLEAR:
         around = Surroundings(context)
 
         def explain(block: Block) -> Answer:
-            search = Search(block)
-            if len(block.possible.rows):
-                _shortest_prefixes(search, removal_logits(network, block, around), self.config.max_edits)
+            logits = removal_logits(network, block, around)
+            place = _places(logits, block.possible)
+            first = place < self.config.max_edits  # the others are in no prefix that is tried
+            search = Search(Block(block.targets, block.possible.where(first), context))
+            _shortest_prefixes(search, place[first])
             return search.answer()
 
         return in_blocks(targets, context, self.config, explain)
@@ -157,7 +159,7 @@ class CLEAR:
         return Block(targets.take(slice(count)), possible.take(0, count), context)
 
     def _initial(self, random: np.random.Generator) -> dict[str, np.ndarray]:
-        """Parameters to start from; the decoder keeps most edges."""
+        """Parameters to start from."""
         hidden, latent = self.config.hidden, self.config.latent
         shapes = {
             "encoder": (FEATURES, hidden),
@@ -170,7 +172,7 @@ class CLEAR:
         found = {}
         for name, shape in shapes.items():
             found[f"{name}.weight"] = random.standard_normal(shape) / math.sqrt(shape[0])
-            found[f"{name}.bias"] = np.full(shape[1], -3.0 if name == "output" else 0.0)
+            found[f"{name}.bias"] = np.zeros(shape[1])
         return found
 
 
@@ -294,7 +296,8 @@ def _decode(network: Network, block: Block, x: Any, auxiliaries: Any, z: Any) ->
     import torch
 
     of_unit = _linear(network, "unit", torch.cat([z, auxiliaries], dim=1))
-    return _linear(network, "output", torch.tanh(_linear(network, "edges", x) + of_unit[block.rows]))[:, 0]
+    of_edge = _linear(network, "output", torch.tanh(_linear(network, "edges", x) + of_unit[block.rows]))[:, 0]
+    return of_edge - torch.log(block.sizes.to(x.dtype))[block.rows]
 
 
 def _described(block: Block, around: Surroundings) -> tuple[Any, Any]:
@@ -334,17 +337,19 @@ def removal_logits(network: Network, block: Block, around: Surroundings) -> Floa
     return np.round(logits * GRID) / GRID
 
 
-def _shortest_prefixes(search: Search, strength: FloatArray, longest: int) -> None:
-    """Tests prefixes of each unit's edges by descending ``strength`` (E,): 1, 2, 4, ..., then between.
+def _places(strength: FloatArray, edges: Edits) -> IntArray:
+    """(E,) the place of each edge among its unit's by descending ``strength`` (E,); ties go to the first."""
+    sizes = edges.counts()
+    order = np.lexsort((-strength, edges.rows))
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return places
 
-    Ties go to the edge that comes first.
-    """
+
+def _shortest_prefixes(search: Search, place: IntArray) -> None:
+    """Tests prefixes of each unit's edges, ``place`` (E,) being their order: 1, 2, 4, ..., all, then between."""
     block = search.block
-    rows, sizes = block.possible.rows, block.possible.counts()
-    order = np.lexsort((-strength, rows))
-    place = np.empty(len(rows), dtype=np.int64)
-    place[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    most = np.minimum(sizes, longest)
+    most = block.possible.counts()
     wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
     tried, failed = np.zeros(len(block), dtype=np.int64), np.zeros(len(block), dtype=np.int64)
 
