@@ -23,7 +23,11 @@ QUESTION = 1_000
 """What it costs of the budget to put a set to the recommender; matters where very many items tie."""
 
 NUMBERS_AT_ONCE = 500_000
-"""Gaps (partial sets x rivals) that one step of the search holds; gains that an integer programme may have."""
+"""Gaps (partial sets x rivals) that one step of the search holds."""
+
+PROGRAMME = 20_000
+"""Gains (rivals x interactions) of the largest integer programme that is tried: its nodes are no limit to the
+time that a large one takes before the first of them."""
 
 
 def smallest_set(
@@ -51,7 +55,7 @@ def smallest_set(
         except OutOfBudgetError:
             largest = largest if found is None else len(found) - 1
             near = sums.among(np.flatnonzero(fewest <= largest))
-            if not nodes or near.gains.size > NUMBERS_AT_ONCE:
+            if not nodes or near.gains.size > PROGRAMME:
                 return found, size - 1
             better, none = programme(near, size, largest, nodes)
             if better is None:
