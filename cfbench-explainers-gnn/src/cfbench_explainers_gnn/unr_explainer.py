@@ -64,7 +64,7 @@ class Config(SearchConfig):
         int, Range(minimum=1), Help("sets tried without a better answer after which a search ends")
     ] = 96
     batch: Annotated[int, Range(minimum=1), Help("sets of a unit that are scored together")] = 4
-    max_edges: Annotated[int, Range(minimum=1), Help("of a set")] = 50
+    max_edges: Annotated[int, Range(minimum=1), Help("of a set")] = 300
     width: Annotated[int, Range(minimum=1), Help("edges that a set may grow by")] = 48
     exploration: Annotated[
         float, Range(minimum=0), Help("weight of what was visited little against what was rewarded")
