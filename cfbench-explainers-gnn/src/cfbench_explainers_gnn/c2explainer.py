@@ -40,7 +40,7 @@ from cfbench_recsys.targets import Answer, Context, Targets
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(DescentConfig, AdditionsConfig):
+class Config(AdditionsConfig, DescentConfig):
     steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 40
     patience: Annotated[
         int, Range(minimum=1), Help("steps without a better answer after which a unit rests")

@@ -39,7 +39,7 @@ from cfbench_recsys.targets import Answer, Context, Targets
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(SearchConfig, AdditionsConfig):
+class Config(AdditionsConfig, SearchConfig):
     max_edits: Annotated[int, Range(minimum=1), Help("after which the search gives up")] = 20
     width: Annotated[int, Range(minimum=1), Help("steepest edits that are tried in each step")] = 1
 

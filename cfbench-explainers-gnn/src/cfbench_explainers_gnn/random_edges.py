@@ -22,7 +22,7 @@ from cfbench_recsys.targets import Answer, Context, Targets
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(SearchConfig, AdditionsConfig):
+class Config(AdditionsConfig, SearchConfig):
     max_edits: Annotated[int, Range(minimum=1), Help("after which it gives up")] = 20
 
 
