@@ -37,7 +37,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("dataset")
-    parser.add_argument("recommender")
+    parser.add_argument("recommender", help="with options: '{name: mf, dimensions: 64}'")
     parser.add_argument(
         "--explainers", nargs="+", help="with options: '{name: shap, exact: never, label: x}'"
     )
@@ -119,6 +119,7 @@ class Study:
 
     def __init__(self, asked: argparse.Namespace) -> None:
         import numpy as np
+        import yaml
 
         from cfbench_core.config import create
         from cfbench_core.data_files import DataAccess
@@ -126,7 +127,12 @@ class Study:
         from cfbench_recsys.splits import SplitConfig, make_split
 
         self.asked = asked
-        prepared = self.prepared("random", "implicit")
+        self.recommender = yaml.safe_load(asked.recommender)
+        self.recommender_name = (
+            asked.recommender if isinstance(self.recommender, str) else self.recommender["name"]
+        )
+        prepared = self.prepared("random", "implicit", scope=None)  # 'random' has no scope on graphs
+        self.model_label = str(prepared.plan.cells[0].labels["model"])
         source = prepared.config.data[0].create()
         self.interactions = source.load(source.find(DataAccess()))
         self.split = make_split(
@@ -137,30 +143,30 @@ class Study:
         drawn = generator(0, "users", self.interactions.name).permutation(len(pool))[: asked.users]
         self.users = np.sort(pool[drawn])
 
-    def prepared(self, explainer: Any, format: str) -> Any:
+    def prepared(self, explainer: Any, format: str, scope: str | None) -> Any:
         from cfbench_core.api import prepare
 
-        scope = {"scope": [self.asked.scope]} if self.asked.scope else {}
+        scopes = {"scope": [scope]} if scope else {}
         return prepare(
             {
                 "suite": "recsys",
                 "data": self.asked.dataset,
-                "recommenders": [with_preset("recommender", self.asked.recommender, [self.asked.dataset])],
+                "recommenders": [with_preset("recommender", self.recommender, [self.asked.dataset])],
                 "explainers": [
-                    with_preset("explainer", explainer, [f"{self.asked.dataset}-{self.asked.recommender}"])
+                    with_preset("explainer", explainer, [f"{self.asked.dataset}-{self.recommender_name}"])
                 ],
                 "protocol": {
                     "k": self.asked.k,
                     "level": self.asked.level,
                     "format": format,
                     "users": self.asked.users,
-                    **scope,
+                    **scopes,
                 },
             }
         )
 
     def cell(self, explainer: Any, format: str) -> Any:
-        return self.prepared(explainer, format).plan.cells[0]
+        return self.prepared(explainer, format, self.asked.scope).plan.cells[0]
 
     def fitted(self, model: Any) -> Any:
         """Trained once, by whichever process comes first."""
@@ -283,7 +289,7 @@ class Study:
 
         about = {
             "dataset": self.asked.dataset,
-            "model": self.asked.recommender,
+            "model": self.model_label,
             "explainer": explainer,
             "format": format,
             "level": self.asked.level,
