@@ -15,7 +15,15 @@ NAMES = [
 
 
 def test_it_registers_its_explainers() -> None:
-    assert {"cf-gnnexplainer", "cf2", "c2explainer", "random-edges", "gradient-greedy", "unr-explainer"} <= set(NAMES)
+    assert {
+        "cf-gnnexplainer",
+        "cf2",
+        "c2explainer",
+        "random-edges",
+        "gradient-greedy",
+        "unr-explainer",
+        "clear",
+    } <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
