@@ -4,7 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cfbench_explainers_native.linear_sums import Sums
 from cfbench_explainers_native.smallest import Config, Smallest
+from cfbench_explainers_native.smallest_sets import smallest_set
 
 
 def answer(setting, targets, **options):
@@ -34,6 +36,50 @@ def test_rivals_that_exclude_each_other_are_proven_to(world, linear):
     W[0, 3], W[0, 4] = -2.0, 2.0
     setting = world(linear(W, bias=[0, 0, 1.0, 2.5, 0.5]), [[0, 1]], 5)
     assert answer(setting, setting.targets([0], [2], k=2)) == ([set()], [2.0], [1.0])
+
+
+def test_a_rival_that_needs_many_removals_alone_may_be_the_second(world, linear):
+    """K = 2: 6 removals bring rival 13 ahead, 6 others rival 14; rival 15 needs 9 of any, so that 9 do for two."""
+    W = np.zeros((16, 16))
+    W[0:6, 13], W[6:12, 14], W[0:12, 15] = -1.0, -1.0, -1.0
+    setting = world(linear(W, bias=[0] * 12 + [2.5, 3.0, 3.0, 6.0]), [range(12)], 16)
+    (removed,), none_up_to, proven = answer(setting, setting.targets([0], [12], k=2))
+    assert (len(removed), none_up_to, proven) == (9, [8.0], [1.0])
+
+
+class Nobody:
+    """A recommender that need not be asked: nothing ties."""
+
+    asked = 0
+
+    def displaces(self, places):
+        raise AssertionError("asked, though the sums can tell")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    k=st.integers(1, 4),
+    budget=st.sampled_from([0, 30, 300_000]),
+    nodes=st.sampled_from([0, 1_000]),
+)
+def test_large_sets_too_are_brute_force(seed, k, budget, nodes):
+    """Eleven interactions that each do little, so that most sets are large."""
+    draw = np.random.default_rng(seed)
+    gains = draw.normal(loc=0.5, size=(9, 11))
+    sums = Sums(gains, draw.uniform(1.0, 8.0, size=9), k, 1e-9)
+    possible = np.maximum(gains, 0).sum(axis=1) >= sums.needed
+    sums = sums.among(np.flatnonzero(possible))
+    subsets = (np.arange(2**11)[:, None] >> np.arange(11)) % 2
+    works = (subsets @ sums.gains.T >= sums.needed).sum(axis=1) >= k
+    size = subsets.sum(axis=1)[works].min() if works.any() else None
+    found, none_up_to = smallest_set(sums, Nobody(), 11, budget, width=2, nodes=nodes)
+    if found is not None:
+        assert size is not None and len(found) >= size
+    assert none_up_to < (12 if size is None else size), "a set that works was excluded"
+    if budget == 300_000:
+        assert (None if found is None else len(found)) == size
+        assert none_up_to == (11 if size is None else size - 1)
 
 
 @settings(max_examples=80, deadline=None)

@@ -32,7 +32,7 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_explainers_native.linear_sums import NEVER, Recommender, Sums, sums_of_units
+from cfbench_explainers_native.linear_sums import NEVER, QUICK, Recommender, Sums, sums_of_units
 from cfbench_explainers_native.shared import certificate
 from cfbench_explainers_native.smallest_sets import smallest_set
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, IntArray
@@ -87,7 +87,7 @@ class _LinearLists:
         self.at_least = np.full(targets.items.shape, NEVER)
         self.near: list[list[Sums]] = [[] for _ in range(len(targets))]
         for unit, place, sums in sums_of_units(targets, context):
-            fewest = sums.fewest()
+            fewest = sums.fewest(max(QUICK, max_size))
             least = self.at_least[unit, place] = sums.at_least(fewest)
             if least <= max_size:
                 self.near[unit].append(sums.among(np.flatnonzero(fewest <= max_size)))

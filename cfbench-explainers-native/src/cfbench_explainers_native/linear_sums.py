@@ -26,6 +26,9 @@ from cfbench_recsys.ranking import GRID
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
 
+QUICK = 8
+"""How many of the largest gains are looked at first: it mostly takes fewer."""
+
 NEVER = np.iinfo(np.int64).max // 2
 """The m_r of a rival that no set of removals brings ahead."""
 
@@ -67,15 +70,21 @@ class Sums:
         left: FloatArray = self.needed - self.gains[:, places].sum(axis=1)
         return left
 
-    def fewest(self) -> IntArray:
-        """(R,) m_r: how many removals a rival would need if it alone mattered."""
+    def fewest(self, exact_up_to: int = QUICK) -> IntArray:
+        """(R,) m_r: how many removals a rival would need if it alone mattered.
+
+        Those beyond ``exact_up_to`` may be told too low, by no less than ``exact_up_to`` + 1, if there are K
+        that are not beyond.
+        """
         interactions = self.gains.shape[1]
-        first = min(8, interactions)
+        first = min(exact_up_to, interactions)
         best = -np.sort(np.partition(-self.gains, first - 1, axis=1)[:, :first], axis=1)
         found = self._first_reached(best)
-        if np.count_nonzero(found <= first) < self.k and first < interactions:
-            found = self._first_reached(-np.sort(-self.gains, axis=1))
-        return found
+        if first == interactions:
+            return found
+        if np.count_nonzero(found <= first) < self.k:
+            return self._first_reached(-np.sort(-self.gains, axis=1))
+        return np.where(found == NEVER, first + 1, found)
 
     def _first_reached(self, largest: FloatArray) -> IntArray:
         reached = np.cumsum(largest, axis=1) >= (self.needed - self.slack)[:, None]

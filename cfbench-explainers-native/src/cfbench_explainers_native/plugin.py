@@ -96,6 +96,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             },
             needs=WEIGHTS,
             role="bound",
+            version="2",  # rivals that need many removals alone take part
         ),
         _explainer(
             "greedy-edits",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize, sparse
 
-from cfbench_explainers_native.linear_sums import NEVER, Recommender, Sums
+from cfbench_explainers_native.linear_sums import NEVER, QUICK, Recommender, Sums
 from cfbench_recsys.edits import FloatArray, IntArray
 
 QUESTION = 1_000
@@ -49,12 +49,14 @@ def smallest_set(
     found = _start(sums, fewest, least, recommender, width) if width else None
     size = min(least, largest + 1)
     while size <= largest and (found is None or size < len(found)):
+        if size > QUICK:
+            fewest = sums.fewest(size)
         search = Search(sums.among(np.flatnonzero(fewest <= size)), size, budget, recommender)
         try:
             better = search.run()
         except OutOfBudgetError:
             largest = largest if found is None else len(found) - 1
-            near = sums.among(np.flatnonzero(fewest <= largest))
+            near = sums.among(np.flatnonzero(sums.fewest(largest) <= largest))
             if not nodes or near.gains.size > PROGRAMME:
                 return found, size - 1
             better, none = programme(near, size, largest, nodes)
