@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cfbench_core.run_directory import Run
 
-LABELS = ["dataset", "model", "explainer", "level", "format", "scope", "k"]
+LABELS = ["dataset", "model", "explainer", "level", "format", "scope", "edit", "k"]
 
 
 def main(directory: str, name: str, command: str) -> None:
