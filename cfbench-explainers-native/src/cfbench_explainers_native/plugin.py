@@ -113,6 +113,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "A weighted linear surrogate on random parts of the history",
             "lime_rs",
             "LimeRS",
+            presets="cfbench_explainers_native:presets/lime-rs.yaml",
             paper="Nóbrega & Marinho 2019",
         ),
         _explainer(
@@ -149,6 +150,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "Removes what holds an item above those just below the list",
             "accent",
             "Accent",
+            presets="cfbench_explainers_native:presets/accent.yaml",
             paper="Tran et al. 2021",
         ),
         _explainer(

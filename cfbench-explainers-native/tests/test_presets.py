@@ -1,0 +1,30 @@
+"""The presets of explainers: options that there are, and how each was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cfbench_core.presets import Preset, presets_of
+from cfbench_core.specs import resolve
+from cfbench_explainers_native.plugin import cfbench_explainers
+
+SHIPPED = [(spec, preset) for spec in cfbench_explainers() for preset in presets_of(spec).values()]
+
+
+def test_presets_are_shipped() -> None:
+    assert {spec.name for spec, _ in SHIPPED} == {"accent", "lime-rs", "lxr"}
+
+
+@pytest.mark.parametrize(("spec", "preset"), SHIPPED, ids=[f"{spec.name}-{p.name}" for spec, p in SHIPPED])
+def test_a_preset_has_options_of_its_explainer_and_a_source(spec: Any, preset: Preset) -> None:
+    resolve(spec.target)(resolve(spec.config)(**preset.options))
+    search = preset.search
+    if "source" in search:  # published
+        assert search["source"]
+        return
+    assert search["command"].startswith("cfbench tune ") and f"explainer/{spec.name}" in search["command"]
+    assert search["metric"].startswith("POS-P")  # lower is better
+    assert search["value"] <= search["as_configured"]
+    assert set(search["space"]) <= set(preset.options)
