@@ -93,6 +93,8 @@ def beside_paper(name: str, dataset: str, model: str, level: str, k: str, metric
     asked = "dataset == @dataset and model == @model and level == @level and k == @k"
     k = int(k)  # type: ignore[assignment]
     ours = pd.read_csv(RESULTS / f"{name}.csv").query(asked)
+    adds = ours["edit"] == "remove-or-add"
+    ours = ours.assign(explainer=ours["explainer"].where(~adds, ours["explainer"] + "-add"))
     theirs = pd.read_csv(RESULTS / "paper-000.csv").query(asked)
     printed = theirs.set_index(["explainer", "metric"])["mean"]
     rows = []
