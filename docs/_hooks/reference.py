@@ -38,6 +38,9 @@ PAPER = re.compile(
     r"\{\{ beside_paper\(\"(?P<name>[\w-]+)\", dataset=\"(?P<dataset>[\w-]+)\", model=\"(?P<model>[\w-]+)\", "
     r"level=\"(?P<level>\w+)\", k=(?P<k>\d+), metrics=\"(?P<metrics>[^\"]+)\"\) \}\}"
 )
+PIVOT = re.compile(
+    r"\{\{ pivot\(\"(?P<name>[\w-]+)\", where=\"(?P<where>[^\"]+)\", across=\"(?P<across>\w+)\"\) \}\}"
+)
 REFINED = re.compile(r"\{\{ refined\(\"(?P<name>[\w-]+)\"\) \}\}")
 BESIDE = re.compile(r"\{\{ beside_literature\(\"(?P<dataset>[\w-]+)\"\) \}\}")
 
@@ -52,6 +55,7 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     markdown = CALL.sub(lambda call: study(call["name"], call["level"], int(call["k"])), markdown)
     markdown = TABLE.sub(lambda call: kept_table(call["name"], call["where"], call["columns"]), markdown)
     markdown = PAPER.sub(lambda call: beside_paper(**call.groupdict()), markdown)
+    markdown = PIVOT.sub(lambda call: pivot(**call.groupdict()), markdown)
     markdown = REFINED.sub(lambda call: refined(call["name"]), markdown)
     return BESIDE.sub(lambda call: beside_literature(call["dataset"]), markdown)
 
@@ -109,6 +113,18 @@ def beside_paper(name: str, dataset: str, model: str, level: str, k: str, metric
     table = pd.DataFrame(rows).dropna(axis="columns", how="all")
     nothing = (table.drop(columns="explainer").fillna("") == "").all(axis=1)  # it has not this format
     return _shown(table[~nothing])
+
+
+def pivot(name: str, where: str, across: str) -> str:
+    """Some rows of a kept study with half their intervals, an explainer a line, a column for each ``across``."""
+    import pandas as pd
+
+    kept = pd.read_csv(RESULTS / f"{name}.csv").query(where)
+    kept["shown"] = [
+        f"{mean:.3f} ±{half:.3f}" for mean, half in zip(kept["mean"], kept["interval"], strict=True)
+    ]
+    table = kept.pivot_table(index="explainer", columns=across, values="shown", aggfunc="first", sort=False)
+    return _shown(table.reset_index())
 
 
 def refined(name: str) -> str:
