@@ -323,7 +323,7 @@ def keep(path: Path, rows: list[dict[str, Any]]) -> None:
     same = ["dataset", "model", "explainer", "format", "level", "scope", "k"]
     file = path.with_suffix(".csv")
     if file.exists():
-        old = pd.read_csv(file, keep_default_na=False, na_values=[""]).fillna({"scope": ""})
+        old = pd.read_csv(file, dtype={"scope": object}).fillna({"scope": ""})
         new = pd.concat([old, new], ignore_index=True).drop_duplicates(same, keep="last")
     new.to_csv(file, index=False)
     environment = capture()
