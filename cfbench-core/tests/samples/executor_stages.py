@@ -152,7 +152,7 @@ def eats_memory(task: Task) -> None:
 
 def feeds_a_child(task: Task) -> None:
     """The memory is that of a process which this one starts."""
-    code = "import time; eaten = bytearray(b'x' * 800_000_000); time.sleep(60)"
+    code = "import time; eaten = b'x' * 800_000_000; time.sleep(60)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
