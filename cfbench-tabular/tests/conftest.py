@@ -18,7 +18,7 @@ from cfbench_tabular.classifiers.logistic_regression import LogisticRegression
 from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Context, Factuals
+from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.table import Column
 
 
@@ -75,7 +75,7 @@ def ask() -> Callable[..., np.ndarray]:
         units = tuple(str(row) for row in range(len(vectors)))
         factuals = Factuals(vectors, (found[:, 1] > found[:, 0]).astype(np.int64), units)
         context = Context(encoding, np.asarray(background, dtype=float), lambda unit: generator("test", unit))
-        return explainer.counterfactuals(model, factuals, context)
+        return Answer.of(explainer.counterfactuals(model, factuals, context)).counterfactuals
 
     return answers
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from cfbench_core.stages import Stage
 
+EVALUATIONS = "model evaluations"
+"""The detail (``details.parquet``) that suites tell of every answer: how often the model was asked for it."""
+
 
 @dataclass(frozen=True)
 class Column:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -77,11 +77,37 @@ class Encoding:
         return int(self.blocks[-1].stop)
 
     @functools.cached_property
+    def column_of(self) -> IntArray:
+        """(d,) the number of the column that each place belongs to."""
+        return np.repeat(np.arange(len(self.columns)), [_width(column) for column in self.columns])
+
+    @functools.cached_property
     def numeric(self) -> BoolArray:
         """(d,) which places are numeric."""
-        return np.repeat(
-            [column.kind == "numeric" for column in self.columns], [_width(column) for column in self.columns]
-        )
+        return np.array([column.kind == "numeric" for column in self.columns])[self.column_of]
+
+    @functools.cached_property
+    def immutable(self) -> BoolArray:
+        """(d,) which places a counterfactual should leave alone."""
+        return np.array([column.immutable for column in self.columns])[self.column_of]
+
+    @functools.cached_property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """(d,) and (d,): the observed range of numeric places, 0 to 1 elsewhere."""
+        return self.low[self.column_of], self.high[self.column_of]
+
+    def allowed(self, factuals: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(B, d) and (B, d): between what a counterfactual of each factual (B, d) should stay.
+
+        The range of its column, cut where the column only goes up or down, and the factual's own value where
+        it is immutable. Always holds the factual itself, also one that is out of the observed range. Levels of
+        a category have no order: a direction counts for numbers and for two-valued columns.
+        """
+        low, high = self.bounds
+        low, high = np.minimum(low, factuals), np.maximum(high, factuals)
+        direction = np.array([column.direction for column in self.columns])[self.column_of]
+        low = np.where(self.immutable | (direction == "up"), factuals, low)
+        return low, np.where(self.immutable | (direction == "down"), factuals, high)
 
     # Rows
 
@@ -165,13 +191,13 @@ class Encoding:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "columns": [{"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns],
+            "columns": [asdict(column) for column in self.columns],
             **{name: getattr(self, name).tolist() for name in ("mean", "scale", "low", "high")},
         }
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Encoding:
-        columns = tuple(Column(c["name"], c["kind"], tuple(c["levels"])) for c in document["columns"])
+        columns = tuple(Column(**{**told, "levels": tuple(told["levels"])}) for told in document["columns"])
         mean, scale, low, high = (np.array(document[name]) for name in ("mean", "scale", "low", "high"))
         return Encoding(columns, mean, scale, low, high)
 

@@ -10,7 +10,7 @@ NUMERIC = {"explainer": {"columns": frozenset({"numeric"})}}
 ANY_COLUMNS = {"columns": frozenset({"numeric", "categorical"})}
 BY_SCORES = {"classifier": {"access": frozenset({"scores"})}}
 CARRIED = {"embedded": True, "licence": "CC BY 4.0"}  # by scikit-learn
-DIFFERENTIABLE = {"access": frozenset({"scores", "gradients"})}
+LAYERED = {"access": frozenset({"scores", "gradients", "layers"})}
 
 
 def _spec(kind: str, name: str, implementation: str, summary: str, **more: object) -> ComponentSpec:
@@ -39,14 +39,14 @@ def cfbench_components() -> list[ComponentSpec]:
             "mlp",
             "MLP",
             "Network with one hidden ReLU layer; trained here or loaded from a file",
-            provides=DIFFERENTIABLE,
+            provides=LAYERED,
         ),
         _spec(
             "classifier",
             "logistic-regression",
             "LogisticRegression",
             "Linear log-odds with an L2 penalty",
-            provides=DIFFERENTIABLE,
+            provides=LAYERED,
         ),
     ]
 

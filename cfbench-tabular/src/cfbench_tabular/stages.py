@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ import pandas as pd
 
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
+from cfbench_core.plan import EVALUATIONS
 from cfbench_core.stages import UNITS, Task
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes, probabilities
-from cfbench_tabular.explainers.base import Context, Factuals
+from cfbench_tabular.classifiers.base import Classifier, Counted, predicted_classes, probabilities
+from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import PARTS, Problem
 from cfbench_tabular.table import FloatArray, complete
@@ -118,8 +120,10 @@ class _Chunk:
         factuals = Factuals(vectors, units["factual_class"].to_numpy(), tuple(units["unit"]))
         return _Chunk(problem, task.load("model", load_model), units, factuals)
 
-    def write(self, task: Task, answers: FloatArray, seconds: float) -> dict[str, Any]:
-        """``explanations.parquet`` and ``costs.parquet``; ``seconds`` of each factual."""
+    def write(
+        self, task: Task, answers: FloatArray, seconds: float, details: Mapping[str, FloatArray] | None = None
+    ) -> dict[str, Any]:
+        """``explanations.parquet``, ``costs.parquet``, ``details.parquet``; ``seconds`` of each factual."""
         answered = write_explanations(
             task.output,
             self.problem.encoding,
@@ -130,6 +134,9 @@ class _Chunk:
         )
         costs = self.units[["unit"]].assign(elapsed_seconds=seconds)
         costs.to_parquet(task.output / "costs.parquet", index=False)
+        if details:
+            told = [self.units[["unit"]].assign(name=name, value=value) for name, value in details.items()]
+            pd.concat(told).to_parquet(task.output / "details.parquet", index=False, compression="zstd")
         return {"units": len(self.units), "answered": answered}
 
 
@@ -142,9 +149,11 @@ def explain(task: Task) -> dict[str, Any]:
     chunk = _Chunk.of(task)
     explainer = create(task.parameters["explainer"])
     context = Context(chunk.problem.encoding, chunk.problem.sample("train")[0], task.generator)
+    model = Counted(chunk.model)
     started = time.perf_counter()
-    answers = np.asarray(explainer.counterfactuals(chunk.model, chunk.factuals, context), dtype=np.float64)
+    answer = Answer.of(explainer.counterfactuals(model, chunk.factuals, context))
     elapsed = time.perf_counter() - started
+    answers, each = answer.counterfactuals, max(1, len(chunk.units))
     if answers.shape != chunk.factuals.vectors.shape:
         raise UserError(
             f"{task.work.label}: counterfactuals has shape {answers.shape}, "
@@ -155,7 +164,15 @@ def explain(task: Task) -> dict[str, Any]:
         raise UserError(
             f"{task.work.label}: a counterfactual must be finite, or NaN throughout for no answer"
         )
-    return chunk.write(task, answers, elapsed / max(1, len(answers)))
+    _check_details(answer.details, len(chunk.units), task.work.label)
+    details = {**answer.details, EVALUATIONS: np.full(len(chunk.units), model.evaluations / each)}
+    return chunk.write(task, answers, elapsed / each, details)
+
+
+def _check_details(details: Mapping[str, FloatArray], units: int, label: str) -> None:
+    for name, numbers in details.items():
+        if np.shape(numbers) != (units,):
+            raise UserError(f"{label}: the detail {name!r} has shape {np.shape(numbers)}, must be ({units},)")
 
 
 def import_explanations(task: Task) -> dict[str, Any]:

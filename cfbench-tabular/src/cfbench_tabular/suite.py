@@ -88,8 +88,9 @@ class TabularSuite:
         if missing:
             raise UserError(f"{implementation.__name__} has no {', '.join(missing)}: a {kind} needs it")
         if kind == "classifier":
-            gradients = {"gradients"} if hasattr(implementation, "log_odds_gradient") else set()
-            return {"access": frozenset({"scores"} | gradients)}, {}
+            methods = {"gradients": "log_odds_gradient", "layers": "layers"}
+            offered = {access for access, method in methods.items() if hasattr(implementation, method)}
+            return {"access": frozenset({"scores"} | offered)}, {}
         if kind == "explainer":
             return {"columns": frozenset({"numeric", "categorical"})}, {}
         return {}, {}

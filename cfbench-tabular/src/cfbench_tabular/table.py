@@ -24,11 +24,19 @@ def complete(vectors: FloatArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class Column:
-    """A feature. ``levels``: the values of a categorical column, as text, in order; empty when numeric."""
+    """A feature.
+
+    Attributes:
+        levels: the values of a categorical column, as text, in order; empty when numeric.
+        immutable: a counterfactual should not change it (where somebody was born).
+        direction: a counterfactual should only raise it ("up": age) or only lower it ("down").
+    """
 
     name: str
     kind: Literal["numeric", "categorical"] = "numeric"
     levels: tuple[str, ...] = ()
+    immutable: bool = False
+    direction: Literal["any", "up", "down"] = "any"
 
 
 @dataclass(frozen=True)

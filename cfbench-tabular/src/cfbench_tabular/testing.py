@@ -17,7 +17,7 @@ from cfbench_core.testing import Check, NotApplicable, Subject, checks_of, requi
 from cfbench_tabular.classifiers.base import Classifier, predicted_classes, probabilities
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
 from cfbench_tabular.classifiers.logistic_regression import LogisticRegression
-from cfbench_tabular.explainers.base import Context, Factuals
+from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import Problem
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table, complete
@@ -86,10 +86,8 @@ def _reference_model(categories: bool) -> Classifier:
 
 def _answers(subject: Subject, rows: slice = slice(0, 24)) -> FloatArray:
     problem, model = _setting(subject)
-    found: FloatArray = np.asarray(
-        subject.create().counterfactuals(model, factuals_of(model, problem, rows), context_of(problem))
-    )
-    return found
+    given = subject.create().counterfactuals(model, factuals_of(model, problem, rows), context_of(problem))
+    return Answer.of(given).counterfactuals
 
 
 def answers_are_rows_or_nothing(subject: Subject) -> None:
@@ -149,8 +147,9 @@ def survives_a_model_without_enemies(subject: Subject) -> None:
         raise NotApplicable(f"it needs {', '.join(sorted(needed))} of the model")
     factuals = factuals_of(model, problem, slice(0, 4))
     factuals = Factuals(factuals.vectors, np.ones(4, dtype=np.int64), factuals.units)
-    answers = np.asarray(subject.create().counterfactuals(Constant(), factuals, context_of(problem)))
-    require(answers.shape == factuals.vectors.shape, f"has shape {answers.shape} for 4 factuals")
+    given = subject.create().counterfactuals(Constant(), factuals, context_of(problem))
+    shape = Answer.of(given).counterfactuals.shape
+    require(shape == factuals.vectors.shape, f"has shape {shape} for 4 factuals")
 
 
 # Classifiers

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.outcomes import DONE
+from cfbench_core.plan import EVALUATIONS
 from cfbench_core.run_directory import TIME
 from cfbench_recsys.analysis.shared import (
     OWN,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run, RunCell
 
 SECONDS, PRETRAINING, MEMORY = "seconds each", "seconds of pre-training", "peak memory in bytes"
-EVALUATIONS = "model evaluations"
-"""As the stages call it in ``details.parquet``."""
 
 
 def _wanted(cell: RunCell) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cfbench_recsys.analysis.cost import EVALUATIONS
+from cfbench_core.plan import EVALUATIONS
 from cfbench_recsys.analysis.shared import Statements, by_setting, finished, place, settings, tidied, told
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
+from cfbench_core.plan import EVALUATIONS
 from cfbench_core.stages import UNITS, Task
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
 from cfbench_recsys.edits import ADD, Edits, FloatArray
@@ -28,9 +29,6 @@ from cfbench_recsys.models import load_state, save_state
 from cfbench_recsys.scoring import Counted
 from cfbench_recsys.stages.common import Chunk, Setting, chunk_of, load_units, load_withheld, setting_of
 from cfbench_recsys.targets import Answer, Context, Targets
-
-EVALUATIONS = "model evaluations"
-"""The detail that every answer has: profiles or graphs scored for it, shared evenly by the units of a batch."""
 
 Details = Mapping[str, FloatArray]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,6 +38,36 @@ class DifferentiableClassifier(Classifier, Protocol):
 
     def log_odds_gradient(self, vectors: FloatArray) -> FloatArray:
         """(n, d) derivative of log(p1 / p0) with respect to the encoded row."""
+
+
+class LayeredClassifier(DifferentiableClassifier, Protocol):
+    """A network of fully connected layers with ReLU between them (access layers); a linear model has one."""
+
+    def layers(self) -> Sequence[tuple[FloatArray, FloatArray]]:
+        """Weights (inputs, outputs) and biases (outputs,) of each layer, in order.
+
+        The last has two outputs; class 1 is predicted where the second is larger.
+        """
+
+
+class Counted:
+    """A classifier that counts the rows it was asked about; gradients count as the prediction that they need."""
+
+    def __init__(self, model: Any) -> None:
+        self.evaluations = 0
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._model, name)
+        if name not in ("predict_proba", "log_odds_gradient"):
+            return value
+
+        def counted(vectors: FloatArray) -> FloatArray:
+            self.evaluations += len(vectors)
+            found: FloatArray = value(vectors)
+            return found
+
+        return counted
 
 
 def probabilities(model: Classifier, vectors: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ Trained by scikit-learn (L-BFGS) on the training rows; the validation rows are n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -44,6 +44,10 @@ class LogisticRegression:
 
     def log_odds_gradient(self, vectors: FloatArray) -> FloatArray:
         return np.tile(self.coefficients, (len(vectors), 1))
+
+    def layers(self) -> Sequence[tuple[FloatArray, FloatArray]]:
+        half = np.array([-0.5, 0.5])
+        return [(self.coefficients[:, None] * half, self.intercept * half)]
 
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return {"coefficients": self.coefficients, "intercept": np.array([self.intercept])}

@@ -12,7 +12,7 @@ size instead of a grid.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -82,6 +82,9 @@ class MLP:
         outgoing = self.weights["W2"][:, 1] - self.weights["W2"][:, 0]
         gradient: FloatArray = (active * outgoing) @ self.weights["W1"].T
         return gradient
+
+    def layers(self) -> Sequence[tuple[FloatArray, FloatArray]]:
+        return [(self.weights["W1"], self.weights["b1"]), (self.weights["W2"], self.weights["b2"])]
 
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return self.weights

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -46,10 +46,29 @@ class Context:
     generator: Callable[[str], np.random.Generator]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """Counterfactuals, and what the method knows about them: a proof, a bound, how long its rule is, ...
+
+    Attributes:
+        counterfactuals: (B, d) encoded; a row of NaN where there is no answer.
+        details: by name, (B,) numbers; NaN where there is none. Kept with the explanations
+            (``details.parquet``).
+    """
+
+    counterfactuals: FloatArray
+    details: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @staticmethod
+    def of(given: FloatArray | Answer) -> Answer:
+        """What ``counterfactuals`` returned, with or without details."""
+        return given if isinstance(given, Answer) else Answer(np.asarray(given, dtype=np.float64))
+
+
 class Explainer(Protocol):
     """A component of kind "explainer": ``Name(config)``, then ``counterfactuals`` for a batch of rows."""
 
-    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray | Answer:
         """(B, d) encoded counterfactuals; a row of NaN where there is no answer.
 
         The answer to a factual must not depend on the others in the batch. Whether the class really changes

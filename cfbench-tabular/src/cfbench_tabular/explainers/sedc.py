@@ -144,8 +144,7 @@ class _Replacement:
         self.factuals = factuals
         self.blocks = context.encoding.blocks
         self.typical = context.encoding.typical(context.background)
-        widths = [block.stop - block.start for block in self.blocks]
-        self.column_of_place = np.repeat(np.arange(len(self.blocks)), widths)
+        self.column_of_place = context.encoding.column_of
 
     def start(self, factual: int) -> tuple[FloatArray, float]:
         """(M,) the cost of replacing each column, 0 where it changes nothing; P(other class) before."""

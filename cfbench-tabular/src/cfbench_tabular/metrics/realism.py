@@ -63,8 +63,7 @@ class Realism:
 
 def univariate(encoding: Encoding, vectors: FloatArray, slack: float) -> BoolArray:
     """(B,) whether every place of the vectors (B, d) has a value that its column can have."""
-    widths = [block.stop - block.start for block in encoding.blocks]
-    low, high = np.repeat(encoding.low, widths), np.repeat(encoding.high, widths)
+    low, high = encoding.bounds
     in_range = (vectors >= low - slack) & (vectors <= high + slack)
     zero_or_one = (vectors == 0.0) | (vectors == 1.0)
     return np.asarray(np.where(encoding.numeric, in_range, zero_or_one).all(axis=1))
