@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError
+from cfbench_tabular.rules import Rule, rules_hold
 from cfbench_tabular.table import AnyArray, BoolArray, Column, FloatArray, IntArray, Table
 
 DIGITS = 12
@@ -29,6 +30,7 @@ class Encoding:
         mean, scale: (M,) of the rows that the encoding was fitted on; 0 and 1 for categorical columns.
         low, high: (M,) observed range of each numeric column in the whole table, encoded; 0 and 1 for
             categorical.
+        rules: between numeric columns, in raw values.
     """
 
     columns: tuple[Column, ...]
@@ -36,6 +38,7 @@ class Encoding:
     scale: FloatArray
     low: FloatArray
     high: FloatArray
+    rules: tuple[Rule, ...] = ()
 
     @staticmethod
     def fit(table: Table, rows: IntArray) -> Encoding:
@@ -53,7 +56,7 @@ class Encoding:
                 scale[place] = spread if spread > 1e-12 * max(1.0, abs(mean[place])) else 1.0
                 low[place] = (values.min() - mean[place]) / scale[place]
                 high[place] = (values.max() - mean[place]) / scale[place]
-        return Encoding(table.columns, mean, scale, low, high)
+        return Encoding(table.columns, mean, scale, low, high, table.rules)
 
     # Layout
 
@@ -167,6 +170,20 @@ class Encoding:
         numbers: FloatArray = np.round(encoded * self.scale[place] + self.mean[place], min(decimals, 22))
         return numbers
 
+    def rules_hold(self, vectors: FloatArray) -> BoolArray:
+        """(N,) which of the vectors (N, d) keep every rule between columns; those that are NaN do not.
+
+        Only numbers count: a vector with half a level of some category may keep them.
+        """
+        places = {column.name: place for place, column in enumerate(self.columns)}
+        spoken_of = {name: places[name] for rule in self.rules for name in rule.columns}
+        values = {
+            name: self.decode_number(place, vectors[:, self.blocks[place].start])
+            for name, place in spoken_of.items()
+        }
+        kept = rules_hold(self.rules, values) if values else np.ones(len(vectors), dtype=np.bool_)
+        return np.asarray(kept & ~np.isnan(vectors).any(axis=1))
+
     def project(self, vectors: FloatArray) -> FloatArray:
         """The nearest vectors that are rows: the largest level of each category, 0/1 columns rounded."""
         nearest = vectors.copy()
@@ -193,13 +210,15 @@ class Encoding:
         return {
             "columns": [asdict(column) for column in self.columns],
             **{name: getattr(self, name).tolist() for name in ("mean", "scale", "low", "high")},
+            "rules": [asdict(rule) for rule in self.rules],
         }
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Encoding:
         columns = tuple(Column(**{**told, "levels": tuple(told["levels"])}) for told in document["columns"])
         mean, scale, low, high = (np.array(document[name]) for name in ("mean", "scale", "low", "high"))
-        return Encoding(columns, mean, scale, low, high)
+        rules = tuple(Rule(**{**told, "of": tuple(told["of"])}) for told in document.get("rules", ()))
+        return Encoding(columns, mean, scale, low, high, rules)
 
 
 def levels_of(part: FloatArray) -> IntArray:

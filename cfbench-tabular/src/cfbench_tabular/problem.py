@@ -106,7 +106,7 @@ class Problem:
         values = {name: features[name].to_numpy(zero_copy_only=False) for name in features.column_names}
         zero, one = document["classes"]
         target = rows["target"].to_numpy(zero_copy_only=False)
-        table = Table(document["name"], encoding.columns, values, target, one)
+        table = Table(document["name"], encoding.columns, values, target, one, encoding.rules)
         split = np.array([PARTS.index(part) for part in rows["split"].to_pylist()], dtype=np.int64)
         return Problem(table, (zero, one), rows["label"].to_numpy(), split, encoding)
 

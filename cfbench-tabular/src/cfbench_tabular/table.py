@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.rules import Rule
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -50,6 +51,7 @@ class Table:
         target: (N,) the class of each row, as text.
         target_class: the class to tell from the rest; None for the most frequent one, of equally
             frequent ones the last by name, as in the study of paper 003.
+        rules: between numeric columns; every row keeps them.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Table:
     values: Mapping[str, AnyArray]
     target: AnyArray
     target_class: str | None = None
+    rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -65,6 +68,8 @@ class Table:
             raise UserError(f"{self.name}: two columns have the same name")
         for column in self.columns:
             self._check(column)
+        for rule in self.rules:
+            self._check_rule(rule)
 
     def __len__(self) -> int:
         return len(self.target)
@@ -105,4 +110,21 @@ class Table:
         if unknown:
             raise UserError(
                 f"{self.name}: column {column.name!r} has values that are not among its levels: {unknown}"
+            )
+
+    def _check_rule(self, rule: Rule) -> None:
+        kinds = {column.name: column.kind for column in self.columns}
+        for name in rule.columns:
+            if name not in kinds:
+                hint = did_you_mean(name, kinds)
+                raise UserError(f"{self.name}: rule {str(rule)!r}: no column {name!r}.{hint}")
+            if kinds[name] != "numeric":
+                raise UserError(f"{self.name}: rule {str(rule)!r}: column {name!r} is not numeric")
+        broken = ~rule.holds(self.values)
+        if broken.any():
+            row = int(np.argmax(broken))
+            raise UserError(
+                f"{self.name}: rule {str(rule)!r} does not hold in {broken.sum()} rows (the first is row {row}: "
+                f"{rule.column} is {self.values[rule.column][row]:g}, not {rule.wanted(self.values)[row]:g}): "
+                "widen its tolerance, or drop the rule or the rows"
             )
