@@ -19,6 +19,8 @@ def best_explanation(run: Run) -> str:
     if judge is None:
         return ""
     explanations = run.explanations[run.explanations["level"].isna()]
+    if "answer" in explanations:  # of several answers the first, which is the explainer's best
+        explanations = explanations[explanations["answer"] == 1]
     changed = explanations.groupby(["cell", "unit"], sort=False).size().rename("changed")
     found = scores[scores[judge] == 1].join(changed, how="inner")
     if found.empty:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ from cfbench_tabular.classifiers.base import Classifier, Counted, predicted_clas
 from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import PARTS, Problem
-from cfbench_tabular.table import FloatArray, complete
-from cfbench_tabular.tables import read_answers, read_explanations, with_labels, write_explanations
+from cfbench_tabular.table import FloatArray, IntArray, complete
+from cfbench_tabular.tables import read_answers, read_explanations, write_explanations
 
 
 def read_data(task: Task) -> dict[str, Any]:
@@ -123,7 +123,10 @@ class _Chunk:
     def write(
         self, task: Task, answers: FloatArray, seconds: float, details: Mapping[str, FloatArray] | None = None
     ) -> dict[str, Any]:
-        """``explanations.parquet``, ``costs.parquet``, ``details.parquet``; ``seconds`` of each factual."""
+        """``explanations.parquet``, ``costs.parquet``, ``details.parquet``.
+
+        answers: (B, n, d); seconds: of each factual.
+        """
         answered = write_explanations(
             task.output,
             self.problem.encoding,
@@ -148,25 +151,37 @@ def explain(task: Task) -> dict[str, Any]:
     """Asks for all factuals of the chunk at once. The time is that of this call, shared out equally."""
     chunk = _Chunk.of(task)
     explainer = create(task.parameters["explainer"])
-    context = Context(chunk.problem.encoding, chunk.problem.sample("train")[0], task.generator)
+    background, labels = chunk.problem.sample("train")
+    context = Context(
+        chunk.problem.encoding,
+        background,
+        task.generator,
+        answers=task.parameters["answers"],
+        seconds=task.parameters["seconds"],
+        labels=labels,
+    )
     model = Counted(chunk.model)
     started = time.perf_counter()
     answer = Answer.of(explainer.counterfactuals(model, chunk.factuals, context))
     elapsed = time.perf_counter() - started
-    answers, each = answer.counterfactuals, max(1, len(chunk.units))
-    if answers.shape != chunk.factuals.vectors.shape:
-        raise UserError(
-            f"{task.work.label}: counterfactuals has shape {answers.shape}, "
-            f"must be {chunk.factuals.vectors.shape}"
-        )
-    none = np.isnan(answers).all(axis=1)
-    if not complete(answers[~none]).all() or np.isinf(answers).any():
-        raise UserError(
-            f"{task.work.label}: a counterfactual must be finite, or NaN throughout for no answer"
-        )
+    answers, each = answer.several(), max(1, len(chunk.units))
+    _check_answers(answer.counterfactuals, chunk.factuals, context.answers, task.work.label)
     _check_details(answer.details, len(chunk.units), task.work.label)
     details = {**answer.details, EVALUATIONS: np.full(len(chunk.units), model.evaluations / each)}
     return chunk.write(task, answers, elapsed / each, details)
+
+
+def _check_answers(answers: FloatArray, factuals: Factuals, asked: int, label: str) -> None:
+    units, width = factuals.vectors.shape
+    if np.shape(answers) not in ((units, width), (units, asked, width)):
+        several = f" or {(units, asked, width)}" if asked > 1 else ""
+        raise UserError(
+            f"{label}: counterfactuals has shape {np.shape(answers)}, must be {(units, width)}{several}"
+        )
+    flat = np.reshape(answers, (-1, width))
+    none = np.isnan(flat).all(axis=1)
+    if not complete(flat[~none]).all() or np.isinf(flat).any():
+        raise UserError(f"{label}: a counterfactual must be finite, or NaN throughout for no answer")
 
 
 def _check_details(details: Mapping[str, FloatArray], units: int, label: str) -> None:
@@ -178,21 +193,28 @@ def _check_details(details: Mapping[str, FloatArray], units: int, label: str) ->
 def import_explanations(task: Task) -> dict[str, Any]:
     """Explanations made elsewhere: those of the chunk's factuals. Their time is not known."""
     chunk = _Chunk.of(task)
-    table = with_labels(read_explanations(Path(task.parameters["file"])), task.parameters["labels"])
-    _check_rows(table, len(chunk.problem.table), task.parameters["file"])
+    file, labels = Path(task.parameters["file"]), task.parameters["labels"]
+    table = read_explanations(file, chunk.problem.table.values, labels)
+    _check_explained(table, task.load(UNITS, _load_units), file, labels)
     answers = read_answers(table, chunk.problem.encoding, chunk.factuals.units, chunk.factuals.vectors)
     return chunk.write(task, answers, np.nan)
 
 
-def _check_rows(table: pd.DataFrame, rows: int, file: str) -> None:
-    numbers = pd.to_numeric(table["unit"], errors="coerce")
-    wrong = table["unit"][~(numbers.between(0, rows - 1) & (numbers % 1 == 0))]
-    if len(wrong):
-        raise UserError(f"{file}: unit {wrong.iloc[0]!r} is not a row of the data set (0 to {rows - 1})")
+def _check_explained(table: pd.DataFrame, units: pd.DataFrame, file: Path, labels: Mapping[str, Any]) -> None:
+    unknown = table["unit"][~table["unit"].isin(units["unit"])].drop_duplicates()
+    if len(unknown):
+        few = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        raise UserError(
+            f"{file}: {len(unknown)} of its units ({few}) are not among the {len(units)} rows that are explained "
+            f"for {labels['model']} on {labels['dataset']}: they are the column 'unit' of a run's scores.parquet"
+        )
 
 
 def score(task: Task) -> dict[str, Any]:
-    """Judges explanations as they stand in their table, whoever wrote it. Validity is asked of the model."""
+    """Judges explanations as they stand in their table, whoever wrote it. Validity is asked of the model.
+
+    The value of a factual with several answers is their mean, over those where the metric has one.
+    """
     chunk = _Chunk.of(task)
     encoding = chunk.problem.encoding
     table = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
@@ -202,17 +224,47 @@ def score(task: Task) -> dict[str, Any]:
         chunk.factuals.units,
         chunk.factuals.vectors,
     )
-    answers = judged(chunk.model, chunk.factuals, counterfactuals, chunk.problem)
+    owner, answers = judged_several(chunk.model, chunk.factuals, counterfactuals, chunk.problem)
     frames = []
     for parameters in task.parameters["metrics"]:
-        for name, values in create(parameters).score(answers).items():
+        for name, every in create(parameters).score(answers).items():
+            values = _mean_of_each(owner, every, len(chunk.units))
             status = np.where(np.isnan(values), "skipped", "ok")
             frames.append(
                 chunk.units[["unit"]].assign(metric=name, value=values, status=status, row=chunk.units["row"])
             )
     scores = pd.concat(frames, ignore_index=True)[["metric", "unit", "value", "status", "row"]]
     scores.to_parquet(task.output / "scores.parquet", index=False, compression="zstd")
-    return {"units": len(chunk.units), "valid": int(answers.valid.sum())}
+    return {"units": len(chunk.units), "valid": len(set(owner[answers.valid].tolist()))}
+
+
+def _mean_of_each(owner: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """(size,) the mean of the ``values`` (R,) that belong to each owner, without NaN; NaN where there is none."""
+    values = np.asarray(values, dtype=np.float64)
+    known = ~np.isnan(values)
+    counts = np.bincount(owner[known], minlength=size)
+    sums = np.bincount(owner[known], values[known], minlength=size)
+    means: FloatArray = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
+    return means
+
+
+def judged_several(
+    model: Classifier, factuals: Factuals, counterfactuals: FloatArray, problem: Problem
+) -> tuple[IntArray, Answers]:
+    """Several answers (B, n, d) to each factual, judged one by one: R of them, and (R,) whose each is.
+
+    A factual has a line for each answer that was given, or one of NaN when there is none.
+    """
+    given = np.asarray(~np.isnan(counterfactuals).any(axis=2))
+    given[:, 0] |= ~given.any(axis=1)
+    owner, place = np.nonzero(given)
+    repeated = Factuals(
+        factuals.vectors[owner], factuals.classes[owner], tuple(factuals.units[unit] for unit in owner)
+    )
+    answers = judged(model, repeated, counterfactuals[owner, place], problem)
+    valid = np.zeros(given.shape, dtype=bool)
+    valid[owner, place] = answers.valid
+    return owner, replace(answers, all=counterfactuals[owner], all_valid=valid[owner])
 
 
 def judged(model: Classifier, factuals: Factuals, counterfactuals: FloatArray, problem: Problem) -> Answers:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 STAGES = "cfbench_tabular.stages"
-VERSION = "1"  # of the stages; raise it when what they compute changes
+VERSION = "2"  # of the stages; raise it when what they compute changes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,14 @@ class Protocol:
     factuals: Annotated[
         int, Range(minimum=1), Help("explained rows per predicted class at most, test rows first")
     ] = 100
+    answers: Annotated[
+        int, Range(minimum=1), Help("counterfactuals of each row, where an explainer gives several")
+    ] = 1
+    seconds: Annotated[
+        float | None,
+        Range(above=0),
+        Help("for each row, of explainers that search; then nothing repeats exactly"),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.validation + self.test >= 1:
@@ -206,9 +214,14 @@ class _Grid:
         return f"{self.dataset.label} needs {gap}, which {name} does not handle" if gap else ""
 
     def explained(self, explainer: Reference) -> Stage:
-        return self.explanation_stage(
-            explainer, "explain", {"explainer": explainer.parameters(), "threads": self.config.threads}
-        )
+        several = "several" in explainer.spec.provides.get("answers", frozenset())
+        parameters = {
+            "explainer": explainer.parameters(),
+            "threads": self.config.threads,
+            "answers": self.config.protocol.answers if several else 1,
+            "seconds": self.config.protocol.seconds,
+        }
+        return self.explanation_stage(explainer, "explain", parameters)
 
     def imported(self, explainer: Reference) -> Stage:
         """Explanations made elsewhere: the rows of the file that bear this cell's labels."""

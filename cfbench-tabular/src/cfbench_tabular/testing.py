@@ -58,8 +58,9 @@ def factuals_of(model: Classifier, problem: Problem, rows: slice = slice(None)) 
 
 def context_of(problem: Problem) -> Context:
     """The context of a problem, with random streams that depend on the unit alone."""
+    background, labels = problem.sample("train")
     return Context(
-        problem.encoding, problem.sample("train")[0], lambda unit: generator("tabular", "units", unit)
+        problem.encoding, background, lambda unit: generator("tabular", "units", unit), labels=labels
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +12,9 @@ from cfbench_core.plan import Column
 from cfbench_tabular.classifiers.base import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+_ONE_EACH: FloatArray = np.empty((0, 0, 0))
+"""Stands for the one answer that each factual has."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class Answers:
         encoding: the columns and their places in the vectors.
         background: (n, d) the training rows.
         model: the classifier.
+        all: (B, n, d) where a factual has several answers, all of them, NaN for those that are missing. Such
+            a factual stands here once for each answer that was given, and its scores are averaged.
+        all_valid: (B, n) which of them are valid.
     """
 
     factuals: FloatArray
@@ -34,6 +40,13 @@ class Answers:
     encoding: Encoding
     background: FloatArray
     model: Classifier
+    all: FloatArray = field(default_factory=lambda: _ONE_EACH)
+    all_valid: BoolArray = field(default_factory=lambda: _ONE_EACH > 0)
+
+    def __post_init__(self) -> None:
+        if self.all is _ONE_EACH:
+            object.__setattr__(self, "all", self.counterfactuals[:, None])
+            object.__setattr__(self, "all_valid", self.valid[:, None])
 
 
 class Metric(Protocol):

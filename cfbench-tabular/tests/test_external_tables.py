@@ -1,0 +1,122 @@
+"""Counterfactuals made elsewhere: changes, or whole rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cfbench_core
+from cfbench_core.errors import UserError
+from cfbench_tabular.tables import read_explanations
+
+FEATURES = {
+    "age": np.array([30.0, 40.0, 50.0]),
+    "job": np.array(["clerk", "2", "cook"], dtype=object),
+}
+
+
+def read(path, text, **labels):
+    path.write_text(text)
+    found = read_explanations(path, FEATURES, labels)
+    return [
+        tuple(row) for row in found[["unit", "answer", "column", "value"]].itertuples(index=False, name=None)
+    ]
+
+
+def test_a_long_table_by_hand(tmp_path):
+    text = "unit,column,value\n1,age,41\n1,job,cook\n"
+    assert read(tmp_path / "t.csv", text) == [("1", 1, "age", "41"), ("1", 1, "job", "cook")]
+
+
+def test_a_wide_table_says_only_what_differs(tmp_path):
+    text = "row,age,job,remark\n0,30,cook,x\n1,41.5,2,y\n2,,clerk,z\n"
+    assert sorted(read(tmp_path / "t.csv", text)) == [
+        ("0", 1, "job", "cook"),
+        ("1", 1, "age", "41.5"),
+        ("2", 1, "job", "clerk"),
+    ]
+
+
+def test_several_whole_rows_for_a_unit_are_numbered(tmp_path):
+    text = "unit,answer,age,job\n0,1,31,clerk\n0,2,32,clerk\n"
+    assert read(tmp_path / "t.csv", text) == [("0", 1, "age", "31"), ("0", 2, "age", "32")]
+
+
+def test_a_wide_table_of_typed_columns(tmp_path):
+    frame = pd.DataFrame({"unit": [1.0, 2.0], "age": [40, 51], "job": pd.array([2, 2], dtype="int64")})
+    frame.to_parquet(tmp_path / "t.parquet")
+    found = read_explanations(tmp_path / "t.parquet", FEATURES, {})
+    assert sorted(zip(found["unit"], found["column"], found["value"], strict=True)) == [
+        ("2", "age", "51"),
+        ("2", "job", "2"),
+    ]
+
+
+def test_rows_of_other_cells_are_not_looked_at(tmp_path):
+    text = "unit,model,age,job\n0,a,31,clerk\n99,b,32,clerk\n"
+    assert read(tmp_path / "t.csv", text, model="a", dataset="people") == [("0", 1, "age", "31")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("unit,age\n0,31\n", "has whole rows, but no column 'job'"),
+        ("unit,age,job\n0,31,clerk\n0,32,clerk\n", "two rows for unit '0': number them in a column 'answer'"),
+        ("unit,answer,column,value\n0,0,age,3\n", "answer must be 1, 2, 3, ..., got '0'"),
+        ("unit,answer,column,value\n0,best,age,3\n", "answer must be 1, 2, 3, ..., got 'best'"),
+        ("unit,column,value\n3,age,3\n", r"unit '3' is not a row of the data set \(0 to 2\)"),
+        ("unit,column,value\n1.5,age,3\n", r"unit '1.5' is not a row of the data set"),
+        ("name,age,job\n0,31,clerk\n", "has no column unit, column, value"),
+        ("unit,Age\n0,31\n", "It must be unit, column, value, or unit and a column for each feature"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(tmp_path, text, message):
+    with pytest.raises(UserError, match=message):
+        read(tmp_path / "t.csv", text)
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    return {
+        "suite": "tabular",
+        "data": ["iris"],
+        "classifiers": ["logistic-regression"],
+        "explainers": ["nearest-enemy"],
+        "protocol": {"factuals": 5},
+        "metrics": ["coverage", "l2"],
+        "executor": "inline",
+        "chunk": 3,
+    }
+
+
+def test_whole_rows_are_scored_like_the_changes_they_stand_for(tmp_path, config):
+    from cfbench_tabular.datasets.iris import Config, Iris
+
+    made = cfbench_core.run(config, out=tmp_path / "run")
+    iris = Iris(Config()).load()
+    rows = {}
+    for change in made.explanations.itertuples():
+        row = rows.setdefault(change.unit, {name: values[change.row] for name, values in iris.values.items()})
+        row[change.column] = float(change.value)
+    wide = pd.DataFrame.from_dict(rows, orient="index").rename_axis("unit").reset_index()
+    for name, write in (("w.csv", wide.to_csv), ("w.parquet", wide.to_parquet)):
+        write(tmp_path / name, index=False)
+        again = cfbench_core.run(config, out=tmp_path / f"run-{name}", explanations=tmp_path / name)
+        assert again.exit_code == 0
+        assert np.array_equal(again.scores["value"], made.scores["value"])
+
+
+def test_rows_that_are_not_explained_are_refused(tmp_path, config):
+    made = cfbench_core.run(config, out=tmp_path / "run")
+    explained = set(made.scores["unit"])
+    others = [str(row) for row in range(150) if str(row) not in explained][:5]
+    file = tmp_path / "theirs.csv"
+    lines = [f"{unit},petal width (cm),1.0" for unit in [*others, *sorted(explained)]]
+    file.write_text("unit,column,value\n" + "\n".join(lines) + "\n")
+    run = cfbench_core.run(config, out=tmp_path / "again", explanations=file)
+    assert run.exit_code == 1
+    reason = run.cells()[0].reason
+    assert f"5 of its units ({', '.join(others[:3])}, ...) are not among the 10 rows" in reason
+    assert "logistic-regression on iris" in reason and "\n" not in reason
