@@ -9,6 +9,10 @@ HERE = "cfbench_tabular"
 NUMERIC = {"explainer": {"columns": frozenset({"numeric"})}}
 ANY_COLUMNS = {"columns": frozenset({"numeric", "categorical"})}
 BY_SCORES = {"classifier": {"access": frozenset({"scores"})}}
+BY_GRADIENTS = {"classifier": {"access": frozenset({"scores", "gradients"})}}
+CONSTRAINED = {
+    "constraints": frozenset({"immutable", "ranges", "one-hot"})
+}  # table 1 of paper 003: W, R, OHE
 CARRIED = {"embedded": True, "licence": "CC BY 4.0"}  # by scikit-learn
 LAYERED = {"access": frozenset({"scores", "gradients", "layers"})}
 
@@ -113,6 +117,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
             provides=ANY_COLUMNS,
             needs=BY_SCORES,
             paper="Martens & Provost 2014",
+        ),
+        _spec(
+            "explainer",
+            "cadex",
+            "CADEX",
+            "Gradient steps towards the other class until it is reached; levels switched one at a time",
+            provides={**ANY_COLUMNS, **CONSTRAINED},
+            needs=BY_GRADIENTS,
+            paper="Moore et al. 2019",
         ),
     ]
 

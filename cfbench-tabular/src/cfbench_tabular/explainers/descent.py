@@ -1,0 +1,169 @@
+"""What the explainers that follow a gradient share: which way the other class lies, Adam, and pulling back.
+
+With class y of a factual and log-odds z(c) = log(p1 / p0), the margin is s z(c), s = +1 for y = 0 and -1 for
+y = 1: positive where c is in the other class. Its gradient is that of every loss of one row that falls with the
+margin (log loss, hinge, probability), but for a positive factor; unlike that of a probability it does not vanish
+where the model is sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cfbench_core.errors import UserError
+from cfbench_tabular.classifiers.base import Classifier, DifferentiableClassifier, probabilities
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+CLEAR = 1e-9
+"""By so much the other class must be more probable: a tie could turn when the answer is written and read."""
+
+ROWS = 2_000
+"""How many rows are worked on at once: what belongs to them stays in the processor's cache."""
+
+
+def leads(model: Classifier, points: FloatArray, classes: IntArray) -> FloatArray:
+    """(n,) probability of the other class less that of ``classes`` (n,)."""
+    found = probabilities(model, points)
+    return np.where(classes == 0, 1.0, -1.0) * (found[:, 1] - found[:, 0])
+
+
+def flips(model: Classifier, points: FloatArray, classes: IntArray) -> BoolArray:
+    """(n,) whether ``points`` (n, d) are in the other class than ``classes`` (n,), clear of the boundary."""
+    return leads(model, points, classes) > CLEAR
+
+
+def margins(model: Classifier, points: FloatArray, classes: IntArray) -> FloatArray:
+    """(n,) log-odds of the other class; a probability of 0 counts as the smallest number there is."""
+    found = np.maximum(probabilities(model, points), np.finfo(np.float64).tiny)
+    return np.where(classes == 0, 1.0, -1.0) * (np.log(found[:, 1]) - np.log(found[:, 0]))
+
+
+def margin_gradients(model: DifferentiableClassifier, points: FloatArray, classes: IntArray) -> FloatArray:
+    """(n, d) the gradient of :func:`margins`.
+
+    Raises:
+        UserError: when the model returns another shape, NaN or infinity.
+    """
+    if len(points) == 0:
+        return np.empty_like(points)
+    found = np.asarray(model.log_odds_gradient(points), dtype=np.float64)
+    if found.shape != points.shape or not np.isfinite(found).all():
+        told = f"shape {found.shape}" if found.shape != points.shape else "NaN or infinity"
+        raise UserError(f"log_odds_gradient gave {told} for {len(points)} rows of {points.shape[1]} numbers")
+    return np.where(classes == 0, 1.0, -1.0)[:, None] * found
+
+
+class Adam:
+    """Kingma & Ba 2015: m / (sqrt(v) + 1e-8) with decay .9 and .999; each row has moments of its own."""
+
+    def __init__(self, rate: float, *shape: int) -> None:
+        self.rate = rate
+        self.steps = 0
+        self.first = np.zeros(shape)
+        self.second = np.zeros(shape)
+
+    def step(self, gradient: FloatArray) -> FloatArray:
+        """What to subtract to descend; ``gradient`` has the shape of the moments."""
+        self.steps += 1
+        self.first += 0.1 * (gradient - self.first)
+        self.second += 0.001 * (gradient * gradient - self.second)
+        root = np.sqrt(self.second)
+        root /= np.sqrt(1 - 0.999**self.steps)
+        root += 1e-8
+        moved: FloatArray = self.first / root
+        moved *= self.rate / (1 - 0.9**self.steps)
+        return moved
+
+    def keep(self, rows: BoolArray | IntArray) -> None:
+        """Drops the moments of all other rows."""
+        self.first, self.second = self.first[rows], self.second[rows]
+
+
+def pulled_back(
+    found: Callable[[FloatArray], BoolArray], starts: FloatArray, ends: FloatArray, halvings: int
+) -> FloatArray:
+    """(n, d) the points nearest to ``starts`` on the lines to ``ends`` that ``found`` says are answers.
+
+    ``ends`` must be answers. By bisection: exact where the line crosses the boundary once, else still an answer.
+    """
+    near, far = np.zeros(len(ends)), np.ones(len(ends))
+    answers = ends.copy()
+    middle = near  # the start itself is tried first: it may be an answer, with what is the same in both
+    for _ in range(halvings + 1):
+        tried = starts + middle[:, None] * (ends - starts)
+        good = found(tried)
+        answers[good] = tried[good]
+        far, near = np.where(good, middle, far), np.where(good, near, middle)
+        middle = (near + far) / 2
+    return answers
+
+
+class Columns:
+    """The columns of an encoding as arrays, so that categories of all sizes are handled at once.
+
+    Attributes:
+        starts: (M,) the first place of each column.
+        numeric, two_valued, grouped: (M,) of which kind it is.
+        of: (d,) the column of each place.
+    """
+
+    def __init__(self, encoding: Encoding) -> None:
+        widths = np.array([block.stop - block.start for block in encoding.blocks])
+        self.starts = np.array([block.start for block in encoding.blocks])
+        self.numeric = encoding.numeric[self.starts]
+        self.grouped = widths > 1
+        self.two_valued = ~self.numeric & ~self.grouped
+        self.of = encoding.column_of
+        self.places = {
+            name: np.flatnonzero(kind[self.of])
+            for name, kind in (
+                ("numeric", self.numeric),
+                ("two_valued", self.two_valued),
+                ("grouped", self.grouped),
+            )
+        }
+
+    def largest(self, values: FloatArray) -> FloatArray:
+        """(n, M) the largest of the places of each column, for values (n, d)."""
+        found: FloatArray = np.maximum.reduceat(values, self.starts, axis=1)
+        return found
+
+    def switches(self, rows: FloatArray, values: FloatArray) -> FloatArray:
+        """(n, d) by how much ``values`` of a place of a category exceeds that of the level that ``rows`` has.
+
+        For a two-valued column: the change of its value times the value of its place. Minus infinity for numbers
+        and for the level that a row has already.
+        """
+        found = np.full(rows.shape, -np.inf)
+        places = self.places["grouped"]
+        if len(places):
+            held = np.add.reduceat(np.where(rows > 0, values, 0.0), self.starts, axis=1)[:, self.of[places]]
+            found[:, places] = np.where(rows[:, places] == 0, values[:, places] - held, -np.inf)
+        places = self.places["two_valued"]
+        found[:, places] = (1 - 2 * rows[:, places]) * values[:, places]
+        return found
+
+    def switched(self, rows: FloatArray, places: IntArray) -> FloatArray:
+        """(n, d) ``rows`` with the category that ``places`` (n,) belongs to at that level (two-valued: turned)."""
+        changed = rows.copy()
+        each = np.arange(len(rows))
+        own = self.of[None, :] == self.of[places][:, None]
+        turned = 1 - rows[each, places]
+        changed[own] = 0.0
+        changed[each, places] = turned
+        return changed
+
+
+def in_parts(size: int) -> list[slice]:
+    """Consecutive parts of up to ``ROWS`` rows."""
+    return [slice(start, min(start + ROWS, size)) for start in range(0, size, ROWS)]
+
+
+def gradient_model(model: Any) -> DifferentiableClassifier:
+    """The model, as one that has gradients: the plan gives an explainer no other when it says that it needs them."""
+    found: DifferentiableClassifier = model
+    return found
