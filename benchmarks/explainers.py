@@ -6,9 +6,11 @@
 
 The lists of ``--users`` users (500), top ``--k`` (5), at item level, each explainer in a process of its own, on
 one thread; presets that are named like the data set (recommender) or ``DATASET-RECOMMENDER`` (explainer) are used. The
-first batch is done twice, and timed the second time. Times are CPU time of explaining alone: what stands in
-the way of other programs does not count, but the processor's speed does, so compare within one machine.
-Explicit answers are verified on the model as in a run. "metrics" is the default metrics of importances.
+first batch is done twice, and timed the second time: what a method computes once for all users is not in it.
+Times are CPU time of explaining alone: what stands in the way of other programs does not count, but the
+processor's speed does, so compare within one machine. Explicit answers are verified on the model as in a run.
+"sets" are partial answers that a search looked at on sums instead of asking the model; "metrics" is the default
+metrics of importances.
 ``--keep NAME`` writes NAME.csv (rows of other explainers stay) and NAME.json.
 """
 
@@ -232,24 +234,30 @@ class Study:
             state = explainer.prepare(self.context())
             prepared = time.process_time() - started
         context = self.context(state)
+        looked_at: list[float] = []
 
         def explain(targets: Any) -> None:
             if format == "implicit":
                 explainer.importances(targets, context)
                 return
             if hasattr(explainer, "counterfactuals"):
-                edits = Answer.of(explainer.counterfactuals(targets, context)).edits
+                answer = Answer.of(explainer.counterfactuals(targets, context))
+                edits = answer.edits
+                looked_at.extend(answer.details.get("sets", ()))
             else:
                 importances = explainer.importances(targets, context)
                 edits = smallest_prefix(context.model, targets, importances, context.interactions)
             verify(context.model, targets, edits, context.interactions)
 
         seconds, units = self._timed(
-            explain, str(cell.labels["scope"]), lambda: setattr(context.model, "evaluations", 0)
+            explain,
+            str(cell.labels["scope"]),
+            lambda: (setattr(context.model, "evaluations", 0), looked_at.clear()),
         )
         return {
             "ms": round(1e3 * seconds / units, 4),
             "evaluations": round(context.model.evaluations / units, 2),
+            "sets": round(float(sum(looked_at)) / len(looked_at), 1) if looked_at else None,
             "pretraining_seconds": round(prepared, 1),
         }
 
@@ -274,7 +282,7 @@ class Study:
         return {"ms": round(1e3 * seconds / units, 4)}
 
     def _timed(
-        self, action: Callable[[Any], None], scope: str, after_warm_up: Callable[[], None]
+        self, action: Callable[[Any], None], scope: str, after_warm_up: Callable[[], object]
     ) -> tuple[float, int]:
         chunks = list(self.chunks(scope))
         action(chunks[0])

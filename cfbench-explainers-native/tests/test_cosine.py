@@ -32,9 +32,11 @@ def test_it_is_the_cosine_of_the_sets_of_users(make_world, training, history, it
         assert importances[place] == pytest.approx(np.mean(cosines))
 
 
-def test_more_targets_than_are_computed_at_once(world, linear):
+@pytest.mark.parametrize("bytes_for_all_items", [2**28, 0], ids=["all items once", "those of the batch"])
+def test_many_users_and_items(world, linear, monkeypatch, bytes_for_all_items):
+    monkeypatch.setattr("cfbench_explainers_native.shared.ALL_ITEMS", bytes_for_all_items)
     draw = np.random.default_rng(0)
-    training = [draw.choice(150, 20, replace=False) for _ in range(60)]
+    training = [draw.choice(150, draw.integers(30), replace=False) for _ in range(300)]
     setting = world(linear(items=150), [range(5)], 150, training)
     importances = Cosine(Config()).importances(setting.targets([0] * 140, range(10, 150)), setting.context)
     X = setting.training.toarray()

@@ -40,7 +40,7 @@ def smallest_by_trying(training, history, item, rival):
 def sets_of(training, history, item, rivals):
     popularity = np.asarray(training.sum(axis=0)).ravel()[list(history)]
     wanted = np.array([item, *rivals])
-    proximity = ItemProximity.of(training, wanted, ALPHA)
+    proximity = ItemProximity.exact(training, ALPHA)
     q = without_return(proximity, np.array(history), wanted, popularity, ALPHA)
     return smallest_sets(q[:, :1] - q[:, 1:])
 

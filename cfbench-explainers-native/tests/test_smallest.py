@@ -50,6 +50,8 @@ def test_a_rival_that_needs_many_removals_alone_may_be_the_second(world, linear)
 class Nobody:
     """A recommender that need not be asked: nothing ties."""
 
+    sets = 0
+
     asked = 0
 
     def displaces(self, places):

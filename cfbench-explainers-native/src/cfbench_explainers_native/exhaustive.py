@@ -63,16 +63,18 @@ class Exhaustive:
 
     def _by_sums(self, targets: Targets, context: Context) -> Answer:
         removed = np.zeros(targets.history.shape, dtype=np.bool_)
-        none_up_to = np.zeros(len(targets), dtype=np.int64)
+        none_up_to, sets = np.zeros((2, len(targets)), dtype=np.int64)
         for unit, _, sums in sums_of_units(targets, context):
             recommender = Recommender(targets, unit, context)
             found, none_up_to[unit] = smallest_set(
                 sums, recommender, self.config.max_size, self.config.budget
             )
+            sets[unit] = recommender.sets
             if found is not None:
                 removed[unit, found] = True
         edits = Edits.removals(targets.users, targets.history, removed)
-        return Answer(edits, certificate(removed.sum(axis=1) > 0, none_up_to, targets))
+        told = certificate(removed.sum(axis=1) > 0, none_up_to, targets)
+        return Answer(edits, {**told, "sets": sets.astype(np.float64)})
 
 
 class _LinearLists:

@@ -99,12 +99,18 @@ class Sums:
 
 
 class Recommender:
-    """Puts sets of removals to the recommender itself, for one item of one unit."""
+    """Puts sets of removals to the recommender itself, for one item of one unit.
+
+    Attributes:
+        asked: how often it was asked.
+        sets: how many sets, partial ones too, were looked at on its sums.
+    """
 
     def __init__(self, targets: Targets, unit: int, context: Context) -> None:
         self._one = targets.take(slice(unit, unit + 1))
         self._context = context
         self.asked = 0
+        self.sets = 0
 
     def displaces(self, places: IntArray) -> bool:
         """Whether the item has left when the interactions at these places of the history are removed."""

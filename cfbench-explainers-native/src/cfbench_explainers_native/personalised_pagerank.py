@@ -28,7 +28,7 @@ EXACT_UP_TO = 6000
 """Items for which all pairs are computed: 288 MB, and twice as much while they are."""
 
 PUSH_ERROR = 1e-7
-"""The error beyond ``EXACT_UP_TO`` where none is asked for."""
+"""The error for more items than that, where none is asked for."""
 
 COLUMNS = 64
 """Items that are pushed from side by side."""
@@ -47,19 +47,20 @@ class ItemProximity:
     columns: IntArray
 
     @staticmethod
-    def of(
-        interactions: sparse.csr_matrix, wanted: IntArray, alpha: float, eps: float | None = None
-    ) -> ItemProximity:
-        """pi on the graph ``interactions`` for v in ``wanted``; see the options of PRINCE for ``eps``."""
+    def exact(interactions: sparse.csr_matrix, alpha: float) -> ItemProximity:
+        """pi on the graph ``interactions`` for all v."""
+        return ItemProximity(all_pairs(interactions, alpha), np.arange(interactions.shape[1]))
+
+    @staticmethod
+    def pushed(interactions: sparse.csr_matrix, wanted: IntArray, alpha: float, eps: float) -> ItemProximity:
+        """pi on the graph ``interactions`` for v in ``wanted``, too small by at most ``eps``."""
         items = interactions.shape[1]
-        if eps is None and items <= EXACT_UP_TO:
-            return ItemProximity(all_pairs(interactions, alpha), np.arange(items))
         wanted = np.unique(wanted)
         columns = np.full(items, -1)
         columns[wanted] = np.arange(len(wanted))
         walks = Walks.of(interactions, alpha)
         blocks = [
-            sparse.csc_matrix(walks.push(wanted[start : start + COLUMNS], eps or PUSH_ERROR))
+            sparse.csc_matrix(walks.push(wanted[start : start + COLUMNS], eps))
             for start in range(0, len(wanted), COLUMNS)
         ]
         return ItemProximity(sparse.hstack(blocks, format="csc"), columns)

@@ -30,7 +30,8 @@ where PageRank prefers all of them, there is no answer. Removing the whole histo
 success. No self-loop at u: it would only scale g. ``attempts: 1`` tries the smallest set alone, as a method
 must that cannot ask the recommender.
 Cost: one model evaluation for each user, and at most ``attempts`` for each unit; the proximity of all items
-once for each batch, and for each user a system as large as the history.
+once (beyond 6000 items, of those in question once for each batch), and for each user a system as large as the
+history.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ import numpy as np
 from scipy import linalg
 
 from cfbench_core.config import Help, Range
-from cfbench_explainers_native.personalised_pagerank import ItemProximity
+from cfbench_explainers_native.personalised_pagerank import EXACT_UP_TO, PUSH_ERROR, ItemProximity
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
@@ -85,9 +86,7 @@ class Prince:
         wanted = np.concatenate(
             [targets.history[~targets.padding], targets.items.ravel(), next_items.ravel()]
         )
-        proximity = ItemProximity.of(
-            context.training, wanted[wanted >= 0], self.config.alpha, self.config.eps
-        )
+        proximity = self._proximity(wanted[wanted >= 0], context)
         popularity = np.bincount(context.training.indices, minlength=context.training.shape[1])
         units_of = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[units_of], np.arange(len(users) + 1))
@@ -101,6 +100,13 @@ class Prince:
             for place, own in enumerate(units):
                 found[own] = smallest_sets(q[:, place, None] - q[:, len(units) :])
         return found
+
+    def _proximity(self, wanted: IntArray, context: Context) -> ItemProximity:
+        """Of all items once, where that is possible; else of those that are wanted."""
+        alpha, eps = self.config.alpha, self.config.eps
+        if eps is None and context.training.shape[1] <= EXACT_UP_TO:
+            return context.once("proximity", lambda: ItemProximity.exact(context.training, alpha))
+        return ItemProximity.pushed(context.training, wanted, alpha, eps or PUSH_ERROR)
 
     def _next_items(self, targets: Targets, context: Context) -> IntArray:
         """(B, candidates) the items that the recommender ranks behind the top K, -1 where there are no more."""

@@ -115,7 +115,8 @@ class Shap:
         """(items,) the cluster of each; None when each interaction is a player of its own."""
         if self.config.variant == "interactions":
             return None
-        return clusters_of(context.training, self.config.clusters, context.generator("shap", "clusters"))
+        stream = context.generator("shap", "clusters")
+        return context.once("clusters", lambda: clusters_of(context.training, self.config.clusters, stream))
 
     def _batches(self, targets: Targets, clusters: IntArray | None, context: Context) -> Iterator[list[Game]]:
         users, owners = np.unique(targets.users, return_inverse=True)

@@ -12,8 +12,11 @@ from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
 from cfbench_recsys.targets import Context, Targets
 
-COLUMNS = 64
-"""Items whose co-occurrences are computed at once: memory is COLUMNS x items."""
+ALL_ITEMS = 2**28
+"""Bytes up to which the users of all items are kept as bits; beyond, those of the items of a batch."""
+
+PAIRS = 1024
+"""Pairs of items whose users are compared at once."""
 
 
 def mean_over_targets(values: FloatArray) -> FloatArray:
@@ -97,28 +100,66 @@ def similarities(
     ``similarity(both, first, second)`` gets the number of users who have both items, the first, and the
     second. The counts are whole numbers, hence exact however they are added up.
     """
-    training = context.training.tocsc()
-    users_of = np.asarray(training.sum(axis=0), dtype=np.float64).ravel()
-    items, places = np.unique(targets.items, return_inverse=True)
-    places = places.reshape(targets.items.shape)
+    users_of_items = _users_of_items(targets, context)
+    units, places = np.nonzero(~targets.padding)
+    history = targets.history[units, places]
     values = np.zeros((*targets.history.shape, targets.items.shape[1]))
-    for start in range(0, len(items), COLUMNS):
-        block = items[start : start + COLUMNS]
-        both = _co_occurrences(training, block)
-        units, columns = np.nonzero((places >= start) & (places < start + COLUMNS))
-        history = targets.history[units]
-        values[units, :, columns] = similarity(
-            both[places[units, columns][:, None] - start, history],
-            users_of[targets.items[units, columns]][:, None],
-            users_of[history],
+    for column in range(targets.items.shape[1]):
+        explained = targets.items[units, column]
+        values[units, places, column] = similarity(
+            users_of_items.in_common(explained, history),
+            users_of_items.counts[explained],
+            users_of_items.counts[history],
         )
-    return np.where(targets.padding, 0.0, mean_over_targets(values))
+    return mean_over_targets(values)
 
 
-def _co_occurrences(training: sparse.csc_matrix, items: IntArray) -> FloatArray:
-    """(len(items), all items) number of users who have both."""
-    counts: FloatArray = (training[:, items].T @ training).toarray()
-    return counts
+@dataclass(frozen=True)
+class UsersOfItems:
+    """The users of each item as bits, so that those of two items are compared 64 at a time.
+
+    Attributes:
+        bits: (m, users / 64) of those items that have a row.
+        rows: (items,) the row of each item; 0 for those without one.
+        counts: (items,) number of users.
+    """
+
+    bits: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
+    rows: IntArray
+    counts: FloatArray
+
+    @staticmethod
+    def of(training: sparse.csr_matrix, items: IntArray) -> UsersOfItems:
+        """training: (users, all items); ``items``: those that get a row, ascending."""
+        columns = training.tocsc()
+        users = np.flatnonzero(np.diff(training.indptr))
+        number = np.zeros(training.shape[0], dtype=np.int64)
+        number[users] = np.arange(len(users))
+        rows = np.zeros(training.shape[1], dtype=np.int64)
+        rows[items] = np.arange(len(items))
+        bits = np.zeros((len(items), -(-max(1, len(users)) // 64)), dtype=np.uint64)
+        for start in range(0, len(items), PAIRS):
+            block = columns[:, items[start : start + PAIRS]]
+            has = np.zeros((block.shape[1], 64 * bits.shape[1]), dtype=np.bool_)
+            has[np.repeat(np.arange(block.shape[1]), np.diff(block.indptr)), number[block.indices]] = True
+            bits[start : start + PAIRS] = np.packbits(has, axis=1).view(np.uint64)
+        return UsersOfItems(bits, rows, np.diff(columns.indptr).astype(np.float64))
+
+    def in_common(self, first: IntArray, second: IntArray) -> FloatArray:
+        """(P,) number of users who have both items of each pair."""
+        counts = np.empty(len(first))
+        for start in range(0, len(first), PAIRS):
+            pairs = slice(start, start + PAIRS)
+            both = self.bits[self.rows[first[pairs]]] & self.bits[self.rows[second[pairs]]]
+            counts[pairs] = np.bitwise_count(both).sum(axis=1, dtype=np.uint32)
+        return counts
+
+
+def _users_of_items(targets: Targets, context: Context) -> UsersOfItems:
+    users, items = context.training.shape
+    if users * items / 8 <= ALL_ITEMS:
+        return context.once("users of items", lambda: UsersOfItems.of(context.training, np.arange(items)))
+    return UsersOfItems.of(context.training, np.union1d(targets.history, targets.items))
 
 
 def certificate(smallest: BoolArray, none_up_to: IntArray, targets: Targets) -> dict[str, FloatArray]:

@@ -46,9 +46,9 @@ class Smallest:
         self.config = config
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
-        """B edits, with the size up to which there is none."""
+        """B edits, with the size up to which there is none, and how many partial sets were looked at."""
         removed = np.zeros(targets.history.shape, dtype=np.bool_)
-        none_up_to = np.zeros(len(targets), dtype=np.int64)
+        none_up_to, sets = np.zeros((2, len(targets)), dtype=np.int64)
         for unit, _, sums in sums_of_units(targets, context):
             recommender = Recommender(targets, unit, context)
             found, none_up_to[unit] = smallest_set(
@@ -59,8 +59,10 @@ class Smallest:
                 width=self.config.width,
                 nodes=self.config.nodes,
             )
+            sets[unit] = recommender.sets
             if found is not None:
                 removed[unit, found] = True
         sizes = removed.sum(axis=1)
         edits = Edits.removals(targets.users, targets.history, removed)
-        return Answer(edits, certificate((sizes > 0) & (sizes == none_up_to + 1), none_up_to, targets))
+        told = certificate((sizes > 0) & (sizes == none_up_to + 1), none_up_to, targets)
+        return Answer(edits, {**told, "sets": sets.astype(np.float64)})

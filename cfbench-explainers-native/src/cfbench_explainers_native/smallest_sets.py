@@ -83,23 +83,23 @@ def beam(sums: Sums, width: int, steps: int, recommender: Recommender) -> IntArr
     """The places of a set that works, by beam search on the K-th smallest gap; None if none is found."""
     interactions = sums.gains.shape[1]
     sets = np.zeros((1, interactions), dtype=np.bool_)
-    gaps = sums.needed[None]
+    gaps, gains = sums.needed[None], np.ascontiguousarray(sums.gains.T)
     for _ in range(min(steps, interactions)):
         rows, places = np.nonzero(~sets)
-        grown = sets[rows]
-        grown[np.arange(len(rows)), places] = True
-        left = gaps[rows] - sums.gains.T[places]
+        recommender.sets += len(rows)
+        left = gaps[rows] - gains[places]
         worst = np.partition(left, sums.k - 1, axis=1)[:, sums.k - 1]
-        order = np.argsort(worst, kind="stable")
         # The same set comes once for each of its members; copies are neighbours, or nearly so.
-        order = order[: 4 * width]
-        _, first = np.unique(np.packbits(grown[order], axis=1), axis=0, return_index=True)
-        order = order[np.sort(first)][:width]
-        for row in order[worst[order] <= sums.slack]:
-            chosen = np.flatnonzero(grown[row])
-            if works(sums, left[row], chosen, recommender):
+        order = np.argsort(worst, kind="stable")[: 4 * width]
+        grown = sets[rows[order]]
+        grown[np.arange(len(order)), places[order]] = True
+        _, first = np.unique(np.packbits(grown, axis=1), axis=0, return_index=True)
+        kept = np.sort(first)[:width]
+        sets, gaps = grown[kept], left[order[kept]]
+        for row in np.flatnonzero(worst[order[kept]] <= sums.slack):
+            chosen = np.flatnonzero(sets[row])
+            if works(sums, gaps[row], chosen, recommender):
                 return chosen
-        sets, gaps = grown[order], left[order]
     return None
 
 
@@ -165,6 +165,7 @@ class Search:
         for low in range(0, len(rows), at_once):
             row, place = rows[low : low + at_once], places[low : low + at_once]
             self.left -= len(row)
+            self.recommender.sets += len(row)
             if self.left < 0:
                 raise OutOfBudgetError
             left = gaps[row] - self.gains[place]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 
+T = TypeVar("T")
 Level = Literal["item", "list"]
 Format = Literal["implicit", "explicit"]
 Scope = Literal["user-vector", "user-only", "indirect", "k-hop", "full"]
@@ -94,6 +95,7 @@ class Context:
         generator: a random stream by name: ``context.generator(user)``; name it by what it is for, never by
             position in the batch, so that numbers do not depend on how the work was split.
         state: what :meth:`Explainer.prepare` returned, if the method is pre-trained.
+        kept: see :meth:`once`.
     """
 
     model: Any
@@ -101,6 +103,18 @@ class Context:
     training: sparse.csr_matrix
     generator: Callable[..., np.random.Generator]
     state: dict[str, np.ndarray] | None = None
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """``make()``, computed once for all pieces of work that a process does for an explainer in a cell.
+
+        For what depends on ``training``, the explainer's options and streams that no unit is named in, and on
+        nothing else: whether it is computed here or was kept may not change a number.
+        """
+        if name not in self.kept:
+            self.kept[name] = make()
+        value: T = self.kept[name]
+        return value
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,19 +28,34 @@ from cfbench_recsys.explanations import (
 )
 from cfbench_recsys.models import load_state, save_state
 from cfbench_recsys.scoring import Counted
-from cfbench_recsys.stages.common import Chunk, Setting, chunk_of, load_units, load_withheld, setting_of
+from cfbench_recsys.stages.common import (
+    Chunk,
+    Setting,
+    chunk_of,
+    load_data_and_split,
+    load_units,
+    load_withheld,
+    setting_of,
+)
 from cfbench_recsys.targets import Answer, Context, Targets
 
 Details = Mapping[str, FloatArray]
 
 
 def _context(task: Task, setting: Setting, state: dict[str, np.ndarray] | None) -> Context:
-    """What explainers may look at. They learn only from users who are not explained."""
-    training = setting.split.train.copy()
+    training, kept = _learnable(task.input_paths["split"], task.input_paths[UNITS], task.work.stage_key)
+    return Context(Counted(setting.model), setting.split.profiles, training, task.generator, state, kept)
+
+
+@functools.lru_cache(maxsize=2)
+def _learnable(split: Path, units: Path, stage_key: str) -> tuple[sparse.csr_matrix, dict[str, Any]]:
+    """Interactions of users who are not explained, and room for what an explainer computes from them once."""
+    _, learnt = load_data_and_split(split)
+    training = learnt.train.copy()
     rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))
-    training.data[np.isin(rows, task.load(UNITS, load_withheld))] = 0.0
+    training.data[np.isin(rows, load_withheld(units))] = 0.0
     training.eliminate_zeros()
-    return Context(Counted(setting.model), setting.split.profiles, training, task.generator, state)
+    return training, {}
 
 
 def prepare_explainer(task: Task) -> dict[str, Any]:
