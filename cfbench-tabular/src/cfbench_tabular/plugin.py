@@ -127,6 +127,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
             needs=BY_GRADIENTS,
             paper="Moore et al. 2019",
         ),
+        _spec(
+            "explainer",
+            "nice",
+            "NICE",
+            "Columns of the nearest training row of the other class, copied only as far as needed",
+            provides={**ANY_COLUMNS, **CONSTRAINED},
+            needs=BY_SCORES,
+            paper="Brughmans et al. 2023",
+        ),
     ]
 
 

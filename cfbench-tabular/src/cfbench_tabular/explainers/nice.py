@@ -1,0 +1,220 @@
+"""NICE: the nearest unlike neighbour, copied column by column only as far as needed.
+
+Brughmans, Leyman & Martens 2023, "NICE: an algorithm for nearest instance counterfactual explanations".
+
+1. The neighbour u is the training row with M(u) != M(x) = c nearest to x, of those that the model classifies
+   right. Distance (HEOM): sum over the numbers of |x_j - u_j| / range_j, plus the categories that differ.
+2. Start at z = x. Of the columns in which z and u still differ, copy the one with the highest reward, until
+   M(z) != c. With p the probability of the other class and z' the row after the copy:
+
+   - ``sparsity``:     p(z') - p(z)
+   - ``proximity``:    (p(z') - p(z)) / (d(x, z') - d(x, z)), with the distance above
+   - ``plausibility``: (p(z') - p(z)) (t(z) - t(z')), t telling how unusual a row is
+
+It ends with u at the latest, so that there is an answer wherever there is such a neighbour.
+
+Departures. t is the mean distance to the ``neighbours`` nearest training rows that the model puts into the
+other class; the paper measures the error of an autoencoder, which would have to be trained and tuned for each
+data set. A product of two losses is a loss here, not a reward as the bare formula has it. Where the model is
+right about no row of the other class, any that it puts there will do. Immutable columns and columns that only
+go one way are not copied when that is forbidden: u is then the nearest row of which what may be copied
+suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from cfbench_core.config import Help, Range
+from cfbench_tabular.classifiers.base import Classifier, predicted_classes, probabilities
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.base import Context, Factuals, no_answers
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+NUMBERS = 4_000_000
+"""How many distances, or coordinates of rows to try, are held at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    reward: Annotated[
+        Literal["sparsity", "proximity", "plausibility"], Help("what the order of copying is good for")
+    ] = "sparsity"
+    right: Annotated[bool, Help("copy from training rows that the model classifies right")] = True
+    neighbours: Annotated[int, Range(minimum=1), Help("nearest rows that tell what is plausible")] = 5
+
+
+class NICE:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
+        answers = no_answers(factuals)
+        classes = predicted_classes(model, context.background)
+        heom = _HEOM(context.encoding)
+        for label in (0, 1):
+            asked = np.flatnonzero(factuals.classes == label)
+            enemies = context.background[classes != label]
+            donors = enemies[self._right(context, classes, label)]
+            if len(asked) == 0 or len(donors) == 0:
+                continue
+            step = max(1, NUMBERS // len(donors))
+            for start in range(0, len(asked), step):
+                block = asked[start : start + step]
+                rows = factuals.vectors[block]
+                targets = _Grafts(model, context.encoding, heom, donors, label).nearest(rows)
+                answers[block] = self._copy(model, heom, rows, targets, label, enemies)
+        return answers
+
+    def _right(self, context: Context, classes: IntArray, label: int) -> BoolArray:
+        """Which of the enemies of class ``label`` the model is right about; all, where that is none."""
+        enemy = classes != label
+        if not self.config.right or context.labels is None:
+            return np.ones(enemy.sum(), dtype=np.bool_)
+        right = (context.labels == classes)[enemy]
+        return right if right.any() else np.ones_like(right)
+
+    def _copy(
+        self,
+        model: Classifier,
+        heom: _HEOM,
+        rows: FloatArray,
+        targets: FloatArray,
+        label: int,
+        enemies: FloatArray,
+    ) -> FloatArray:
+        """(A, d) from rows (A, d) as far as needed towards targets (A, d); NaN where the target is NaN."""
+        current = np.where(np.isnan(targets), np.nan, rows)
+        active = np.flatnonzero(~np.isnan(targets).any(axis=1))
+        chance = np.zeros(len(rows))
+        chance[active] = probabilities(model, rows[active])[:, 1 - label]
+        while len(active):
+            who, column = np.nonzero(heom.differing(current[active], targets[active]))
+            tried = current[active[who]]
+            copied = heom.column_of[None, :] == column[:, None]
+            tried[copied] = targets[active[who]][copied]
+            found = probabilities(model, tried)
+            gain = found[:, 1 - label] - chance[active[who]]
+            reward = self._reward(heom, gain, tried, current[active], rows[active], who, enemies)
+            table = np.full((len(active), heom.columns), -np.inf)
+            table[who, column] = reward
+            position = np.full(table.shape, -1)
+            position[who, column] = np.arange(len(who))
+            best = position[np.arange(len(active)), table.argmax(axis=1)]
+            current[active], chance[active] = tried[best], found[best, 1 - label]
+            flipped = (found[best, 1] > found[best, 0]) != (label == 1)
+            arrived = (current[active] == targets[active]).all(axis=1)
+            active = active[~flipped & ~arrived]
+        return current
+
+    def _reward(
+        self,
+        heom: _HEOM,
+        gain: FloatArray,
+        tried: FloatArray,
+        current: FloatArray,
+        rows: FloatArray,
+        who: IntArray,
+        enemies: FloatArray,
+    ) -> FloatArray:
+        """(T,) for rows ``tried`` (T, d), each one copy away from its ``current`` (A, d)[who]."""
+        if self.config.reward == "sparsity":
+            return gain
+        if self.config.reward == "proximity":
+            farther = heom.paired(rows[who], tried) - heom.paired(rows, current)[who]
+            return np.asarray(gain / farther)
+        better = self._unusual(heom, current, enemies)[who] - self._unusual(heom, tried, enemies)
+        product = gain * better
+        return np.where((gain < 0) & (better < 0), -product, product)
+
+    def _unusual(self, heom: _HEOM, rows: FloatArray, enemies: FloatArray) -> FloatArray:
+        count = min(self.config.neighbours, len(enemies))
+        step = max(1, NUMBERS // len(enemies))
+        blocks = [heom.between(rows[at : at + step], enemies) for at in range(0, len(rows), step)]
+        return np.concatenate([np.partition(b, count - 1, axis=1)[:, :count].mean(axis=1) for b in blocks])
+
+
+class _HEOM:
+    """The distance of the paper between encoded rows, and what belongs to which column."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.columns = len(encoding.columns)
+        self.column_of = encoding.column_of
+        self.starts = [block.start for block in encoding.blocks]
+        self.numeric = encoding.numeric
+        low, high = encoding.bounds
+        span = np.where(high > low, high - low, 1.0)
+        in_group = np.zeros(encoding.width, dtype=bool)
+        for group in encoding.groups:
+            in_group[group] = True
+        # A category that changes moves two places by 1 each, a two-valued column one place.
+        self.weight = np.where(encoding.numeric, 1 / span, np.where(in_group, 0.5, 1.0))
+
+    def between(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        """(A, n) for rows (A, d) and others (n, d)."""
+        scale = self.weight[self.numeric]
+        numbers = cdist(rows[:, self.numeric] * scale, others[:, self.numeric] * scale, "cityblock")
+        if self.numeric.all():
+            return np.asarray(numbers)
+        # |a - b| = a + b - 2ab for zeros and ones: one matrix product instead of a distance.
+        mine, theirs = rows[:, ~self.numeric], others[:, ~self.numeric]
+        weight = self.weight[~self.numeric]
+        shared = (mine * (2 * weight)) @ theirs.T
+        return np.asarray(numbers + (mine @ weight)[:, None] + (theirs @ weight)[None, :] - shared)
+
+    def paired(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        """(A,) for rows and others (A, d)."""
+        return np.asarray(np.abs(rows - others) @ self.weight)
+
+    def differing(self, rows: FloatArray, others: FloatArray) -> BoolArray:
+        """(A, M) in which columns rows and others (A, d) differ."""
+        return np.asarray(np.logical_or.reduceat(rows != others, self.starts, axis=1))
+
+
+@dataclass(frozen=True)
+class _Grafts:
+    """Rows with everything of a donor that may be copied: the donor itself where nothing is forbidden."""
+
+    model: Classifier
+    encoding: Encoding
+    heom: _HEOM
+    donors: FloatArray
+    label: int
+
+    def nearest(self, rows: FloatArray) -> FloatArray:
+        """(A, d) for each row (A, d) the graft of the nearest donor whose graft is of the other class, or NaN."""
+        distances = self.heom.between(rows, self.donors)
+        if not self._constrained():
+            return np.asarray(self.donors[distances.argmin(axis=1)])
+        found = np.full_like(rows, np.nan)
+        low, high = self.encoding.allowed(rows)
+        for place, row in enumerate(rows):
+            order = distances[place].argsort(kind="stable")
+            for part in _growing(len(order)):
+                grafts = self._graft(row, self.donors[order[part]], low[place], high[place])
+                good = np.flatnonzero(predicted_classes(self.model, grafts) != self.label)
+                if len(good):
+                    found[place] = grafts[good[0]]
+                    break
+        return found
+
+    def _constrained(self) -> bool:
+        return bool(self.encoding.immutable.any() or any(c.direction != "any" for c in self.encoding.columns))
+
+    def _graft(self, row: FloatArray, donors: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        forbidden = (donors < low) | (donors > high)
+        whole = np.logical_or.reduceat(forbidden, self.heom.starts, axis=1)[:, self.heom.column_of]
+        return np.where(whole, row, donors)
+
+
+def _growing(length: int) -> Iterator[slice]:
+    """Slices of 64, 128, 256, ... that make up ``range(length)``."""
+    start, size = 0, 64
+    while start < length:
+        yield slice(start, start + size)
+        start, size = start + size, size * 2

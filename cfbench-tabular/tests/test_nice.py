@@ -1,0 +1,155 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cfbench_tabular.classifiers.mlp import MLP
+from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.explainers.base import Factuals
+from cfbench_tabular.explainers.nice import NICE, Config
+from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of, fitted
+
+
+def other_chance(model, row, label):
+    return model.predict_proba(np.asarray(row)[None])[0, 1 - label]
+
+
+def heom(encoding, one, other):
+    """By column, as the paper says it."""
+    total = 0.0
+    for column, block, low, high in zip(
+        encoding.columns, encoding.blocks, encoding.low, encoding.high, strict=True
+    ):
+        if column.kind == "categorical":
+            total += float((one[block] != other[block]).any())
+        elif high > low:
+            total += abs(one[block][0] - other[block][0]) / (high - low)
+    return total
+
+
+def by_hand(model, context, row, label, reward, neighbours=5):
+    """One copy at a time, one question to the model at a time."""
+    encoding = context.encoding
+    enemies = [t for t in context.background if model.predict_proba(t[None])[0].argmax() != label]
+    target = min(enemies, key=lambda t: heom(encoding, row, t))
+
+    def unusual(z):
+        return np.mean(sorted(heom(encoding, z, t) for t in enemies)[:neighbours])
+
+    current = row.copy()
+    while model.predict_proba(current[None])[0].argmax() == label:
+        best, best_reward = None, -np.inf
+        for block in encoding.blocks:
+            if (current[block] == target[block]).all():
+                continue
+            tried = current.copy()
+            tried[block] = target[block]
+            gain = other_chance(model, tried, label) - other_chance(model, current, label)
+            if reward == "proximity":
+                gain /= heom(encoding, row, tried) - heom(encoding, row, current)
+            if reward == "plausibility":
+                better = unusual(current) - unusual(tried)
+                gain = -gain * better if gain < 0 and better < 0 else gain * better
+            if gain > best_reward:
+                best, best_reward = tried, gain
+        current = best
+    return current
+
+
+def test_the_column_that_helps_most_is_copied_first(ask, linear, numbers):
+    """Both columns of the neighbour (2, 3) count, but the second alone is enough."""
+    model = linear([1.0, 1.0], -2.5)
+    answers = ask(NICE(Config()), model, numbers(2), [[0.0, 0.0]], [[2.0, 3.0], [8.0, 8.0], [0.0, 0.0]])
+    assert answers.tolist() == [[0.0, 3.0]]
+
+
+def test_proximity_prefers_what_gains_more_for_its_length(ask, linear, numbers):
+    """Either column of the neighbour (6, 2) is enough: the first gains more, the second more per step."""
+    model = linear([1.0, 2.0], -2.5)
+    given = (model, numbers(2), [[0.0, 0.0]], [[6.0, 2.0], [0.0, 0.0]])
+    assert ask(NICE(Config()), *given).tolist() == [[6.0, 0.0]]
+    assert ask(NICE(Config(reward="proximity")), *given).tolist() == [[0.0, 2.0]]
+
+
+@pytest.mark.parametrize("reward", ["sparsity", "proximity", "plausibility"])
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_it_is_what_the_paper_says_step_by_step(reward, seed):
+    problem = example_problem()
+    draw = np.random.default_rng(seed)
+    model = MLP(MLPConfig())
+    model.load_state(
+        {
+            "W1": draw.normal(size=(problem.encoding.width, 8)),
+            "b1": draw.normal(size=8),
+            "W2": draw.normal(size=(8, 2)),
+            "b2": np.zeros(2),
+        }
+    )
+    context = replace(context_of(problem), labels=None)
+    factuals = factuals_of(model, problem, slice(0, 20))
+    assert 0 < factuals.classes.mean() < 1
+    answers = NICE(Config(reward=reward)).counterfactuals(model, factuals, context)
+    for row, label, answer in zip(factuals.vectors, factuals.classes, answers, strict=True):
+        assert answer == pytest.approx(by_hand(model, context, row, label, reward), abs=1e-12)
+
+
+def test_every_answer_flips_and_mixes_the_factual_with_one_training_row():
+    problem = example_problem()
+    model = fitted(MLP(MLPConfig()), problem)
+    context = context_of(problem)
+    factuals = factuals_of(model, problem)
+    answers = NICE(Config()).counterfactuals(model, factuals, context)
+    problem.encoding.decode(answers)  # raises unless each is a row
+    assert ((model.predict_proba(answers).argmax(axis=1) == 1) != (factuals.classes == 1)).all()
+    for factual, answer in zip(factuals.vectors, answers, strict=True):
+        changed = answer != factual
+        assert changed.any()
+        assert (context.background[:, changed] == answer[changed]).all(axis=1).any()
+
+
+def test_it_copies_from_rows_that_the_model_is_right_about(linear, numbers):
+    context = context_of(example_problem())
+    model, background = linear([1.0], 0.0), np.array([[-2.0], [1.0], [3.0]])
+    context = replace(context, encoding=numbers(1), background=background, labels=np.array([0, 0, 1]))
+    factuals = Factuals(np.array([[-1.0]]), np.array([0]), ("a",))
+    assert NICE(Config()).counterfactuals(model, factuals, context).tolist() == [[3.0]]
+    assert NICE(Config(right=False)).counterfactuals(model, factuals, context).tolist() == [[1.0]]
+    never_right = replace(context, labels=np.array([0, 0, 0]))
+    assert NICE(Config()).counterfactuals(model, factuals, never_right).tolist() == [[1.0]]
+
+
+def test_what_may_not_change_is_not_copied(linear, numbers):
+    encoding = numbers(3)
+    columns = (
+        replace(encoding.columns[0], immutable=True),
+        replace(encoding.columns[1], direction="up"),
+        encoding.columns[2],
+    )
+    background = np.array([[3.0, -1.0, 1.0], [0.0, 2.0, 4.0], [0.0, -3.0, 5.0]])
+    context = replace(
+        context_of(example_problem()),
+        encoding=replace(encoding, columns=columns),
+        background=background,
+        labels=None,
+    )
+    factuals = Factuals(np.array([[0.0, 0.0, 0.0]]), np.array([0]), ("a",))
+    # The nearest enemy (3, -1, 1) may lend 1 only, which is not enough; the next lends 2 or 4.
+    found = NICE(Config()).counterfactuals(linear([1.0, 1.0, 1.0], -1.5), factuals, context)
+    assert found.tolist() == [[0.0, 0.0, 4.0]]
+    impossible = NICE(Config()).counterfactuals(linear([1.0, 0.0, 0.0], -1.5), factuals, context)
+    assert np.isnan(impossible).all()
+
+
+def test_without_an_enemy_there_is_no_answer():
+    problem = example_problem()
+    factuals = factuals_of(Constant(), problem, slice(0, 3))
+    assert np.isnan(NICE(Config()).counterfactuals(Constant(), factuals, context_of(problem))).all()
+
+
+@pytest.mark.parametrize("name", ["Iris", "MagicGT", "TicTacToe"])
+def test_on_the_study_every_factual_has_an_answer(ask, study, name):
+    factuals = np.concatenate([study.factuals(name, 0)[:30], study.factuals(name, 1)[:30]])
+    model = study.network(name)
+    answers = ask(NICE(Config()), model, study.encoding(name), factuals, factuals)
+    before, after = model.predict_proba(factuals), model.predict_proba(answers)
+    assert ((before[:, 1] > before[:, 0]) != (after[:, 1] > after[:, 0])).all()
