@@ -136,6 +136,24 @@ def cfbench_explainers() -> list[ComponentSpec]:
             needs=BY_SCORES,
             paper="Brughmans et al. 2023",
         ),
+        _spec(
+            "explainer",
+            "random",
+            "Random",
+            "Random training values in one random column after another, until the class changes",
+            provides={**ANY_COLUMNS, **CONSTRAINED},
+            needs=BY_SCORES,
+            role="floor",
+        ),
+        _spec(
+            "explainer",
+            "exhaustive",
+            "Exhaustive",
+            "The fewest categories that have to change, by trying them all, with a proof",
+            provides={"columns": frozenset({"categorical"}), **CONSTRAINED},
+            needs=BY_SCORES,
+            role="bound",
+        ),
     ]
 
 

@@ -1,0 +1,135 @@
+"""Exhaustive: the fewest columns that have to change, by trying everything. A bound for L0.
+
+All sets of one column with all levels that they can take, then all sets of two, ..., until one changes the
+class; of the counterfactuals with that many changes, the nearest (L2, encoded), and of equally near ones the
+first tried. No counterfactual changes fewer columns. Ours; there is no paper.
+
+It grows with the product of the levels, so it is for small categorical data. Before each size it counts how
+many rows there are to try; when they exceed ``limit`` in all, it refuses: no answer, and as details
+
+- ``proven``: 1 when nothing smaller was left out, also when all was tried and there is no counterfactual; else 0;
+- ``bound``: no counterfactual changes fewer columns than this.
+
+Numbers stay as they are unless ``values`` declares how many of the values seen in training each may take
+(spread evenly over the ordered distinct ones); the proof then holds for these values only. Immutable columns
+and one-way columns are respected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_tabular.classifiers.base import Classifier, predicted_classes
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.table import FloatArray
+
+NUMBERS = 4_000_000
+"""How many coordinates of rows to try are held at once."""
+
+Parts = list[FloatArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    limit: Annotated[int, Range(minimum=1), Help("rows tried for a factual before it refuses")] = 1_000_000
+    values: Annotated[
+        int, Range(minimum=0), Help("observed values that a number may take; 0: numbers stay as they are")
+    ] = 0
+
+
+class Exhaustive:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Answer:
+        answers = no_answers(factuals)
+        proven, bound = np.zeros(len(factuals)), np.zeros(len(factuals))
+        parts = self._values(context)
+        low, high = context.encoding.allowed(factuals.vectors)
+        for place, row in enumerate(factuals.vectors):
+            options = _alternatives(context.encoding, parts, row, low[place], high[place])
+            label = int(factuals.classes[place])
+            answers[place], proven[place], bound[place] = self._search(model, context, row, label, options)
+        return Answer(answers, {"proven": proven, "bound": bound})
+
+    def _search(
+        self, model: Classifier, context: Context, row: FloatArray, label: int, options: Parts
+    ) -> tuple[FloatArray, float, float]:
+        """The answer (d,) or NaN, whether it is proven, and the size below which there is none."""
+        counts = _rows_of_size([len(part) for part in options])
+        tried = 0
+        for size in range(1, len(options) + 1):
+            tried += counts[size]
+            if tried > self.config.limit:
+                return np.full_like(row, np.nan), 0.0, float(size)
+            best, nearest = None, np.inf
+            for rows in _of_size(context.encoding, row, options, size):
+                enemies = rows[predicted_classes(model, rows) != label]
+                # Rounded, so that of equally near ones the first is taken on every machine.
+                distances = np.round(((enemies - row) ** 2).sum(axis=1), 9)
+                if len(enemies) and distances.min() < nearest:
+                    best, nearest = enemies[distances.argmin()], distances.min()
+            if best is not None:
+                return best, 1.0, float(size)
+        return np.full_like(row, np.nan), 1.0, np.nan
+
+    def _values(self, context: Context) -> Parts:
+        """For each column, (K, width) what it may be set to."""
+        parts = []
+        for column, block in zip(context.encoding.columns, context.encoding.blocks, strict=True):
+            if column.kind == "numeric":
+                seen = np.unique(context.background[:, block.start])
+                places = np.linspace(0, len(seen) - 1, min(self.config.values, len(seen)))
+                parts.append(seen[np.round(places).astype(np.int64)][:, None])
+            elif block.stop - block.start == 1:
+                parts.append(np.array([[0.0], [1.0]])[: len(column.levels)])
+            else:
+                parts.append(np.eye(len(column.levels)))
+        return parts
+
+
+def _alternatives(
+    encoding: Encoding, parts: Parts, row: FloatArray, low: FloatArray, high: FloatArray
+) -> Parts:
+    """Of ``parts``, what differs from the row (d,) and lies within what is allowed."""
+    left = []
+    for part, block in zip(parts, encoding.blocks, strict=True):
+        allowed = ((part >= low[block]) & (part <= high[block])).all(axis=1)
+        left.append(part[allowed & (part != row[block]).any(axis=1)])
+    return left
+
+
+def _rows_of_size(alternatives: list[int]) -> list[int]:
+    """How many rows differ in exactly 0, 1, 2, ... columns: the coefficients of prod_j (1 + a_j t)."""
+    counts = [1]
+    for number in alternatives:
+        counts = [a + number * b for a, b in zip([*counts, 0], [0, *counts], strict=True)]
+    return counts
+
+
+def _of_size(encoding: Encoding, row: FloatArray, options: Parts, size: int) -> Iterator[FloatArray]:
+    """Blocks (n, d) of the rows that differ from ``row`` (d,) in exactly ``size`` columns."""
+    step = max(1, NUMBERS // encoding.width)
+    waiting: list[FloatArray] = []
+    free = [place for place, part in enumerate(options) if len(part)]
+    for chosen in combinations(free, size):
+        shape = [len(options[place]) for place in chosen]
+        total = int(np.prod(shape))
+        for start in range(0, total, step):
+            index = np.unravel_index(np.arange(start, min(total, start + step)), shape)
+            rows = np.tile(row, (len(index[0]), 1))
+            for place, which in zip(chosen, index, strict=True):
+                rows[:, encoding.blocks[place]] = options[place][which]
+            waiting.append(rows)
+            if sum(map(len, waiting)) >= step:
+                yield np.concatenate(waiting)
+                waiting = []
+    if waiting:
+        yield np.concatenate(waiting)

@@ -1,0 +1,69 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cfbench_tabular.classifiers.mlp import MLP
+from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.explainers.random import Config, Random
+from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of, fitted
+
+
+def test_the_only_value_that_there_is(ask, linear, numbers):
+    answers = ask(Random(Config()), linear([1.0], -1.0), numbers(1), [[0.0]], [[2.0], [2.0]])
+    assert answers.tolist() == [[2.0]]
+
+
+def test_it_stops_at_the_first_row_of_the_other_class(ask, linear, numbers):
+    """Any one column will do, so exactly one has changed; which one is chance."""
+    factuals = np.zeros((60, 3))
+    answers = ask(Random(Config()), linear([1.0, 1.0, 1.0], -0.5), numbers(3), factuals, [[1.0, 1.0, 1.0]])
+    assert (answers.sum(axis=1) == 1).all()
+    assert (answers.sum(axis=0) > 8).all()
+
+
+def test_values_are_those_of_the_margins(ask, linear, numbers):
+    """A threshold that one training row in four reaches: the column is drawn again until it does."""
+    background = [[0.0], [1.0], [2.0], [3.0]]
+    answers = ask(Random(Config(tries=1)), linear([1.0], -2.5), numbers(1), [[0.5]] * 400, background)
+    given = ~np.isnan(answers[:, 0])
+    assert given.mean() == pytest.approx(0.25, abs=0.06)
+    assert (answers[given] == 3.0).all()
+    again = ask(Random(Config(tries=50)), linear([1.0], -2.5), numbers(1), [[0.5]] * 100, background)
+    assert (again == 3.0).all()
+
+
+def test_each_answer_is_a_row_of_the_other_class_made_of_training_values():
+    problem = example_problem()
+    model = fitted(MLP(MLPConfig()), problem)
+    factuals, context = factuals_of(model, problem), context_of(problem)
+    answers = Random(Config()).counterfactuals(model, factuals, context)
+    problem.encoding.decode(answers)  # raises unless each is a row
+    assert (model.predict_proba(answers).argmax(axis=1) != factuals.classes).all()
+    for factual, answer in zip(factuals.vectors, answers, strict=True):
+        for place in np.flatnonzero(answer != factual):
+            assert answer[place] in context.background[:, place]
+
+
+def test_what_may_not_change_stays():
+    problem = example_problem()
+    model = fitted(MLP(MLPConfig()), problem)
+    columns = tuple(
+        replace(
+            column, immutable=column.name == "colour", direction="up" if column.name == "length" else "any"
+        )
+        for column in problem.encoding.columns
+    )
+    encoding = replace(problem.encoding, columns=columns)
+    factuals, context = factuals_of(model, problem), replace(context_of(problem), encoding=encoding)
+    answers = Random(Config()).counterfactuals(model, factuals, context)
+    given = ~np.isnan(answers).any(axis=1)
+    low, high = encoding.allowed(factuals.vectors)
+    assert given.sum() > 60
+    assert ((answers >= low) & (answers <= high))[given].all()
+
+
+def test_without_an_enemy_it_ends_without_an_answer():
+    problem = example_problem()
+    factuals = factuals_of(Constant(), problem, slice(0, 3))
+    assert np.isnan(Random(Config()).counterfactuals(Constant(), factuals, context_of(problem))).all()
