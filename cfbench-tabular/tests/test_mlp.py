@@ -3,8 +3,9 @@ import pytest
 from safetensors.numpy import save_file
 
 from cfbench_core.errors import UserError
-from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.classifiers.mlp import MLP, Config, read_weights
+from cfbench_tabular.classifiers.base import area_under_curve, predicted_classes
+from cfbench_tabular.classifiers.mlp import MLP, Config, grid_sizes, read_weights
+from cfbench_tabular.problem import Problem
 from cfbench_tabular.testing import example_problem, fitted
 
 WEIGHTS = {
@@ -41,6 +42,43 @@ def test_it_keeps_the_best_epoch_of_the_validation_rows():
 
     losses = [loss(fitted(MLP(Config(epochs=epochs, patience=1000)), problem)) for epochs in (1, 5, 30, 60)]
     assert losses == sorted(losses, reverse=True)
+
+
+def test_the_sizes_of_the_grid_are_those_of_table_a1():
+    """21 networks of the study, by encoded columns and neurons; each is in the grid of its columns."""
+    published = {107: 215, 32: 65, 20: 16, 18: 22, 21: 17, 40: 64, 90: 72, 7: 15, 15: 31, 617: 247, 4: 3}
+    published |= {50: 40, 10: 12, 26: 10, 48: 19, 59: 119, 43: 17, 27: 11, 13: 5, 1558: 1246}
+    assert all(neurons in grid_sizes(columns) for columns, neurons in published.items())
+    assert 23 in grid_sizes(59)
+    assert grid_sizes(1) == [1, 2, 3]
+
+
+def test_the_grid_takes_the_best_area_of_the_validation_rows(monkeypatch):
+    monkeypatch.setattr("cfbench_tabular.classifiers.mlp.EPOCHS", (2, 20))
+    monkeypatch.setattr("cfbench_tabular.classifiers.mlp.RATES", (0.01, 1e-6))
+    problem = example_problem()
+    vectors, labels = problem.sample("validation")
+    model = fitted(MLP(Config(hidden="grid")), problem)
+    area = area_under_curve(labels, model.predict_proba(vectors)[:, 1])
+    assert model.weights["W1"].shape[1] in grid_sizes(problem.encoding.width)
+    lone = fitted(MLP(Config(hidden=6, learning_rate=1e-6, epochs=2)), problem)
+    assert area >= area_under_curve(labels, lone.predict_proba(vectors)[:, 1])
+    assert area > 0.9
+
+
+def test_without_validation_rows_it_watches_the_training_rows():
+    table = example_problem().table
+    problem = Problem.make(table, 0.0, 0.2, np.random.default_rng(0))
+    vectors, labels = problem.sample("test")
+    assert (predicted_classes(fitted(MLP(Config()), problem), vectors) == labels).mean() > 0.8
+
+
+def test_the_area_under_the_curve_is_scikit_learns():
+    metrics = pytest.importorskip("sklearn.metrics")
+    draw = np.random.default_rng(0)
+    labels, scores = draw.integers(2, size=60), draw.integers(9, size=60) / 9
+    assert area_under_curve(labels, scores) == pytest.approx(metrics.roc_auc_score(labels, scores), abs=1e-12)
+    assert np.isnan(area_under_curve(np.ones(3, dtype=int), np.arange(3.0)))
 
 
 def test_weights_from_files_are_taken_as_they_are(tmp_path):

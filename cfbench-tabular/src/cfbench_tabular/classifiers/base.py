@@ -97,5 +97,19 @@ def predicted_classes(model: Classifier, vectors: FloatArray) -> IntArray:
     return (found[:, 1] > found[:, 0]).astype(np.int64)
 
 
+def area_under_curve(labels: IntArray, scores: FloatArray) -> float:
+    """Area under the ROC curve: the share of pairs of a row of class 1 and one of class 0 that ``scores`` (n,)
+    put in the right order, ties half. NaN where there is one class only.
+    """
+    from scipy.stats import rankdata
+
+    positive = labels == 1
+    ones, zeros = int(positive.sum()), int((~positive).sum())
+    if ones == 0 or zeros == 0:
+        return float("nan")
+    ranks = rankdata(scores)
+    return float((ranks[positive].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+
+
 def _name(model: Classifier) -> str:
     return type(model).__name__
