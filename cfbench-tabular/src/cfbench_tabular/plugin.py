@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets import DATASETS
 
 HERE = "cfbench_tabular"
-NUMERIC = {"explainer": {"columns": frozenset({"numeric"})}}
 ANY_COLUMNS = {"columns": frozenset({"numeric", "categorical"})}
 BY_SCORES = {"classifier": {"access": frozenset({"scores"})}}
 BY_GRADIENTS = {"classifier": {"access": frozenset({"scores", "gradients"})}}
 CONSTRAINED = {
     "constraints": frozenset({"immutable", "ranges", "one-hot"})
 }  # table 1 of paper 003: W, R, OHE
-CARRIED = {"embedded": True, "licence": "CC BY 4.0"}  # by scikit-learn
+SCORED = {"access": frozenset({"scores"})}
 LAYERED = {"access": frozenset({"scores", "gradients", "layers"})}
 
 
@@ -52,40 +52,28 @@ def cfbench_components() -> list[ComponentSpec]:
             "Linear log-odds with an L2 penalty",
             provides=LAYERED,
         ),
+        _spec(
+            "classifier",
+            "random-forest",
+            "RandomForest",
+            "Mean of decision trees on draws of the training rows",
+            provides=SCORED,
+            paper="Breiman 2001",
+        ),
+        _spec(
+            "classifier",
+            "gradient-boosting",
+            "GradientBoosting",
+            "Sum of small trees, each fitted to what is left",
+            provides=SCORED,
+            paper="Friedman 2001",
+        ),
     ]
 
 
 @hookimpl
 def cfbench_datasets() -> list[ComponentSpec]:
-    return [
-        _spec(
-            "dataset",
-            "iris",
-            "Iris",
-            "150 flowers, 4 measures",
-            paper="Fisher 1936",
-            needs=NUMERIC,
-            details=CARRIED,
-        ),
-        _spec(
-            "dataset",
-            "wine",
-            "Wine",
-            "178 wines, 13 measures",
-            paper="Forina et al. 1991",
-            needs=NUMERIC,
-            details=CARRIED,
-        ),
-        _spec(
-            "dataset",
-            "breast-cancer",
-            "BreastCancer",
-            "569 tumours, 30 measures",
-            paper="Wolberg et al. 1995",
-            needs=NUMERIC,
-            details=CARRIED,
-        ),
-    ]
+    return list(DATASETS)
 
 
 @hookimpl
@@ -170,5 +158,65 @@ def cfbench_metrics() -> list[ComponentSpec]:
             "Realism",
             "Could the counterfactual be a row? RUC, RMC and both",
             paper=source,
+        ),
+        _spec("metric", "madd", "MADD", "Distance in units of each column's own spread", paper=source),
+        _spec(
+            "metric",
+            "mahalanobis",
+            "Mahalanobis",
+            "Distances that know how columns go together",
+            paper=source,
+        ),
+        _spec(
+            "metric",
+            "plausibility",
+            "Plausibility",
+            "Is the counterfactual where rows are, and near those of its class?",
+            paper="Breunig et al. 2000",
+        ),
+        _spec(
+            "metric",
+            "connectedness",
+            "Connectedness",
+            "Does a path through the data lead to a true member of the class?",
+            paper="Laugel et al. 2019",
+        ),
+        _spec(
+            "metric",
+            "actionability",
+            "Actionability",
+            "Is what cannot change left alone, and do columns go where they may?",
+            paper="Ustun et al. 2019",
+        ),
+        _spec(
+            "metric",
+            "robustness",
+            "Robustness",
+            "Is it still a counterfactual after small noise?",
+            paper="Artelt et al. 2021",
+        ),
+        _spec(
+            "metric",
+            "retraining",
+            "Retraining",
+            "Is it still one for a model that was trained again?",
+            paper="Upadhyay et al. 2021",
+            details={"protocol": "again"},
+        ),
+        _spec(
+            "metric",
+            "stability",
+            "Stability",
+            "Is it the same answer when asked again, with another seed?",
+            paper=source,
+            details={"protocol": "again"},
+        ),
+        _spec(
+            "metric",
+            "diversity",
+            "Diversity",
+            "How different are the answers to one factual?",
+            paper="Mothilal et al. 2020",
+            details={"protocol": "answers"},
         ),
     ]
