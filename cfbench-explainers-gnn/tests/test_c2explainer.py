@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.c2explainer import C2Explainer, Config
-from cfbench_explainers_gnn.mask_search import Block
 from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_recsys.edits import ADD, Edits
 from cfbench_recsys.targets import Context

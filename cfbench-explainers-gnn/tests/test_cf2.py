@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.cf2 import CF2, Config
-from cfbench_explainers_gnn.mask_search import Block
 from cfbench_explainers_gnn.possible_edits import possible_edits
 
 MakeWorld = Callable[..., Any]

@@ -13,8 +13,8 @@ import torch
 from scipy import sparse
 
 from cfbench_core.errors import UserError
+from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.clear import CLEAR, Config, Surroundings, loss_terms, removal_logits
-from cfbench_explainers_gnn.mask_search import Block
 from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_recsys.edits import REMOVE
 from cfbench_recsys.scopes import edges_in_scope

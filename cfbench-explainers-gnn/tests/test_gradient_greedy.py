@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from cfbench_core.seeds import generator
+from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.gradient_greedy import Config, GradientGreedy
-from cfbench_explainers_gnn.mask_search import Block
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
 from cfbench_explainers_gnn.random_edges import Config as RandomConfig
 from cfbench_explainers_gnn.random_edges import RandomEdges

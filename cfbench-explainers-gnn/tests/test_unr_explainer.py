@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from cfbench_core.seeds import generator
-from cfbench_explainers_gnn.mask_search import Block
+from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_explainers_gnn.unr_explainer import Config, UNRExplainer, ask, first_margins
 from cfbench_recsys.edits import REMOVE, Edits

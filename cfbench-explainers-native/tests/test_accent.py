@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
-from cfbench_core.errors import UserError
+from cfbench_core.api import prepare
 from cfbench_explainers_native.accent import Accent, Config
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.scoring import BLOCK, target_ranks
@@ -324,15 +322,14 @@ def test_influence_of_a_recommender_on_a_graph_uses_its_user_vectors(world):
     assert np.ptp(found[0]) > 0
 
 
-@pytest.mark.parametrize("variant", ["influence", "refit", "input-gradient"])
-def test_a_recommender_without_what_a_variant_needs_is_told_so(awkward, variant):
-    class Scores:
-        def score_profiles(self, profiles):
-            return awkward.model.score_profiles(profiles)
-
-    setting = dataclasses.replace(awkward, model=Scores())
-    with pytest.raises(UserError, match=f"variant {variant} needs .*leave-one-out"):
-        explain(setting, setting.targets([0], [419]), variant=variant)
+@pytest.mark.parametrize(
+    ("variant", "skipped"),
+    [("leave-one-out", ""), ("influence", "embeddings"), ("refit", "embeddings"), ("input-gradient", "")],
+)
+def test_a_variant_is_skipped_where_the_recommender_lacks_what_it_needs(variant, skipped):
+    study = {"suite": "recsys", "data": "debian-python", "recommenders": ["ease"]}
+    (cell,) = prepare({**study, "explainers": [{"name": "accent", "variant": variant}]}).plan.cells[:1]
+    assert cell.skipped == (f"needs access {skipped}, which ease does not offer" if skipped else "")
 
 
 # Awkward users

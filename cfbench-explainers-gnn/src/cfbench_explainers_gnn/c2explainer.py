@@ -33,8 +33,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cfbench_core.config import Help, Range
-from cfbench_explainers_gnn.mask_search import Block, DescentConfig, descend, in_blocks
+from cfbench_core.config import Help, Range, Search
+from cfbench_explainers_gnn.blocks import Block, in_blocks
+from cfbench_explainers_gnn.descent import DescentConfig, descend
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -51,9 +52,14 @@ class Config(AdditionsConfig, DescentConfig):
         Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
     ] = 32
     learning_rate: Annotated[
-        float, Range(above=0), Help("step of the steepest edit's parameter, which starts at -1")
+        float,
+        Range(above=0),
+        Search(0.5, 4),
+        Help("step of the steepest edit's parameter, which starts at -1"),
     ] = 1.01
-    beta: Annotated[float, Range(minimum=0), Help("weight of an edit against the margin")] = 0.01
+    beta: Annotated[
+        float, Range(minimum=0), Search(0.001, 1, log=True), Help("weight of an edit against the margin")
+    ] = 0.01
     slack: Annotated[
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
     ] = 0.1

@@ -33,8 +33,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cfbench_core.config import Help, Range
-from cfbench_explainers_gnn.mask_search import Block, DescentConfig, descend, in_blocks
+from cfbench_core.config import Help, Range, Search
+from cfbench_explainers_gnn.blocks import Block, in_blocks
+from cfbench_explainers_gnn.descent import DescentConfig, descend
 from cfbench_recsys.targets import Answer, Context, Targets
 
 
@@ -45,8 +46,15 @@ class Config(DescentConfig):
         Range(minimum=0),
         Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
     ] = 32
-    learning_rate: Annotated[float, Range(above=0), Help("step of the steepest edge's parameter")] = 1.0
-    beta: Annotated[float, Range(minimum=0), Help("weight of an edge of the mask against the margin")] = 0.02
+    learning_rate: Annotated[
+        float, Range(above=0), Search(0.5, 4), Help("step of the steepest edge's parameter")
+    ] = 1.0
+    beta: Annotated[
+        float,
+        Range(minimum=0),
+        Search(0.001, 1, log=True),
+        Help("weight of an edge of the mask against the margin"),
+    ] = 0.02
     slack: Annotated[
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
     ] = 0.1

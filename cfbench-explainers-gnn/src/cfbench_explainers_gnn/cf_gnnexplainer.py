@@ -30,16 +30,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cfbench_core.config import Help, Range
-from cfbench_explainers_gnn.mask_search import Block, DescentConfig, descend, in_blocks
+from cfbench_core.config import Help, Range, Search
+from cfbench_explainers_gnn.blocks import Block, in_blocks
+from cfbench_explainers_gnn.descent import DescentConfig, descend
 from cfbench_recsys.targets import Answer, Context, Targets
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DescentConfig):
-    learning_rate: Annotated[float, Range(above=0), Help("step of the steepest edge's parameter")] = 2.0
+    learning_rate: Annotated[
+        float, Range(above=0), Search(0.5, 4), Help("step of the steepest edge's parameter")
+    ] = 2.0
     beta: Annotated[
-        float, Range(minimum=0), Help("weight of the number of removed edges against the margin")
+        float,
+        Range(minimum=0),
+        Search(0.001, 1, log=True),
+        Help("weight of the number of removed edges against the margin"),
     ] = 0.1
     slack: Annotated[
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")

@@ -57,9 +57,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from scipy import sparse
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
-from cfbench_explainers_gnn.mask_search import Block, Search, SearchConfig, in_blocks, units_at_once
+from cfbench_explainers_gnn.best_answers import BestAnswers
+from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, units_at_once
 from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
@@ -84,10 +85,12 @@ class Config(SearchConfig):
     batch_edges: Annotated[
         int, Range(minimum=1), Help("edges in scope in a step, which bounds memory; at least one unit's")
     ] = 200_000
-    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 0.01
+    learning_rate: Annotated[float, Range(above=0), Search(0.001, 0.05, log=True), Help("of Adam")] = 0.01
     hidden: Annotated[int, Range(minimum=1), Help("units of the hidden layers")] = 16
     latent: Annotated[int, Range(minimum=1), Help("length of z")] = 4
-    beta: Annotated[float, Range(minimum=0), Help("weight of keeping the graph as it is")] = 0.2
+    beta: Annotated[
+        float, Range(minimum=0), Search(0.001, 1, log=True), Help("weight of keeping the graph as it is")
+    ] = 0.2
     kl: Annotated[float, Range(minimum=0), Help("weight of the divergence from the prior")] = 0.01
     slack: Annotated[
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
@@ -150,9 +153,9 @@ class CLEAR:
             logits = removal_logits(network, block, around)
             place = _places(logits, block.possible)
             first = place < self.config.max_edits  # the others are in no prefix that is tried
-            search = Search(Block(block.targets, block.possible.where(first), context))
-            _shortest_prefixes(search, place[first])
-            return search.answer()
+            best = BestAnswers(Block(block.targets, block.possible.where(first), context))
+            _shortest_prefixes(best, place[first])
+            return best.answer()
 
         return in_blocks(targets, context, self.config, explain)
 
@@ -353,26 +356,26 @@ def _places(strength: FloatArray, edges: Edits) -> IntArray:
     return places
 
 
-def _shortest_prefixes(search: Search, place: IntArray) -> None:
+def _shortest_prefixes(best: BestAnswers, place: IntArray) -> None:
     """Tests prefixes of each unit's edges, ``place`` (E,) being their order: 1, 2, 4, ..., all, then between."""
-    block = search.block
+    block = best.block
     most = block.possible.counts()
     wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
     tried, failed = np.zeros(len(block), dtype=np.int64), np.zeros(len(block), dtype=np.int64)
 
     def test(units: IntArray, lengths: IntArray) -> IntArray:
         part = block.take(units)
-        return search.test(part, place[part.edges] < lengths[part.possible.rows], 0)
+        return best.test(part, place[part.edges] < lengths[part.possible.rows], 0)
 
-    while (units := np.flatnonzero((search.displaced < wanted) & (tried < most))).size:
+    while (units := np.flatnonzero((best.displaced < wanted) & (tried < most))).size:
         lengths = np.minimum(np.maximum(2 * tried[units], 1), most[units])
-        before = search.displaced[units]
+        before = best.displaced[units]
         better = test(units, lengths) > before
         failed[units[better]] = tried[units[better]]
         tried[units] = lengths
-    # from here on, ``failed`` is too short for what ``search.displaced`` says, and ``search.size`` is enough
-    while (units := np.flatnonzero((search.displaced > 0) & (search.size - failed > 1))).size:
-        lengths = (failed[units] + search.size[units]) // 2
-        goal = search.displaced[units]
+    # from here on, ``failed`` is too short for what ``best.displaced`` says, and ``best.size`` is enough
+    while (units := np.flatnonzero((best.displaced > 0) & (best.size - failed > 1))).size:
+        lengths = (failed[units] + best.size[units]) // 2
+        goal = best.displaced[units]
         short = test(units, lengths) < goal
         failed[units[short]] = lengths[short]

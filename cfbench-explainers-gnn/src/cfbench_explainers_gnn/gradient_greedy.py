@@ -25,13 +25,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_explainers_gnn.mask_search import (
-    UNITS_AT_ONCE,
-    Block,
-    Search,
-    SearchConfig,
-    in_blocks,
-)
+from cfbench_explainers_gnn.best_answers import BestAnswers
+from cfbench_explainers_gnn.blocks import UNITS_AT_ONCE, Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
@@ -53,18 +48,18 @@ class GradientGreedy:
         return in_blocks(targets, context, self.config, self._explain, self.config)
 
     def _explain(self, block: Block) -> Answer:
-        search = Search(block)
-        part = block.take(np.flatnonzero(~search.finished()))
+        best = BestAnswers(block)
+        part = block.take(np.flatnonzero(~best.finished()))
         made = np.zeros(len(part.possible.rows), dtype=bool)
         for step in range(self.config.max_edits):
             if not len(part):
                 break
-            search.evaluations[part.units] += 1
+            best.evaluations[part.units] += 1
             units, edges = _steepest(_slope(part, made), part.possible.rows, self.config.width)
             if self.config.width > 1:
-                units, edges = self._best(part, made, units, edges, search)
+                units, edges = self._best(part, made, units, edges, best)
             made[edges] = True
-            displaced = search.test(part, made, step)
+            displaced = best.test(part, made, step)
             wanted = np.count_nonzero(part.targets.items >= 0, axis=1)
             goes_on = np.zeros(len(part), dtype=bool)
             goes_on[units] = True
@@ -72,10 +67,10 @@ class GradientGreedy:
             if not goes_on.all():
                 made = made[goes_on[part.possible.rows]]
                 part = part.take(np.flatnonzero(goes_on))
-        return search.answer()
+        return best.answer()
 
     def _best(
-        self, part: Block, made: BoolArray, units: IntArray, edges: IntArray, search: Search
+        self, part: Block, made: BoolArray, units: IntArray, edges: IntArray, best: BestAnswers
     ) -> tuple[IntArray, IntArray]:
         """Of the edits ``edges`` of ``units`` the one for each unit that leaves least of the margins: really made."""
         import torch
@@ -91,7 +86,7 @@ class GradientGreedy:
                 rows = slice(low, min(low + UNITS_AT_ONCE, len(units)))
                 some = Block(part.targets.take(units[rows]), edits.take(rows.start, rows.stop), part.context)
                 left[rows] = _left(some, torch.ones(len(some.rows), dtype=torch.float64)).numpy()
-        np.add.at(search.evaluations, part.units[units], 1)
+        np.add.at(best.evaluations, part.units[units], 1)
         order = np.lexsort((np.rint(left * GRID), units))  # stable: of equal ones the steeper
         best = order[np.diff(units[order], prepend=-1) > 0]
         return units[best], edges[best]

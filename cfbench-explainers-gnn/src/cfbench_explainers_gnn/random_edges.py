@@ -16,7 +16,8 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_explainers_gnn.mask_search import Block, Search, SearchConfig, in_blocks
+from cfbench_explainers_gnn.best_answers import BestAnswers
+from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -35,7 +36,7 @@ class RandomEdges:
         return in_blocks(targets, context, self.config, self._explain, self.config)
 
     def _explain(self, block: Block) -> Answer:
-        search = Search(block)
+        best = BestAnswers(block)
         starts = np.searchsorted(block.possible.rows, np.arange(len(block)))
         places = np.full(len(block.possible.rows), self.config.max_edits)  # in the random order
         for unit, size in enumerate(block.possible.counts()):
@@ -43,10 +44,10 @@ class RandomEdges:
             places[starts[unit] + drawn] = np.arange(len(drawn))
         part = block
         for length in range(1, self.config.max_edits + 1):
-            displaced = search.test(part, places[part.edges] < length, length)
+            displaced = best.test(part, places[part.edges] < length, length)
             wanted = np.count_nonzero(part.targets.items >= 0, axis=1)
             goes_on = (displaced >= 0) & (displaced < wanted)  # -1: it has no more edges
             if not goes_on.any():
                 break
             part = part.take(np.flatnonzero(goes_on))
-        return search.answer()
+        return best.answer()

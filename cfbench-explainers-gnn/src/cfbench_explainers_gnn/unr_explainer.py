@@ -44,9 +44,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Help, Range, Search
+from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, units_at_once
 from cfbench_explainers_gnn.edge_tree import EdgeSet, EdgeTree, Outcome, Surroundings, TreeOptions
-from cfbench_explainers_gnn.mask_search import Block, SearchConfig, in_blocks, units_at_once
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.targets import Answer, Context, Targets
@@ -65,9 +65,14 @@ class Config(SearchConfig):
     ] = 96
     batch: Annotated[int, Range(minimum=1), Help("sets of a unit that are scored together")] = 4
     max_edges: Annotated[int, Range(minimum=1), Help("of a set")] = 300
-    width: Annotated[int, Range(minimum=1), Help("edges that a set may grow by")] = 48
+    width: Annotated[
+        int, Range(minimum=1), Search(choices=(12, 24, 48, 96)), Help("edges that a set may grow by")
+    ] = 48
     exploration: Annotated[
-        float, Range(minimum=0), Help("weight of what was visited little against what was rewarded")
+        float,
+        Range(minimum=0),
+        Search(0.1, 2, log=True),
+        Help("weight of what was visited little against what was rewarded"),
     ] = 0.5
     partial: Annotated[
         float,

@@ -47,14 +47,14 @@ takes (K + rivals) rivals n operations for each unit; ``until: verified`` asks t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
-from cfbench_core.errors import UserError
+from cfbench_core.specs import Capabilities
 from cfbench_explainers_native.fitted_user import Fit, user_vectors
 from cfbench_explainers_native.shared import SingleRemovals, rounded
 from cfbench_recsys.answers import smallest_prefix
@@ -92,6 +92,14 @@ class Config:
         Search(choices=(0.0, 0.1, 1.0)),
         Help("with influence and refit, weight of the items that the user has not"),
     ] = 0.0
+
+    @property
+    def needs(self) -> Mapping[str, Capabilities]:
+        """What the variant needs of the recommender beside its scores."""
+        access = {"input-gradient": "gradients", "influence": "embeddings", "refit": "embeddings"}.get(
+            self.variant
+        )
+        return {"recommender": {"access": frozenset({access})}} if access else {}
 
 
 @dataclass(frozen=True)
@@ -201,8 +209,6 @@ class Accent:
         return self._influences(users, columns, context)
 
     def _influences(self, users: Targets, columns: IntArray, context: Context) -> FloatArray:
-        if not hasattr(context.model, "item_embeddings"):
-            raise _cannot(self.config.variant, "embeddings")
         items = context.model.item_embeddings()
         found = np.zeros((*users.history.shape, columns.shape[1]))
         for row, (own, free) in enumerate(user_vectors(context, users.users)):
@@ -317,8 +323,6 @@ def gradients(users: Targets, columns: IntArray, context: Context) -> FloatArray
     import torch
 
     on_graph = hasattr(context.model, "score_weighted")
-    if not on_graph and not hasattr(context.model, "score_dense"):
-        raise _cannot("input-gradient", "gradients")
     found = np.zeros((*users.history.shape, columns.shape[1]))
     wanted = torch.from_numpy(np.maximum(columns, 0))
     for row, user in enumerate(users.users.tolist()):
@@ -338,10 +342,3 @@ def gradients(users: Targets, columns: IntArray, context: Context) -> FloatArray
         (gradient,) = torch.autograd.grad(total, weight)
         found[row, : len(history)] = gradient.numpy().T
     return found
-
-
-def _cannot(variant: str, access: str) -> UserError:
-    return UserError(
-        f"accent: variant {variant} needs {access}, which this recommender does not offer; "
-        "'variant: leave-one-out' needs scores only"
-    )

@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from scipy.stats import rankdata
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Help, Range, Search
 from cfbench_explainers_native.graph_surrogate import Neighbourhood
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of, top_k
@@ -68,13 +68,15 @@ PREFIXES = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    layers: Annotated[int, Range(minimum=1), Help("of the surrogate")] = 2
+    layers: Annotated[int, Range(minimum=1), Search(choices=(1, 2, 3)), Help("of the surrogate")] = 2
     hops: Annotated[
         int, Range(minimum=1), Help("around user and target: what the surrogate is fitted on")
     ] = 2
-    ridge: Annotated[float, Range(above=0), Help("penalty of the surrogate's weights")] = 1.0
+    ridge: Annotated[
+        float, Range(above=0), Search(0.01, 100, log=True), Help("penalty of the surrogate's weights")
+    ] = 1.0
     steps: Annotated[int, Range(minimum=1), Help("of the search")] = 20
-    rate: Annotated[float, Range(above=0), Help("first step of the steepest edge")] = 1.25
+    rate: Annotated[float, Range(above=0), Search(0.3, 3), Help("first step of the steepest edge")] = 1.25
     growth: Annotated[float, Range(minimum=1), Help("of the rate, from step to step")] = 1.2
     distance: Annotated[
         float, Range(minimum=0), Help("least effect worth an edge, as a share of the steepest edge's")

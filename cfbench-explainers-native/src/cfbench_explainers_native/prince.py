@@ -42,7 +42,7 @@ from typing import Annotated
 import numpy as np
 from scipy import linalg
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Help, Range, Search
 from cfbench_explainers_native.personalised_pagerank import EXACT_UP_TO, PUSH_ERROR, ItemProximity
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
@@ -56,14 +56,19 @@ GRID = 2.0**44
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    alpha: Annotated[float, Range(above=0, below=1), Help("probability that a walk stops at a node")] = 0.15
+    alpha: Annotated[
+        float, Range(above=0, below=1), Search(0.05, 0.5), Help("probability that a walk stops at a node")
+    ] = 0.15
     eps: Annotated[
         float | None,
         Range(above=0),
         Help("error of reverse local push; none: no error up to 6000 items, beyond that 1e-7"),
     ] = None
     candidates: Annotated[
-        int, Range(minimum=1), Help("replacements: so many of the recommender's next items, from rank K+1 on")
+        int,
+        Range(minimum=1),
+        Search(choices=(5, 10, 20, 50)),
+        Help("replacements: so many of the recommender's next items, from rank K+1 on"),
     ] = 20
     attempts: Annotated[int, Range(minimum=1), Help("sets tried on the recommender, the smallest first")] = 5
 

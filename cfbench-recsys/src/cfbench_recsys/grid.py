@@ -153,7 +153,7 @@ class Grid:
 
     def why_not(self, explainer: Reference, corner: Corner) -> str:
         """Why an explainer and a corner of the protocol do not go together, without its name; empty when they do."""
-        provides, needs = explainer.spec.provides, explainer.spec.needs
+        provides, needs = explainer.spec.provides, explainer.needs
         if self.config.split.kind == "per-user" and corner.scope != "user-vector":
             return f"{self.model.label} is a graph recommender: users outside its graph (per-user split) have no place"
         if self.external is not None:

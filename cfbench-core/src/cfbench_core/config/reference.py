@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from cfbench_core.config.fields import InputFile, unwrap
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import digest, file_digest
-from cfbench_core.specs import ComponentSpec, resolve
+from cfbench_core.specs import Capabilities, ComponentSpec, resolve
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,19 @@ class Reference:
             "options": _plain_options(self.options),
             "files": _file_digests(self.options),
         }
+
+    @property
+    def needs(self) -> Mapping[str, Capabilities]:
+        """What it needs of its partners with these options: what its plugin says, and what its configuration adds.
+
+        A configuration whose options decide says so in a property ``needs``, of the same form as a spec's.
+        """
+        found = {partner: dict(needed) for partner, needed in self.spec.needs.items()}
+        for partner, needed in getattr(self.options, "needs", {}).items():
+            own = found.setdefault(partner, {})
+            for axis, values in needed.items():
+                own[axis] = own.get(axis, frozenset()) | values
+        return found
 
     def implementation(self) -> Any:
         """The component's class.

@@ -20,7 +20,7 @@ from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.presets import Preset, presets_of
 from cfbench_core.registry import Component, Registry, installed
-from cfbench_core.specs import KINDS, ComponentSpec, lacking, plural, resolve
+from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plural, resolve
 
 
 @subcommand(
@@ -162,7 +162,8 @@ def partners(
 ) -> Iterator[tuple[str, list[Component], dict[str, str]]]:
     """By kind: the components it goes with, and why it does not go with the others.
 
-    Whoever states a need decides; kinds between which nobody needs anything are left out.
+    Whoever states a need decides; kinds between which nobody needs anything are left out. On an axis along which
+    both provide something (the scope of a recommender and of an explainer) they must have a value in common.
     """
     spec = component.spec
     kinds: dict[str, tuple[list[Component], dict[str, str]]] = {}
@@ -171,13 +172,24 @@ def partners(
         if needs is None and needed_by is None:
             continue
         fitting, reasons = kinds.setdefault(other.spec.kind, ([], {}))
-        gap = lacking(needs or {}, other.spec.provides) or lacking(needed_by or {}, spec.provides)
+        gap = (
+            lacking(needs or {}, other.spec.provides)
+            or lacking(needed_by or {}, spec.provides)
+            or _nothing_in_common(spec.provides, other.spec.provides)
+        )
         if gap:
             reasons[other.spec.name] = gap
         else:
             fitting.append(other)
     for kind in sorted(kinds, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS)):
         yield kind, *kinds[kind]
+
+
+def _nothing_in_common(ours: Capabilities, theirs: Capabilities) -> str:
+    for axis in ours.keys() & theirs.keys():
+        if not ours[axis] & theirs[axis]:
+            return f"{axis} {', '.join(sorted(ours[axis]))}"
+    return ""
 
 
 def _show_partners(component: Component, registry: Registry, axes: Axes) -> None:

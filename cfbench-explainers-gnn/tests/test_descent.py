@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfbench_explainers_gnn import c2explainer, cf2, cf_gnnexplainer, gradient_greedy, random_edges
-from cfbench_explainers_gnn.mask_search import Block
+from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.scopes import edges_in_scope

@@ -1,31 +1,23 @@
-"""What methods share that look for edits of a graph: blocks of units, tests on the real model, gradient descent.
+"""Blocks: units that are looked at together, and margins under edits half made.
 
 Every method chooses among the same *possible edits* of a unit: the edges in its scope, to be removed, and, where
 the protocol lets edges be added, a bounded set of additions (see ``possible_edits.py``). Each has a number in
 [0, 1] while a method learns, how far the edit is made: 0 leaves the edge as it is, 1 removes (adds) it. So there
 is one parameter for each edge in scope, and the graph's normalisation and its gradient follow these numbers.
 
-- :class:`Block`: units that are looked at together; margins under edits half made, differentiable.
-- :class:`Search`: tests hard choices on the really edited graph and keeps the best of each unit: the one that
-  displaces most items, then the one with the fewest edits. A unit rests when its answer cannot get better (all
-  items displaced by one edit), or has not got better for ``patience`` steps. It counts each unit's evaluations.
-- :func:`descend`: steps of gradient descent on what a method makes of these, with restarts. What parameters say
-  beyond the hard choice is their order: as an option, its prefixes are tested at the end.
-- :func:`in_blocks`: splits units into blocks and puts the answers together.
-
 The margin of item i is s_i - (the score of the K-th best other candidate), seen items being no candidates: i
 has left the top K when it is negative.
 
 Numbers do not depend on the batch. Gradients are given in units of each unit's largest component (scores of
 recommenders differ in scale by orders of magnitude), rounded to a grid of 2**-24, so that rounding noise, which
-depends on the batch, cannot grow over the steps. Units that rest leave the block: what remains gets cheaper.
+depends on the batch, cannot grow over the steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -52,25 +44,6 @@ class SearchConfig:
         Range(minimum=1),
         Help("units with more possible edits are looked at one at a time, to bound memory"),
     ] = 20_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class DescentConfig(SearchConfig):
-    """What every method lets one set that descends."""
-
-    steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 30
-    patience: Annotated[
-        int, Range(minimum=1), Help("steps without a better answer after which a unit rests")
-    ] = 10
-    restarts: Annotated[
-        int, Range(minimum=1), Help("descents; all but the first start from parameters with noise")
-    ] = 1
-    spread: Annotated[float, Range(minimum=0), Help("of the noise on the parameters in a restart")] = 0.5
-    prefixes: Annotated[
-        int,
-        Range(minimum=0),
-        Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
-    ] = 0
 
 
 class Block:
@@ -216,145 +189,6 @@ def _seen(targets: Targets, items: int) -> BoolArray:
     rows, columns = np.nonzero(~targets.padding)
     seen[rows, targets.history[rows, columns]] = True
     return seen
-
-
-class Search:
-    """The best answers of a block's units, and what they cost.
-
-    Attributes:
-        block: all the units.
-        chosen: (E,) the edits of the best answers.
-        displaced: (B,) items that the best answer displaces, 0 where there is none.
-        size: (B,) its edits.
-        improved_at: (B,) the step at which it was found.
-        evaluations: (B,) how often the model was asked for the unit.
-    """
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-        count = len(block)
-        self.chosen: BoolArray = np.zeros(len(block.possible.rows), dtype=bool)
-        self.displaced = np.zeros(count, dtype=np.int64)
-        self.size = np.full(count, np.iinfo(np.int64).max)
-        self.improved_at = np.zeros(count, dtype=np.int64)
-        self.evaluations = np.zeros(count)
-        self._tested: BoolArray = np.zeros(len(block.possible.rows), dtype=bool)
-        self._wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
-
-    def test(self, part: Block, chosen: BoolArray, step: int) -> IntArray:
-        """Asks the real model about ``chosen`` (E of ``part``) and keeps what is better.
-
-        Only units whose choice is not the one tested last are asked about.
-
-        Returns:
-            (units of ``part``,) items displaced; -1 where it was not asked.
-        """
-        changed = np.zeros(len(part), dtype=bool)
-        changed[part.possible.rows[chosen != self._tested[part.edges]]] = True
-        self._tested[part.edges] = chosen
-        units = np.flatnonzero(changed)
-        found = np.full(len(part), -1, dtype=np.int64)
-        if len(units):
-            edits = part.possible.where(chosen).choose(units)
-            found[units] = part.displaced(edits, units)
-            self.evaluations[part.units[units]] += 1
-            self.offer(part, chosen, found, step)
-        return found
-
-    def offer(self, part: Block, chosen: BoolArray, displaced: IntArray, step: int) -> None:
-        """Keeps of ``chosen`` (E of ``part``), seen to displace so many (units of ``part``,), what is better."""
-        units, size = part.units, np.bincount(part.possible.rows[chosen], minlength=len(part))
-        better = displaced > 0
-        better &= (displaced > self.displaced[units]) | (
-            (displaced == self.displaced[units]) & (size < self.size[units])
-        )
-        which = units[better]
-        self.displaced[which], self.size[which] = displaced[better], size[better]
-        self.improved_at[which] = step
-        of_better = better[part.possible.rows]
-        self.chosen[part.edges[of_better]] = chosen[of_better]
-
-    def could_be_better(self, size: int = 1) -> BoolArray:
-        """(B,) whether ``size`` edits might make a better answer than the best so far."""
-        better: BoolArray = (self.displaced < self._wanted) | (self.size > size)
-        return better
-
-    def finished(self) -> BoolArray:
-        """(B,) units whose answer cannot get better, or that have nothing to edit."""
-        finished: BoolArray = ~self.could_be_better() | (self.block.possible.counts() == 0)
-        return finished
-
-    def resting(self, step: int, patience: int) -> BoolArray:
-        """(B,) units that are finished, or have an answer that did not get better for a while."""
-        return self.finished() | ((self.displaced > 0) & (step - self.improved_at >= patience))
-
-    def answer(self) -> Answer:
-        """The best edits; the detail ``evaluations``."""
-        return Answer(self.block.possible.where(self.chosen), {"evaluations": self.evaluations})
-
-
-class Descent(Protocol):
-    """What a method brings along: parameters p, one for each possible edit, and what is to become smaller."""
-
-    evaluations: int
-    """How often ``loss`` asks the model for each unit."""
-
-    def start(self, block: Block, noise: Any | None) -> Any:
-        """(E,) parameters to start from, float64; with ``noise`` (E,) standard normal in a restart."""
-
-    def loss(self, block: Block, p: Any) -> Any:
-        """(B,) tensor, differentiable in ``p`` (E,)."""
-
-    def step(self, p: Any, gradient: Any) -> Any:
-        """(E,) the parameters after a step; ``gradient`` (E,) is in units of its largest component."""
-
-    def chosen(self, p: Any) -> Any:
-        """(E,) boolean tensor: the edits that the parameters stand for."""
-
-
-def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> Search:
-    """The best answers met on ``config.restarts`` descents. ``name`` is that of the random streams."""
-    search = Search(block)
-    for restart in range(config.restarts):
-        search.improved_at[:] = 0
-        part = block.take(np.flatnonzero(~search.finished()))
-        noise = part.noise(name, "restart", restart) if restart else None
-        p = method.start(part, noise)
-        strength = np.full(len(block.possible.rows), -np.inf)
-        for step in range(config.steps):
-            if not len(part):
-                break
-            p = p.detach().requires_grad_()
-            gradient = part.gradient(method.loss(part, p), p)
-            p = method.step(p.detach(), gradient)
-            search.evaluations[part.units] += method.evaluations
-            search.test(part, method.chosen(p).numpy(), step)
-            strength[part.edges] = p.numpy()
-            awake = ~search.resting(step + 1, config.patience)[part.units]
-            if not awake.all():
-                p = p[awake[part.possible.rows]]
-                part = part.take(np.flatnonzero(awake))
-        if config.prefixes:
-            try_prefixes(search, strength, config.prefixes)
-    return search
-
-
-def try_prefixes(search: Search, strength: FloatArray, most: int) -> None:
-    """Tests the 1, 2, ..., ``most`` strongest edits of each unit, as long as that could be a better answer.
-
-    strength: (E of the search's block,); of equal ones the first counts as stronger.
-    """
-    block = search.block
-    rows, sizes = block.possible.rows, block.possible.counts()
-    order = np.lexsort((-strength, rows))
-    place = np.empty(len(rows), dtype=np.int64)
-    place[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    for length in range(1, most + 1):
-        units = np.flatnonzero((sizes >= length) & search.could_be_better(length))
-        if not len(units):
-            break
-        part = block.take(units)
-        search.test(part, place[part.edges] < length, 0)
 
 
 def units_at_once(context: Context) -> int:

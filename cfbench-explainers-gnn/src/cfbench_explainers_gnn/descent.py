@@ -1,0 +1,100 @@
+"""Gradient descent on what a method makes of the margins, with restarts; hard choices tested at each step.
+
+What parameters say beyond the hard choice is their order: as an option, its prefixes are tested at the end. Units
+that rest leave the block: what remains gets cheaper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_explainers_gnn.best_answers import BestAnswers
+from cfbench_explainers_gnn.blocks import Block, SearchConfig
+from cfbench_recsys.edits import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescentConfig(SearchConfig):
+    """What every method lets one set that descends."""
+
+    steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 30
+    patience: Annotated[
+        int, Range(minimum=1), Help("steps without a better answer after which a unit rests")
+    ] = 10
+    restarts: Annotated[
+        int, Range(minimum=1), Help("descents; all but the first start from parameters with noise")
+    ] = 1
+    spread: Annotated[float, Range(minimum=0), Help("of the noise on the parameters in a restart")] = 0.5
+    prefixes: Annotated[
+        int,
+        Range(minimum=0),
+        Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
+    ] = 0
+
+
+class Descent(Protocol):
+    """What a method brings along: parameters p, one for each possible edit, and what is to become smaller."""
+
+    evaluations: int
+    """How often ``loss`` asks the model for each unit."""
+
+    def start(self, block: Block, noise: Any | None) -> Any:
+        """(E,) parameters to start from, float64; with ``noise`` (E,) standard normal in a restart."""
+
+    def loss(self, block: Block, p: Any) -> Any:
+        """(B,) tensor, differentiable in ``p`` (E,)."""
+
+    def step(self, p: Any, gradient: Any) -> Any:
+        """(E,) the parameters after a step; ``gradient`` (E,) is in units of its largest component."""
+
+    def chosen(self, p: Any) -> Any:
+        """(E,) boolean tensor: the edits that the parameters stand for."""
+
+
+def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> BestAnswers:
+    """The best answers met on ``config.restarts`` descents. ``name`` is that of the random streams."""
+    best = BestAnswers(block)
+    for restart in range(config.restarts):
+        best.improved_at[:] = 0
+        part = block.take(np.flatnonzero(~best.finished()))
+        noise = part.noise(name, "restart", restart) if restart else None
+        p = method.start(part, noise)
+        strength = np.full(len(block.possible.rows), -np.inf)
+        for step in range(config.steps):
+            if not len(part):
+                break
+            p = p.detach().requires_grad_()
+            gradient = part.gradient(method.loss(part, p), p)
+            p = method.step(p.detach(), gradient)
+            best.evaluations[part.units] += method.evaluations
+            best.test(part, method.chosen(p).numpy(), step)
+            strength[part.edges] = p.numpy()
+            awake = ~best.resting(step + 1, config.patience)[part.units]
+            if not awake.all():
+                p = p[awake[part.possible.rows]]
+                part = part.take(np.flatnonzero(awake))
+        if config.prefixes:
+            try_prefixes(best, strength, config.prefixes)
+    return best
+
+
+def try_prefixes(best: BestAnswers, strength: FloatArray, most: int) -> None:
+    """Tests the 1, 2, ..., ``most`` strongest edits of each unit, as long as that could be a better answer.
+
+    strength: (E of the block of ``best``,); of equal ones the first counts as stronger.
+    """
+    block = best.block
+    rows, sizes = block.possible.rows, block.possible.counts()
+    order = np.lexsort((-strength, rows))
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    for length in range(1, most + 1):
+        units = np.flatnonzero((sizes >= length) & best.could_be_better(length))
+        if not len(units):
+            break
+        part = block.take(units)
+        best.test(part, place[part.edges] < length, 0)
