@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import os
 from collections.abc import Callable
@@ -101,6 +103,11 @@ class Study:
         with np.load(self.data / "factuals" / f"{name}.npz", allow_pickle=False) as archive:
             assert (archive[f"y{label}"] == label).all()
             return archive[f"X{label}"]
+
+    def rows(self, name: str) -> list[tuple[str, ...]]:
+        """The rows of a set as they stand in its file, as text; the last value is the class, coded."""
+        with gzip.open(self.data / "datasets" / f"{name}.csv.gz", "rt", newline="") as lines:
+            return [tuple(row) for row in csv.reader(lines)][1:]
 
     def encoding(self, name: str) -> Encoding:
         """The study's own: one-hot layout, scaler fitted on all rows, ranges of all rows."""

@@ -1,24 +1,94 @@
-"""What the suite asks of a data set, and the reading of those that scikit-learn carries."""
+"""What the suite asks of a data set, and the options that all of them take."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
 
-from cfbench_tabular.table import Column, Table
+from cfbench_core.config import Help
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.table import AnyArray, Column, Table
+
+if TYPE_CHECKING:
+    from cfbench_core.data_files import DataAccess, Source
+
+DIRECTIONS = ("up", "down")
 
 
 class Dataset(Protocol):
-    """A component of kind "dataset": ``Name(config)``, then ``load()``."""
+    """A component of kind "dataset" without files: ``Name(config)``, then ``load()``."""
 
     def load(self) -> Table:
         """The rows as they were read, categorical values as text."""
 
 
-def from_scikit_learn(name: str, bunch: Any, target_class: str | None) -> Table:
+class DatasetOfFiles(Protocol):
+    """A component of kind "dataset" whose rows stand in files."""
+
+    def find(self, access: DataAccess) -> Source:
+        """The files, downloaded if need be: their fingerprints decide whether cached results hold."""
+
+    def load(self, source: Source | Mapping[str, Any]) -> Table:
+        """The rows, from what :meth:`find` found."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetConfig:
+    """Options of every data set."""
+
+    target: Annotated[str | None, Help("class to tell from the rest; none: the majority")] = None
+    immutable: Annotated[tuple[str, ...], Help("columns that a counterfactual should not change")] = ()
+    direction: Annotated[Mapping[str, str], Help("columns that only go one way: {age: up}, {debt: down}")] = (
+        field(default_factory=dict)
+    )
+
+    def __post_init__(self) -> None:
+        for column, way in self.direction.items():
+            if way not in DIRECTIONS:
+                raise ValueError(f"direction of {column!r} must be up or down, got {str(way)!r}")
+            if column in self.immutable:
+                raise ValueError(f"{column!r} is immutable and also goes {way}: say one of the two")
+
+
+def as_asked(table: Table, config: DatasetConfig) -> Table:
+    """The table with the target class of the configuration, and its columns marked immutable or one-way.
+
+    Raises:
+        UserError: for a column that is not there, or that has no order to go up or down in.
+    """
+    columns = {column.name: column for column in table.columns}
+    for name in (*config.immutable, *config.direction):
+        if name not in columns:
+            hint = did_you_mean(name, columns) or f" There are {', '.join(columns)}"
+            raise UserError(f"{table.name}: no column {name!r}.{hint}")
+    for name, way in config.direction.items():
+        column = columns[name]
+        if len(column.levels) > 2:
+            raise UserError(
+                f"{table.name}: column {name!r} has {len(column.levels)} levels without an order, so it cannot "
+                f"only go {way}; numbers and columns of two levels can"
+            )
+        columns[name] = dataclasses.replace(column, direction=way)
+    for name in config.immutable:
+        columns[name] = dataclasses.replace(columns[name], immutable=True, direction="any")
+    target = config.target if config.target is not None else table.target_class
+    return dataclasses.replace(table, columns=tuple(columns.values()), target_class=target)
+
+
+def categorical(name: str, levels: Mapping[str, tuple[str, ...]], rows: AnyArray, target: AnyArray) -> Table:
+    """A table of categories from (N, M) ``rows`` of text, in the order of ``levels``."""
+    columns = tuple(Column(column, "categorical", tuple(names)) for column, names in levels.items())
+    values = {column.name: rows[:, place].astype(object) for place, column in enumerate(columns)}
+    return Table(name, columns, values, target.astype(object))
+
+
+def from_scikit_learn(name: str, bunch: Any) -> Table:
     """A table of numeric columns from what a ``sklearn.datasets.load_...`` function returns."""
     columns = tuple(Column(str(column)) for column in bunch.feature_names)
     values = {column.name: np.ascontiguousarray(bunch.data[:, place]) for place, column in enumerate(columns)}
     target = np.array([str(label) for label in bunch.target_names], dtype=object)[bunch.target]
-    return Table(name, columns, values, target, target_class)
+    return Table(name, columns, values, target)

@@ -7,18 +7,14 @@ species are equally frequent; the "majority" is the last by name, virginica, as 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from cfbench_core.config import Help
-from cfbench_tabular.datasets.base import from_scikit_learn
+from cfbench_tabular.datasets.base import DatasetConfig, as_asked, from_scikit_learn
 from cfbench_tabular.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    target: Annotated[
-        str | None, Help("setosa, versicolor or virginica; class to tell from the rest, none: the majority")
-    ] = None
+class Config(DatasetConfig):
+    """Nothing of its own. Classes: setosa, versicolor, virginica."""
 
 
 class Iris:
@@ -28,4 +24,4 @@ class Iris:
     def load(self) -> Table:
         from sklearn.datasets import load_iris
 
-        return from_scikit_learn("iris", load_iris(), self.config.target)
+        return as_asked(from_scikit_learn("iris", load_iris()), self.config)

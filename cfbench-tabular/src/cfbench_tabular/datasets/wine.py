@@ -1,25 +1,20 @@
 """Wine: 178 Italian wines of three growers, by 13 chemical measurements.
 
-Source: Forina et al. 1991; UCI Machine Learning Repository, CC BY 4.0; the copy that scikit-learn carries.
-The
-majority is the second grower, class_1, 71 wines.
+Source: Forina et al. 1991; UCI Machine Learning Repository, CC BY 4.0; the copy that scikit-learn
+carries. The majority is the second grower, class_1, 71 wines.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from cfbench_core.config import Help
-from cfbench_tabular.datasets.base import from_scikit_learn
+from cfbench_tabular.datasets.base import DatasetConfig, as_asked, from_scikit_learn
 from cfbench_tabular.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    target: Annotated[
-        str | None, Help("class_0, class_1 or class_2; class to tell from the rest, none: the majority")
-    ] = None
+class Config(DatasetConfig):
+    """Nothing of its own. Classes: class_0, class_1, class_2."""
 
 
 class Wine:
@@ -29,4 +24,4 @@ class Wine:
     def load(self) -> Table:
         from sklearn.datasets import load_wine
 
-        return from_scikit_learn("wine", load_wine(), self.config.target)
+        return as_asked(from_scikit_learn("wine", load_wine()), self.config)
