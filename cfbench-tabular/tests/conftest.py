@@ -21,7 +21,9 @@ from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.table import Column
+from cfbench_tabular.testing import Constant
 
 
 @pytest.fixture
@@ -82,6 +84,25 @@ def ask() -> Callable[..., np.ndarray]:
     return answers
 
 
+@pytest.fixture
+def judge(numbers: Callable[[int], Encoding]) -> Callable[..., Answers]:
+    """``judge(factuals, counterfactuals, ...)``: answers of class 1 to factuals of class 0, taken as valid."""
+
+    def make(factuals: Any, counterfactuals: Any, **given: Any) -> Answers:
+        factuals, counterfactuals = np.atleast_2d(factuals), np.atleast_2d(counterfactuals)
+        given = {n: np.asarray(v, dtype=float) if n == "background" else v for n, v in given.items()}
+        usual = {
+            "factual_classes": np.zeros(len(factuals), dtype=np.int64),
+            "valid": ~np.isnan(counterfactuals).any(axis=1),
+            "encoding": numbers(factuals.shape[1]),
+            "background": factuals,
+            "model": Constant(),
+        }
+        return Answers(factuals.astype(float), counterfactuals.astype(float), **{**usual, **given})
+
+    return make
+
+
 @dataclass(frozen=True)
 class Study:
     """The files of paper 003's study: networks, factuals, raw data, and reference values."""
@@ -108,6 +129,26 @@ class Study:
         """The rows of a set as they stand in its file, as text; the last value is the class, coded."""
         with gzip.open(self.data / "datasets" / f"{name}.csv.gz", "rt", newline="") as lines:
             return [tuple(row) for row in csv.reader(lines)][1:]
+
+    def vectors(self, name: str) -> np.ndarray:
+        """(N, d) all rows of a set, encoded as the study did."""
+        import pandas as pd
+
+        raw = pd.read_csv(self.data / "datasets" / f"{name}.csv.gz")
+        layout = json.loads((self.data / "onehot_layout.json").read_text())[name]
+        types = json.loads((self.data / "var_types.json").read_text())[name]
+        encoding, found = self.encoding(name), np.zeros((len(raw), len(layout["columns"])))
+        numbers = iter(types["numerical"])
+        for place, label in enumerate(layout["columns"]):
+            column, _, level = label.partition("_")
+            if place in layout["num_positions"]:
+                at = encoding.column_of[place]
+                found[:, place] = (raw[next(numbers)] - encoding.mean[at]) / encoding.scale[at]
+            elif level:
+                found[:, place] = raw[str(int(column))].astype(str) == level
+            else:
+                found[:, place] = raw[str(int(column))]
+        return found
 
     def encoding(self, name: str) -> Encoding:
         """The study's own: one-hot layout, scaler fitted on all rows, ranges of all rows."""

@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.metrics.base import Answers
-from cfbench_tabular.metrics.realism import Config, Realism, multivariate, univariate
+from cfbench_tabular.metrics.realism import (
+    Config,
+    Realism,
+    multivariate,
+    multivariate_as_the_study,
+    univariate,
+)
+from cfbench_tabular.rules import Rule
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import Constant, example_problem
 
@@ -76,3 +83,39 @@ def test_realistic_is_valid_and_both_and_known_of_every_factual():
     assert scores["realistic"].tolist() == [1.0, 0.0, 0.0, 0.0]
     assert np.array_equal(scores["RUC"], [1.0, 1.0, np.nan, np.nan], equal_nan=True)
     assert np.array_equal(scores["RMC"], [1.0, 0.0, np.nan, np.nan], equal_nan=True)
+
+
+RULED = Encoding(
+    tuple(Column(name) for name in ("height", "length", "area", "ratio")),
+    mean=np.array([1.0, 1.0, 0.0, 0.0]),
+    scale=np.array([2.0, 1.0, 1.0, 1.0]),
+    low=np.full(4, -9.0),
+    high=np.full(4, 9.0),
+    rules=(
+        Rule(column="area", relation="product", of=("height", "length"), absolute=0.5),
+        Rule(column="ratio", relation="ratio", of=("length", "height"), absolute=0.1),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "both", "study"),
+    [
+        ((2.0, 3.0, 6.0, 1.5), True, True),
+        ((2.0, 3.0, 6.4, 1.55), True, True),  # within what is rounded
+        ((2.0, 3.0, 5.0, 1.5), False, False),  # the area is too small
+        ((2.0, 3.0, 7.0, 1.5), False, True),  # too large: the study did not look
+        ((2.0, 3.0, 6.0, 1.7), False, False),  # the ratio is too large
+        ((2.0, 3.0, 6.0, 1.0), False, True),  # too small: the study did not look
+    ],
+)
+def test_rules_between_columns_hold_both_ways_or_as_in_the_study(row, both, study):
+    vector = ((np.array(row) - RULED.mean) / RULED.scale)[None]
+    assert multivariate(RULED, vector).tolist() == [both]
+    assert multivariate_as_the_study(RULED, vector).tolist() == [study]
+
+
+def test_the_study_let_part_of_a_level_pass_as_one():
+    vectors = np.array([[0.5, 0, 0.4, 0, 1], [0.5, 0, 1, 0, 1], [0.5, 0.5, 0.5, 0, 1], [0.5, 0, 0, 0, 1]])
+    assert multivariate_as_the_study(ENCODING, vectors).tolist() == [True, True, False, False]
+    assert multivariate(ENCODING, vectors).tolist() == [False, True, False, False]

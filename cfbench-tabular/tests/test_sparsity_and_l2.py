@@ -6,12 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.metrics.l2 import L2
 from cfbench_tabular.metrics.l2 import Config as L2Config
 from cfbench_tabular.metrics.sparsity import Config as SparsityConfig
 from cfbench_tabular.metrics.sparsity import Sparsity
+from cfbench_tabular.table import Column
 from cfbench_tabular.testing import Constant, example_problem
+
+
+def plain(width):
+    columns = tuple(Column(str(place)) for place in range(width))
+    return Encoding(columns, np.zeros(width), np.ones(width), np.zeros(width), np.ones(width))
 
 
 def answers(factuals, counterfactuals, valid=None):
@@ -21,7 +28,7 @@ def answers(factuals, counterfactuals, valid=None):
         counterfactuals=counterfactuals,
         factual_classes=np.zeros(len(factuals), dtype=np.int64),
         valid=np.ones(len(factuals), dtype=bool) if valid is None else np.array(valid),
-        encoding=example_problem().encoding,
+        encoding=example_problem().encoding if factuals.shape[1] == 7 else plain(factuals.shape[1]),
         background=factuals,
         model=Constant(),
     )
@@ -44,6 +51,13 @@ def test_answers_that_are_not_valid_have_no_value():
     given = answers([[0.0], [0.0]], [[1.0], [np.nan]], valid=[False, False])
     assert np.isnan(Sparsity(SparsityConfig()).score(given)["sparsity"]).all()
     assert np.isnan(L2(L2Config()).score(given)["L2"]).all()
+
+
+def test_raw_sparsity_counts_columns_as_people_do():
+    """Columns: three numbers, a colour of three levels, and striped. A new colour is one change of five."""
+    given = answers([[0.0, 0, 0, 1, 0, 0, 1]], [[0.0, 0, 0, 0, 1, 0, 1]])
+    scores = Sparsity(SparsityConfig()).score(given)
+    assert scores["sparsity"].tolist() == [5 / 7] and scores["raw sparsity"].tolist() == [4 / 5]
 
 
 vectors = arrays(np.float64, 6, elements=st.sampled_from([-1.5, 0.0, 0.25, 0.25001, 1.0, 7.0]))

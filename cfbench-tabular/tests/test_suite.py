@@ -63,7 +63,7 @@ def test_a_run_has_the_tables_of_the_contract(small_run):
     assert [cell.status for cell in run.cells()] == ["ok"] * 6
     assert list(run.scores.columns[:4]) == ["cell", "suite", "dataset", "model"]
     assert {"explainer", "metric", "unit", "value", "status", "row"} <= set(run.scores.columns)
-    assert set(run.scores["metric"]) == {"coverage", "sparsity", "L2", "RUC", "RMC", "realistic"}
+    assert set(run.scores["metric"]) >= {"coverage", "sparsity", "L2", "MADD", "MD", "RUC", "RMC", "realistic"}
     assert (run.scores.groupby("cell")["unit"].nunique() == 24).all()
     assert (run.costs["elapsed_seconds"] >= 0).all() and len(run.costs) == 6 * 24
     assert set(run.quality["metric"]) == {"AUC", "accuracy"}

@@ -284,6 +284,7 @@ def _judged(valid: bool) -> Answers:
         encoding=problem.encoding,
         background=problem.sample("train")[0],
         model=model,
+        background_labels=problem.sample("train")[1],
     )
 
 

@@ -31,6 +31,10 @@ class Answers:
         all: (B, n, d) where a factual has several answers, all of them, NaN for those that are missing. Such
             a factual stands here once for each answer that was given, and its scores are averaged.
         all_valid: (B, n) which of them are valid.
+        background_labels: (n,) the classes that the table gives the training rows; empty where not known.
+        table: (N, d) all rows; the training rows where the others are not known.
+        second_model: trained as ``model`` was, with another seed; None where the study has none.
+        again: (B, d) the counterfactuals when asked once more, with another seed; None where that was not done.
     """
 
     factuals: FloatArray
@@ -42,11 +46,17 @@ class Answers:
     model: Classifier
     all: FloatArray = field(default_factory=lambda: _ONE_EACH)
     all_valid: BoolArray = field(default_factory=lambda: _ONE_EACH > 0)
+    background_labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    table: FloatArray = field(default_factory=lambda: _ONE_EACH)
+    second_model: Classifier | None = None
+    again: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if self.all is _ONE_EACH:
             object.__setattr__(self, "all", self.counterfactuals[:, None])
             object.__setattr__(self, "all_valid", self.valid[:, None])
+        if self.table is _ONE_EACH:
+            object.__setattr__(self, "table", self.background)
 
 
 class Metric(Protocol):

@@ -5,17 +5,24 @@ Paper 003, section 2.5 and table 3:
 - RUC (univariate): each categorical place is exactly 0 or 1, and each number lies within the range observed
   in the whole table. The range is that of all rows, not of the training rows, so that every factual is
   realistic itself; it is widened by ``slack`` standard deviations for the rounding of arithmetic.
-- RMC (multivariate): each one-hot category has exactly one active level (two-sided: neither none nor two).
+- RMC (multivariate): each one-hot category has exactly one active level, and the data set's own rules between
+  columns hold (an area is a product, within what the file rounds); both ways: neither none nor two levels,
+  neither more nor less.
 - realistic: valid, RUC and RMC; of every factual, so that its mean is the realistic coverage.
 
 RUC and RMC are missing where the answer is not valid.
+
+``rules: study`` repeats the study's checks, which had one side each: of a category one place must be other than
+0, whatever its value, so that 0.4 of a level and no other passes; a product (PBC's and BCW's area) is only
+checked against being too small, and a ratio against being too large. That is told from the values stored with
+its counterfactuals; its RUC has no slack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -33,12 +40,17 @@ class Config:
         Range(minimum=0),
         Help("standard deviations that a number may be out of its range; the study: 0"),
     ] = 1e-11
+    rules: Annotated[
+        Literal["both-sides", "study"], Help("how RMC checks: both ways, or one-sided as the study did")
+    ] = "both-sides"
 
 
 class Realism:
     columns = (
         Column("RUC", "higher", (0.0, 1.0), "Is each value one that its column can have?"),
-        Column("RMC", "higher", (0.0, 1.0), "Does each category have exactly one level?"),
+        Column(
+            "RMC", "higher", (0.0, 1.0), "Does each category have exactly one level, and do the rules hold?"
+        ),
         Column(
             "realistic",
             "higher",
@@ -52,7 +64,8 @@ class Realism:
 
     def score(self, answers: Answers) -> Mapping[str, FloatArray]:
         ruc = univariate(answers.encoding, answers.counterfactuals, self.config.slack)
-        rmc = multivariate(answers.encoding, answers.counterfactuals)
+        check = multivariate if self.config.rules == "both-sides" else multivariate_as_the_study
+        rmc = check(answers.encoding, answers.counterfactuals)
         realistic = answers.valid & ruc & rmc
         return {
             "RUC": where_valid(answers, ruc),
@@ -70,9 +83,27 @@ def univariate(encoding: Encoding, vectors: FloatArray, slack: float) -> BoolArr
 
 
 def multivariate(encoding: Encoding, vectors: FloatArray) -> BoolArray:
-    """(B,) whether every one-hot group of the vectors (B, d) is exactly one 1, and 0 elsewhere."""
-    good = complete(vectors)
+    """(B,) whether every one-hot group of the vectors (B, d) is exactly one 1, and 0 elsewhere; and all rules."""
+    good = encoding.rules_hold(vectors)
     for group in encoding.groups:
         part = vectors[:, group]
         good &= ((part == 1.0).sum(axis=1) == 1) & ((part != 0.0).sum(axis=1) == 1)
+    return good
+
+
+def multivariate_as_the_study(encoding: Encoding, vectors: FloatArray) -> BoolArray:
+    """(B,) the same with one side of each check: one place not 0; products not too small, ratios not too large."""
+    good = complete(vectors)
+    for group in encoding.groups:
+        good &= (vectors[:, group] != 0.0).sum(axis=1) == 1
+    values = {
+        column.name: encoding.decode_number(place, vectors[:, block.start])
+        for place, (column, block) in enumerate(zip(encoding.columns, encoding.blocks, strict=True))
+        if column.kind == "numeric"
+    }
+    for rule in encoding.rules:
+        wanted = rule.wanted(values)
+        over = values[rule.column] - wanted
+        tolerance = rule.absolute + rule.relative * np.abs(wanted)
+        good &= over >= -tolerance if rule.relation == "product" else over <= tolerance
     return good

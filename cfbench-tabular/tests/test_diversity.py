@@ -1,0 +1,48 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from cfbench_tabular.metrics.diversity import Config, Diversity
+
+metric = Diversity(Config())
+NONE = [np.nan, np.nan]
+
+
+def scored(judge, answers, valid=None):
+    several = np.array([answers], dtype=float)
+    given = ~np.isnan(several).any(axis=2)
+    answer = judge(
+        [[0.0, 0.0]], several[:, 0], all=several, all_valid=given if valid is None else np.array([valid])
+    )
+    return {name: values[0] for name, values in metric.score(answer).items()}
+
+
+def test_by_hand(judge):
+    scores = scored(judge, [[0, 0], [3, 4], [0, 4]])
+    assert scores["#answers"] == 3
+    assert scores["diversity"] == pytest.approx((5 + 4 + 3) / 3)
+    assert scores["column diversity"] == pytest.approx((2 + 1 + 1) / 6)
+
+
+def test_only_valid_and_different_answers_count(judge):
+    assert scored(judge, [[0, 1], [0, 1], [0, 1.00001]])["#answers"] == 1
+    scores = scored(judge, [[0, 1], [5, 5], [0, 2], NONE], [True, False, True, False])
+    assert scores["#answers"] == 2 and scores["diversity"] == pytest.approx(1.0)
+    assert scored(judge, [NONE, NONE])["#answers"] == 0
+
+
+def test_one_answer_is_not_diverse_nor_the_opposite(judge):
+    scores = scored(judge, [[0, 1], NONE])
+    assert scores["#answers"] == 1
+    assert np.isnan(scores["diversity"]) and np.isnan(scores["column diversity"])
+
+
+def test_the_literal_means_over_pairs(judge):
+    answers = np.random.default_rng(0).normal(size=(5, 2)).round(1)
+    scores = scored(judge, answers)
+    pairs = list(itertools.combinations({tuple(answer) for answer in answers.tolist()}, 2))
+    far = [sum((a - b) ** 2 for a, b in zip(*pair, strict=True)) ** 0.5 for pair in pairs]
+    differing = [sum(a != b for a, b in zip(*pair, strict=True)) / 2 for pair in pairs]
+    assert scores["diversity"] == pytest.approx(np.mean(far))
+    assert scores["column diversity"] == pytest.approx(np.mean(differing))
