@@ -86,9 +86,10 @@ def _reference_model(categories: bool) -> Classifier:
 
 
 def _answers(subject: Subject, rows: slice = slice(0, 24)) -> FloatArray:
+    """(24, d) of several answers, the first."""
     problem, model = _setting(subject)
     given = subject.create().counterfactuals(model, factuals_of(model, problem, rows), context_of(problem))
-    return Answer.of(given).counterfactuals
+    return Answer.of(given).several()[:, 0]
 
 
 def answers_are_rows_or_nothing(subject: Subject) -> None:
