@@ -117,6 +117,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
         ),
         _spec(
             "explainer",
+            "dice",
+            "DiCE",
+            "Several at once by gradient: close to the row, unlike each other, then made sparse",
+            provides={**ANY_COLUMNS, **CONSTRAINED, "answers": frozenset({"several"})},
+            needs=BY_GRADIENTS,
+            paper="Mothilal et al. 2020",
+        ),
+        _spec(
+            "explainer",
             "nice",
             "NICE",
             "Columns of the nearest training row of the other class, copied only as far as needed",

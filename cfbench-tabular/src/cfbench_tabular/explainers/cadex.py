@@ -19,7 +19,8 @@ have won so far, not at a mixture of levels.
 Departures: of several categories whose challenger has won in the same step, only the one whose switch gains
 most is switched, then the class is looked at again: with Adam's first steps, all of one size, all would switch
 together. The numbers of the answer are pulled back towards x by bisection (``halvings``; 0 as published), since
-the last step goes beyond the boundary by up to its size. Answers stay in the observed range.
+the last step goes beyond the boundary by up to its size. Where the network is flat, the last slope is followed.
+Answers stay in the observed range.
 
 The study's adapter named every column of a mixed table as categorical, which made each number 1.0; here a number
 is what the encoding says is one.
@@ -42,6 +43,7 @@ from cfbench_tabular.explainers.descent import (
     gradient_model,
     in_parts,
     margin_gradients,
+    over_flats,
     pulled_back,
 )
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
@@ -102,15 +104,17 @@ class _Search:
         rows, wishes = self.factuals.copy(), self.factuals.copy()
         for step in range(1, self.config.iterations + 1):
             if step > 1:
-                gradients = margin_gradients(self.model, rows, self.classes[active])
+                found = margin_gradients(self.model, rows, self.classes[active])
+                gradients = over_flats(found, gradients)
             open_ = self._open(active, rows, gradients, free)
-            wishes = wishes - adam.step(-np.where(open_, gradients, 0.0))
+            slopes = self.columns.centred(gradients) if self.switching else gradients
+            wishes = wishes - adam.step(-np.where(open_, slopes, 0.0))
             rows = self._rows(active, rows, wishes, gradients, free, adam)
             done = flips(self.model, rows, self.classes[active])
             if done.any():
                 answers[active[done]], steps[active[done]] = rows[done], step
                 active, free = active[~done], free[~done]
-                rows, wishes = rows[~done], wishes[~done]
+                rows, wishes, gradients = rows[~done], wishes[~done], gradients[~done]
                 adam.keep(~done)
             if len(active) == 0:
                 break
@@ -148,7 +152,7 @@ class _Search:
         free: BoolArray,
         adam: Adam,
     ) -> FloatArray:
-        """The next rows; ``wishes`` (n, d), delta + x before any rule, is brought into line with them."""
+        """The next rows; ``wishes`` (n, d), x + delta before any rule, is brought into line with them."""
         numbers = np.clip(wishes, self.low[active], self.high[active])
         wishes[:, self.number] = numbers[:, self.number]
         moved = np.where(self.number, numbers, rows)

@@ -28,7 +28,8 @@ ROWS = 2_000
 def leads(model: Classifier, points: FloatArray, classes: IntArray) -> FloatArray:
     """(n,) probability of the other class less that of ``classes`` (n,)."""
     found = probabilities(model, points)
-    return np.where(classes == 0, 1.0, -1.0) * (found[:, 1] - found[:, 0])
+    lead: FloatArray = np.where(classes == 0, 1.0, -1.0) * (found[:, 1] - found[:, 0])
+    return lead
 
 
 def flips(model: Classifier, points: FloatArray, classes: IntArray) -> BoolArray:
@@ -39,7 +40,8 @@ def flips(model: Classifier, points: FloatArray, classes: IntArray) -> BoolArray
 def margins(model: Classifier, points: FloatArray, classes: IntArray) -> FloatArray:
     """(n,) log-odds of the other class; a probability of 0 counts as the smallest number there is."""
     found = np.maximum(probabilities(model, points), np.finfo(np.float64).tiny)
-    return np.where(classes == 0, 1.0, -1.0) * (np.log(found[:, 1]) - np.log(found[:, 0]))
+    margin: FloatArray = np.where(classes == 0, 1.0, -1.0) * (np.log(found[:, 1]) - np.log(found[:, 0]))
+    return margin
 
 
 def margin_gradients(model: DifferentiableClassifier, points: FloatArray, classes: IntArray) -> FloatArray:
@@ -54,7 +56,17 @@ def margin_gradients(model: DifferentiableClassifier, points: FloatArray, classe
     if found.shape != points.shape or not np.isfinite(found).all():
         told = f"shape {found.shape}" if found.shape != points.shape else "NaN or infinity"
         raise UserError(f"log_odds_gradient gave {told} for {len(points)} rows of {points.shape[1]} numbers")
-    return np.where(classes == 0, 1.0, -1.0)[:, None] * found
+    toward: FloatArray = np.where(classes == 0, 1.0, -1.0)[:, None] * found
+    return toward
+
+
+def over_flats(gradients: FloatArray, last: FloatArray) -> FloatArray:
+    """(n, d) ``gradients``, and where one is 0 throughout, the ``last`` that was not.
+
+    A ReLU network is flat where no neuron that matters is active; descent would end there for ever.
+    """
+    flat: BoolArray = np.asarray(~gradients.any(axis=1))
+    return np.where(flat[:, None], last, gradients) if flat.any() else gradients
 
 
 class Adam:
@@ -106,16 +118,16 @@ class Columns:
     """The columns of an encoding as arrays, so that categories of all sizes are handled at once.
 
     Attributes:
-        starts: (M,) the first place of each column.
+        starts, widths: (M,) the first place of each column, and how many it has.
         numeric, two_valued, grouped: (M,) of which kind it is.
         of: (d,) the column of each place.
     """
 
     def __init__(self, encoding: Encoding) -> None:
-        widths = np.array([block.stop - block.start for block in encoding.blocks])
+        self.widths = np.array([block.stop - block.start for block in encoding.blocks])
         self.starts = np.array([block.start for block in encoding.blocks])
         self.numeric = encoding.numeric[self.starts]
-        self.grouped = widths > 1
+        self.grouped = self.widths > 1
         self.two_valued = ~self.numeric & ~self.grouped
         self.of = encoding.column_of
         self.places = {
@@ -145,6 +157,19 @@ class Columns:
             found[:, places] = np.where(rows[:, places] == 0, values[:, places] - held, -np.inf)
         places = self.places["two_valued"]
         found[:, places] = (1 - 2 * rows[:, places]) * values[:, places]
+        return found
+
+    def centred(self, gradients: FloatArray) -> FloatArray:
+        """(n, d) ``gradients`` less their mean over the levels of each one-hot category.
+
+        Within a category only differences count, and Adam, which makes all steps equally long, would lose them.
+        """
+        places = self.places["grouped"]
+        if len(places) == 0:
+            return gradients
+        mean = np.add.reduceat(gradients, self.starts, axis=1) / self.widths
+        found = gradients.copy()
+        found[:, places] -= mean[:, self.of[places]]
         return found
 
     def switched(self, rows: FloatArray, places: IntArray) -> FloatArray:

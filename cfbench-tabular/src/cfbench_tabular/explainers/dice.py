@@ -1,0 +1,289 @@
+"""DiCE: several counterfactuals at once, close to the factual and unlike each other.
+
+Mothilal, Sharma & Tan 2020, "Explaining machine learning classifiers through diverse counterfactual
+explanations" (equation 4). For k counterfactuals c_1 ... c_k of x, Adam descends
+
+    1/k sum_i hinge(c_i) + proximity/k sum_i dist(c_i, x) / d - diversity det(K) + categories sum_i penalty(c_i)
+
+- hinge(c) = max(0, 1 - margin(c)), the margin being the log-odds of the other class;
+- dist(a, b) = sum_j w_j |a_j - b_j|, w_j = 1 / MAD_j of the training rows for numbers and 1 for places of categories
+  (a column whose MAD is 0: its mean absolute deviation instead, or 1);
+- K_ij = 1 / (1 + dist(c_i, c_j)), with 1e-4 added on the diagonal;
+- penalty(c) = sum over one-hot categories of (sum of its places - 1)^2.
+
+k is what the protocol asks for (``answers``). The first c starts at x, the others near it.
+
+Afterwards the answers are made sparse (section 3.4): columns are set back to x in order of rising
+|c_j - x_j| / MAD_j, as long as the class stays; then the numbers that are left are moved towards x as far as the
+class stays, in steps of a tenth (``linear``) or by bisection (``binary``). The paper sets back numbers only
+(``restored: numbers``). The study's adapter edited single one-hot places, which broke categories, and all its
+two-valued columns became 1; here a category is set back whole or not at all.
+
+Departures: every iterate is made into rows (largest level of each category, range, immutable and one-way columns
+kept) and asked of the model; of all iterates the set with most valid rows is kept, of these the one with the
+lowest proximity less diversity; the paper takes the last one, valid or not. Rows that are not valid are no
+answers. ``one_hot: project`` has the gradient at the rows themselves, so that what is descended is what is
+answered; ``penalise`` has it between levels, as published. A search ends when nothing better came in ``patience``
+steps; as long as some of the k rows are not valid, it goes on with half the weight of the proximity instead. Where
+the network is flat, the last slope is followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_tabular.classifiers.base import Classifier
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.explainers.descent import (
+    Adam,
+    Columns,
+    flips,
+    gradient_model,
+    in_parts,
+    margin_gradients,
+    margins,
+    over_flats,
+    pulled_back,
+)
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+NEARBY = 0.1
+"""Standard deviation of where all but the first counterfactual start."""
+
+CLEAR_MARGIN = 4e-9
+"""A margin beyond which the other class is more probable by more than rounding."""
+
+HALVINGS = 8
+"""Steps of the bisection when numbers are set back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    proximity: Annotated[float, Range(minimum=0), Help("weight of the distance to the factual")] = 0.5
+    diversity: Annotated[float, Range(minimum=0), Help("weight of the determinant")] = 1.0
+    categories: Annotated[float, Range(minimum=0), Help("weight of the penalty of penalise")] = 0.1
+    rate: Annotated[float, Range(above=0), Help("of Adam, in standard deviations")] = 0.05
+    iterations: Annotated[int, Range(minimum=1), Help("steps at most")] = 400
+    patience: Annotated[int, Range(minimum=1), Help("steps without anything better")] = 20
+    one_hot: Annotated[Literal["project", "penalise"], Help("gradient at rows, or between levels")] = (
+        "project"
+    )
+    sparsity: Annotated[Literal["linear", "binary", "none"], Help("how numbers are set back")] = "binary"
+    restored: Annotated[Literal["numbers", "all"], Help("columns that are set back")] = "all"
+
+
+class DiCE:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Answer:
+        """(B, k, d), the closest first."""
+        k, d = context.answers, context.encoding.width
+        answers = np.full((len(factuals), k, d), np.nan)
+        steps = np.full(len(factuals), np.nan)
+        weights = inverse_deviations(context.background, context.encoding)
+        low, high = context.encoding.allowed(factuals.vectors)
+        for part in in_parts(len(factuals)):
+            search = _Search(self.config, model, context.encoding, weights)
+            search.factuals, search.classes = factuals.vectors[part], factuals.classes[part]
+            search.low, search.high = low[part], high[part]
+            starts = np.repeat(search.factuals[:, None], k, axis=1)
+            for row, unit in zip(starts, factuals.units[part], strict=True):
+                row[1:] += NEARBY * context.generator(unit).standard_normal((k - 1, d))
+            answers[part], steps[part] = search.run(starts)
+        return Answer(answers, {"steps": steps})
+
+
+def inverse_deviations(background: FloatArray, encoding: Encoding) -> FloatArray:
+    """(d,) 1 / MAD of numbers, 1 for places of categories; without a MAD, the mean absolute deviation or 1."""
+    if len(background) == 0:
+        return np.ones(encoding.width)
+    away = np.abs(background - np.median(background, axis=0))
+    spread = np.median(away, axis=0)
+    spread = np.where(spread > 0, spread, away.mean(axis=0))
+    return np.where(encoding.numeric & (spread > 0), 1 / np.where(spread > 0, spread, 1.0), 1.0)
+
+
+def distances(points: FloatArray, others: FloatArray, weights: FloatArray) -> FloatArray:
+    """(..., ) the weighted Manhattan distance of ``points`` and ``others`` (..., d)."""
+    found: FloatArray = np.abs(points - others) @ weights
+    return found
+
+
+def diversity(sets: FloatArray, weights: FloatArray) -> FloatArray:
+    """(n,) det(K) of each of the sets (n, k, d)."""
+    return np.asarray(np.linalg.det(_kernel(sets, weights)))
+
+
+def diversity_gradient(sets: FloatArray, weights: FloatArray) -> FloatArray:
+    """(n, k, d) the derivative of :func:`diversity`: d det(K) = det(K) tr(K^-1 dK)."""
+    kernel = _kernel(sets, weights)
+    cofactors = np.linalg.det(kernel)[:, None, None] * np.linalg.inv(kernel)
+    slopes = -2 * cofactors * kernel**2
+    slopes[:, range(sets.shape[1]), range(sets.shape[1])] = 0.0
+    gradient = np.empty_like(sets)
+    for place in range(sets.shape[1]):
+        signs = np.sign(sets[:, place, None] - sets)
+        gradient[:, place] = np.einsum("nk,nkd->nd", slopes[:, place], signs) * weights
+    return gradient
+
+
+def _kernel(sets: FloatArray, weights: FloatArray) -> FloatArray:
+    kernel = 1 / (1 + distances(sets[:, :, None], sets[:, None], weights))
+    found: FloatArray = kernel + 1e-4 * np.eye(sets.shape[1])
+    return found
+
+
+class _Search:
+    """Some factuals (n, d)."""
+
+    factuals: FloatArray
+    classes: IntArray
+    low: FloatArray
+    high: FloatArray
+
+    def __init__(self, config: Config, model: Classifier, encoding: Encoding, weights: FloatArray) -> None:
+        self.config = config
+        self.model = gradient_model(model)
+        self.encoding = encoding
+        self.columns = Columns(encoding)
+        self.weights = weights
+
+    def run(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(n, k, d) rows or NaN, from ``points`` (n, k, d), and (n,) steps taken."""
+        n, k, _ = points.shape
+        kept, merit, since = np.full_like(points, np.nan), np.full(n, -np.inf), np.zeros(n)
+        pull, steps = np.full(n, self.config.proximity), np.zeros(n)
+        adam, active = Adam(self.config.rate, *points.shape), np.arange(n)
+        rows = self._rows(points)
+        margin = self._margins(rows, active)
+        last = np.zeros_like(points)
+        for step in range(1, self.config.iterations + 1):
+            gradient, last = self._gradient(points, rows, margin, last, pull[active], active)
+            points = points - adam.step(gradient)
+            points = np.clip(points, self.low[active, None], self.high[active, None])
+            rows = self._rows(points)
+            margin = self._margins(rows, active)
+            found = self._merit(rows, margin > CLEAR_MARGIN, active)
+            better = found > merit[active] + 1e-6
+            kept[active[better]] = np.where(margin[better, :, None] > CLEAR_MARGIN, rows[better], np.nan)
+            merit[active] = np.maximum(found, merit[active])
+            since[active] = np.where(better, 0, since[active] + 1)
+            steps[active] = step
+            stuck = since[active] >= self.config.patience
+            incomplete = merit[active] < k
+            pull[active[stuck & incomplete]] /= 2
+            since[active[stuck & incomplete]] = 0
+            going = ~stuck | incomplete
+            if not going.all():
+                points, rows, margin, last = points[going], rows[going], margin[going], last[going]
+                active = active[going]
+                adam.keep(going)
+            if len(active) == 0:
+                break
+        return self._restored(kept), steps
+
+    def _gradient(
+        self,
+        points: FloatArray,
+        rows: FloatArray,
+        margin: FloatArray,
+        last: FloatArray,
+        pull: FloatArray,
+        active: IntArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """(a, k, d) the gradient of the loss, times k, and (a, k, d) the last slopes of the hinge."""
+        _, k, d = points.shape
+        config = self.config
+        asked = rows
+        if config.one_hot == "penalise":
+            asked, margin = points, self._margins(points, active)
+        short = margin < 1
+        classes = np.repeat(self.classes[active, None], k, axis=1)
+        slopes = margin_gradients(self.model, asked[short], classes[short])
+        if config.one_hot == "project":
+            slopes = self.columns.centred(slopes)
+        last = last.copy()
+        last[short] = over_flats(-slopes, last[short])
+        gradient = np.where(short[:, :, None], last, 0.0)
+        gradient += (pull / d)[:, None, None] * self.weights * np.sign(points - self.factuals[active, None])
+        if k > 1 and config.diversity > 0:
+            gradient -= k * config.diversity * diversity_gradient(points, self.weights)
+        if config.one_hot == "penalise":
+            for group in self.encoding.groups:
+                excess = points[:, :, group].sum(axis=2, keepdims=True) - 1
+                gradient[:, :, group] += 2 * k * config.categories * excess
+        return gradient, last
+
+    def _margins(self, rows: FloatArray, active: IntArray) -> FloatArray:
+        """(a, k) of rows (a, k, d)."""
+        a, k, d = rows.shape
+        return margins(self.model, rows.reshape(a * k, d), np.repeat(self.classes[active], k)).reshape(a, k)
+
+    def _rows(self, points: FloatArray) -> FloatArray:
+        if self.encoding.numeric.all():
+            return points
+        return self.encoding.project(points.reshape(-1, points.shape[2])).reshape(points.shape)
+
+    def _merit(self, rows: FloatArray, valid: BoolArray, active: IntArray) -> FloatArray:
+        """(a,) how many rows are valid, then diversity less proximity, both brought below 1."""
+        _, k, d = rows.shape
+        away = distances(rows, self.factuals[active, None], self.weights) / d
+        worth = -self.config.proximity * np.where(valid, away, 0.0).sum(axis=1) / k
+        if k > 1:
+            worth = worth + self.config.diversity * diversity(rows, self.weights)
+        count: FloatArray = valid.sum(axis=1) + 0.5 + 0.4 * worth / (1 + np.abs(worth))
+        return np.where(valid.any(axis=1), count, -np.inf)
+
+    # Setting back
+
+    def _restored(self, kept: FloatArray) -> FloatArray:
+        """(n, k, d) the same with numbers set back, the closest first."""
+        n, k, d = kept.shape
+        rows, factuals = kept.reshape(n * k, d).copy(), np.repeat(self.factuals, k, axis=0)
+        classes = np.repeat(self.classes, k)
+        given = np.flatnonzero(~np.isnan(rows[:, 0]))
+        if self.config.sparsity != "none" and len(given):
+            rows[given] = self._set_back(rows[given], factuals[given], classes[given])
+        away = np.where(np.isnan(rows[:, 0]), np.inf, distances(rows, factuals, self.weights))
+        order = away.reshape(n, k).argsort(axis=1, kind="stable")
+        return np.take_along_axis(rows.reshape(n, k, d), order[:, :, None], axis=1)
+
+    def _set_back(self, rows: FloatArray, factuals: FloatArray, classes: IntArray) -> FloatArray:
+        starts = [block.start for block in self.encoding.blocks]
+        number = self.encoding.numeric[starts]
+        for whole in (True, False):
+            sizes = np.add.reduceat(np.abs(rows - factuals) * self.weights, starts, axis=1)
+            if not whole or self.config.restored == "numbers":
+                sizes[:, ~number] = 0.0
+            order = np.where(sizes > 0, sizes, np.inf).argsort(axis=1, kind="stable")
+            for turn in range(int((sizes > 0).sum(axis=1).max(initial=0))):
+                column = order[:, turn]
+                changed = np.flatnonzero(sizes[np.arange(len(rows)), column] > 0)
+                own = self.encoding.column_of[None, :] == column[changed][:, None]
+                ends = np.where(own, factuals[changed], rows[changed])
+                rows[changed] = self._moved(rows[changed], ends, classes[changed], whole)
+        return rows
+
+    def _moved(self, rows: FloatArray, ends: FloatArray, classes: IntArray, whole: bool) -> FloatArray:
+        """``rows`` moved to ``ends``, or as far as the class stays."""
+
+        def found(tried: FloatArray) -> BoolArray:
+            return flips(self.model, tried, classes)
+
+        if whole:
+            return np.where(found(ends)[:, None], ends, rows)
+        if self.config.sparsity == "binary":
+            return pulled_back(found, ends, rows, HALVINGS)
+        going = np.ones(len(rows), dtype=bool)
+        moved = rows.copy()
+        for step in range(1, 10):
+            tried = rows + step / 10 * (ends - rows)
+            going &= found(tried)
+            moved[going] = tried[going]
+        return moved
