@@ -23,6 +23,7 @@ from cfbench_tabular.classifiers.base import Classifier, Counted, predicted_clas
 from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import PARTS, Problem
+from cfbench_tabular.suite import AGAIN, SECOND_MODEL
 from cfbench_tabular.table import FloatArray, IntArray, complete
 from cfbench_tabular.tables import read_answers, read_explanations, write_explanations
 
@@ -122,6 +123,16 @@ class _Chunk:
         factuals = Factuals(vectors, units["factual_class"].to_numpy(), tuple(units["unit"]))
         return _Chunk(problem, task.load("model", load_model), units, factuals)
 
+    def answers(self, task: Task, role: str) -> FloatArray:
+        """(B, n, d) what the stage of that role answered."""
+        table = pd.read_parquet(task.input_paths[role] / "explanations.parquet")
+        return read_answers(
+            table.astype({"level": object}).where(table.notna(), None),
+            self.problem.encoding,
+            self.factuals.units,
+            self.factuals.vectors,
+        )
+
     def write(
         self, task: Task, answers: FloatArray, seconds: float, details: Mapping[str, FloatArray] | None = None
     ) -> dict[str, Any]:
@@ -218,15 +229,9 @@ def score(task: Task) -> dict[str, Any]:
     The value of a factual with several answers is their mean, over those where the metric has one.
     """
     chunk = _Chunk.of(task)
-    encoding = chunk.problem.encoding
-    table = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
-    counterfactuals = read_answers(
-        table.astype({"level": object}).where(table.notna(), None),
-        encoding,
-        chunk.factuals.units,
-        chunk.factuals.vectors,
-    )
+    counterfactuals = chunk.answers(task, "explanations")
     owner, answers = judged_several(chunk.model, chunk.factuals, counterfactuals, chunk.problem)
+    answers = replace(answers, **_done_again(task, chunk, counterfactuals, owner))
     frames = []
     for parameters in task.parameters["metrics"]:
         for name, every in create(parameters).score(answers).items():
@@ -238,6 +243,29 @@ def score(task: Task) -> dict[str, Any]:
     scores = pd.concat(frames, ignore_index=True)[["metric", "unit", "value", "status", "row"]]
     scores.to_parquet(task.output / "scores.parquet", index=False, compression="zstd")
     return {"units": len(chunk.units), "valid": len(set(owner[answers.valid].tolist()))}
+
+
+def _done_again(task: Task, chunk: _Chunk, first: FloatArray, owner: IntArray) -> dict[str, Any]:
+    """What the study did once more with another seed, as arguments of :class:`Answers`.
+
+    first: (B, n, d) what was answered the first time; owner: (R,) whose each answer is. A second model that is
+    equal to the first was not trained with random numbers, and says nothing.
+    """
+    found: dict[str, Any] = {}
+    if SECOND_MODEL in task.input_paths:
+        second = task.load(SECOND_MODEL, load_model)
+        pairs = zip(chunk.model.state().values(), second.state().values(), strict=True)
+        same = all(np.array_equal(old, new) for old, new in pairs)
+        found["second_model"] = None if same else second
+    if AGAIN in task.input_paths:
+        again = chunk.answers(task, AGAIN)
+        most = max(first.shape[1], again.shape[1])
+        padded = np.full((len(first), most, first.shape[2]), np.nan)
+        padded[:, : again.shape[1]] = again
+        given = np.asarray(~np.isnan(first).any(axis=2))
+        given[:, 0] |= ~given.any(axis=1)
+        found["again"] = padded[owner, np.nonzero(given)[1]]
+    return found
 
 
 def _mean_of_each(owner: IntArray, values: FloatArray, size: int) -> FloatArray:
@@ -282,4 +310,6 @@ def judged(model: Classifier, factuals: Factuals, counterfactuals: FloatArray, p
         encoding=problem.encoding,
         background=problem.sample("train")[0],
         model=model,
+        background_labels=problem.sample("train")[1],
+        table=problem.vectors,
     )

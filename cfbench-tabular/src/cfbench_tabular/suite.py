@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 STAGES = "cfbench_tabular.stages"
+AGAIN, SECOND_MODEL = "explanations again", "second model"
+"""Roles of what is done once more, with another seed."""
+
 VERSION = "2"  # of the stages; raise it when what they compute changes
 
 
@@ -43,6 +46,10 @@ class Protocol:
         Range(above=0),
         Help("for each row, of explainers that search; then nothing repeats exactly"),
     ] = None
+    again: Annotated[
+        bool,
+        Help("train and ask once more with another seed, for stability and retraining; takes twice as long"),
+    ] = False
 
     def __post_init__(self) -> None:
         if self.validation + self.test >= 1:
@@ -75,7 +82,7 @@ class TabularSuite:
         access: DataAccess | None = None,
         explanations: Path | None = None,
     ) -> Sequence[Cell]:
-        metrics = config.metrics if config.metrics is not None else _all_metrics(registry)
+        metrics = _metrics(config, registry)
         explainers = _external(explanations) if explanations else config.explainers
         cells = []
         for dataset in config.data:
@@ -187,12 +194,17 @@ class _Grid:
             column for metric in self.metrics for column in resolve(metric.spec.target).columns
         ]
         explained = self.imported(explainer) if self.explanations else self.explained(explainer)
+        again: dict[str, Stage] = {}
+        if self.config.protocol.again:
+            again = {SECOND_MODEL: self.with_another_seed(self.known["model"])}
+            if not self.explanations:
+                again[AGAIN] = self.with_another_seed(explained)
         scores = Stage(
             kind="scores",
             label=f"scores of {explainer.label} for {self.about}",
             target=f"{STAGES}:score",
             parameters={"version": VERSION, "metrics": [m.parameters() for m in self.metrics]},
-            inputs={**self.known, "explanations": explained},
+            inputs={**self.known, "explanations": explained, **again},
             seed=self.config.seed,
             chunked=True,
         )
@@ -202,6 +214,10 @@ class _Grid:
             {**self.known, "explanations": explained, "scores": scores},
             role=explainer.spec.role,
         )
+
+    def with_another_seed(self, stage: Stage) -> Stage:
+        """The same work on the same inputs, with other random numbers."""
+        return replace(stage, label=f"{stage.label}, again", seed=stage.seed + 1)
 
     def labels(self, explainer: Reference) -> dict[str, str | int]:
         return {"dataset": self.dataset.label, "model": self.classifier.label, "explainer": explainer.label}
@@ -248,6 +264,26 @@ class _Grid:
         )
 
 
+def _metrics(config: TabularConfig, registry: Registry) -> tuple[Reference, ...]:
+    """Those that the configuration names, else all that are installed and have something to look at."""
+    if config.metrics is None:
+        return tuple(m for m in _all_metrics(registry) if not _lacking(m.spec, config.protocol))
+    for metric in config.metrics:
+        option = _lacking(metric.spec, config.protocol)
+        if option:
+            default = getattr(Protocol(), option)
+            raise UserError(
+                f"metric {metric.label} needs protocol.{option}, which is {str(default).lower()} here"
+            )
+    return config.metrics
+
+
+def _lacking(metric: ComponentSpec, protocol: Protocol) -> str:
+    """The option of the protocol that a metric lives on, where that is off; else empty."""
+    option = str(metric.details.get("protocol", ""))
+    return option if option and getattr(protocol, option) == getattr(Protocol(), option) else ""
+
+
 def _source(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any]:
     """The files that a data set was found in, as a parameter; nothing for one that needs no files."""
     from cfbench_core.data_files import DataAccess
@@ -259,8 +295,8 @@ def _source(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any]:
 
 
 def _all_metrics(registry: Registry) -> tuple[Reference, ...]:
-    """In the order in which they were registered by this distribution, then others by name."""
-    first = ["coverage", "sparsity", "l2", "realism"]
+    """In the order in which people read them, then others by name."""
+    first = ["coverage", "sparsity", "l2", "madd", "mahalanobis", "realism"]
     names = sorted(
         registry.names("tabular", "metric"), key=lambda n: (first.index(n) if n in first else 99, n)
     )
