@@ -21,9 +21,9 @@ from cfbench_core.plan import EVALUATIONS
 from cfbench_core.stages import UNITS, Task
 from cfbench_tabular.classifiers.base import Classifier, Counted, predicted_classes, probabilities
 from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.grid import AGAIN, SECOND_MODEL
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import PARTS, Problem
-from cfbench_tabular.suite import AGAIN, SECOND_MODEL
 from cfbench_tabular.table import FloatArray, IntArray, complete
 from cfbench_tabular.tables import read_answers, read_explanations, write_explanations
 

@@ -3,70 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Help, OfKind, Range, Reference
+from cfbench_core.config import Reference
 from cfbench_core.errors import UserError
-from cfbench_core.hashing import file_digest
-from cfbench_core.plan import Cell, Column, TableLayout
-from cfbench_core.specs import Capabilities, ComponentSpec, lacking, resolve
-from cfbench_core.stages import UNITS, Stage
-from cfbench_core.suites import Experiment
+from cfbench_core.plan import Cell, TableLayout
+from cfbench_core.specs import Capabilities, ComponentSpec, resolve
+from cfbench_tabular.config import Protocol, TabularConfig
+from cfbench_tabular.grid import STAGES, Grid, source_of
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
     from cfbench_core.registry import Registry
     from cfbench_core.run_directory import Run
-
-STAGES = "cfbench_tabular.stages"
-AGAIN, SECOND_MODEL = "explanations again", "second model"
-"""Roles of what is done once more, with another seed."""
-
-VERSION = "2"  # of the stages; raise it when what they compute changes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
-    """How a data set is divided and which rows are explained. Defaults: those of the study (paper 003)."""
-
-    validation: Annotated[
-        float, Range(minimum=0, below=1), Help("share of each class, to choose models with")
-    ] = 0.2
-    test: Annotated[float, Range(above=0, below=1), Help("share of each class, to judge models with")] = 0.2
-    factuals: Annotated[
-        int, Range(minimum=1), Help("explained rows per predicted class at most, test rows first")
-    ] = 100
-    answers: Annotated[
-        int, Range(minimum=1), Help("counterfactuals of each row, where an explainer gives several")
-    ] = 1
-    seconds: Annotated[
-        float | None,
-        Range(above=0),
-        Help("for each row, of explainers that search; then nothing repeats exactly"),
-    ] = None
-    again: Annotated[
-        bool,
-        Help("train and ask once more with another seed, for stability and retraining; takes twice as long"),
-    ] = False
-
-    def __post_init__(self) -> None:
-        if self.validation + self.test >= 1:
-            raise ValueError("validation and test must leave rows to train on: their sum must be below 1")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TabularConfig(Experiment):
-    """The configuration of a tabular study."""
-
-    data: Annotated[tuple[Reference, ...], OfKind("dataset"), Help("data sets")]
-    classifiers: Annotated[tuple[Reference, ...], OfKind("classifier"), Help("what is explained")]
-    explainers: Annotated[tuple[Reference, ...], OfKind("explainer"), Help("what explains")]
-    protocol: Protocol = field(default_factory=Protocol)
-    metrics: Annotated[
-        tuple[Reference, ...] | None, OfKind("metric"), Help("none: all that are installed")
-    ] = None
 
 
 class TabularSuite:
@@ -86,9 +36,9 @@ class TabularSuite:
         explainers = _external(explanations) if explanations else config.explainers
         cells = []
         for dataset in config.data:
-            source = _source(dataset, access)
+            source = source_of(dataset, access)
             for classifier in config.classifiers:
-                grid = _Grid(config, dataset, source, classifier, metrics, explanations)
+                grid = Grid(config, dataset, source, classifier, metrics, explanations)
                 cells += [grid.cell(explainer) for explainer in explainers]
         return cells
 
@@ -135,135 +85,6 @@ class TabularSuite:
         return best_explanation(run)
 
 
-class _Grid:
-    """The cells of one data set and one classifier."""
-
-    def __init__(
-        self,
-        config: TabularConfig,
-        dataset: Reference,
-        source: Mapping[str, Any],
-        classifier: Reference,
-        metrics: Sequence[Reference],
-        explanations: Path | None,
-    ) -> None:
-        self.config = config
-        self.dataset = dataset
-        self.classifier = classifier
-        self.metrics = metrics
-        self.explanations = explanations
-        self.about = f"{classifier.label} on {dataset.label}"
-        protocol = config.protocol
-        data = Stage(
-            kind="data",
-            label=dataset.label,
-            target=f"{STAGES}:read_data",
-            parameters={
-                "version": VERSION,
-                "dataset": dataset.parameters(),
-                **source,
-                "validation": protocol.validation,
-                "test": protocol.test,
-            },
-            seed=config.seed,
-        )
-        model = Stage(
-            kind="model",
-            label=self.about,
-            target=f"{STAGES}:fit_model",
-            parameters={"version": VERSION, "classifier": classifier.parameters(), "threads": config.threads},
-            inputs={"data": data},
-            seed=config.seed,
-        )
-        units = Stage(
-            kind="units",
-            label=f"rows of {self.about}",
-            target=f"{STAGES}:choose_units",
-            parameters={"version": VERSION, "factuals": protocol.factuals},
-            inputs={"data": data, "model": model},
-            seed=config.seed,
-        )
-        self.known = {"data": data, "model": model, UNITS: units}
-
-    def cell(self, explainer: Reference) -> Cell:
-        labels = self.labels(explainer)
-        skipped = self.why_not(explainer.spec, explainer.label)
-        if skipped:
-            return Cell(labels, skipped=skipped, role=explainer.spec.role)
-        columns: list[Column] = [
-            column for metric in self.metrics for column in resolve(metric.spec.target).columns
-        ]
-        explained = self.imported(explainer) if self.explanations else self.explained(explainer)
-        again: dict[str, Stage] = {}
-        if self.config.protocol.again:
-            again = {SECOND_MODEL: self.with_another_seed(self.known["model"])}
-            if not self.explanations:
-                again[AGAIN] = self.with_another_seed(explained)
-        scores = Stage(
-            kind="scores",
-            label=f"scores of {explainer.label} for {self.about}",
-            target=f"{STAGES}:score",
-            parameters={"version": VERSION, "metrics": [m.parameters() for m in self.metrics]},
-            inputs={**self.known, "explanations": explained, **again},
-            seed=self.config.seed,
-            chunked=True,
-        )
-        return Cell(
-            labels,
-            columns,
-            {**self.known, "explanations": explained, "scores": scores},
-            role=explainer.spec.role,
-        )
-
-    def with_another_seed(self, stage: Stage) -> Stage:
-        """The same work on the same inputs, with other random numbers."""
-        return replace(stage, label=f"{stage.label}, again", seed=stage.seed + 1)
-
-    def labels(self, explainer: Reference) -> dict[str, str | int]:
-        return {"dataset": self.dataset.label, "model": self.classifier.label, "explainer": explainer.label}
-
-    def why_not(self, explainer: ComponentSpec, name: str) -> str:
-        """Why an explainer cannot work here; empty when it can."""
-        if self.explanations is not None:
-            return ""
-        gap = lacking(explainer.needs.get("classifier", {}), self.classifier.spec.provides)
-        if gap:
-            return f"{name} needs {gap}, which {self.classifier.label} does not offer"
-        gap = lacking(self.dataset.spec.needs.get("explainer", {}), explainer.provides)
-        return f"{self.dataset.label} needs {gap}, which {name} does not handle" if gap else ""
-
-    def explained(self, explainer: Reference) -> Stage:
-        several = "several" in explainer.spec.provides.get("answers", frozenset())
-        parameters = {
-            "explainer": explainer.parameters(),
-            "threads": self.config.threads,
-            "answers": self.config.protocol.answers if several else 1,
-            "seconds": self.config.protocol.seconds,
-        }
-        return self.explanation_stage(explainer, "explain", parameters)
-
-    def imported(self, explainer: Reference) -> Stage:
-        """Explanations made elsewhere: the rows of the file that bear this cell's labels."""
-        assert self.explanations is not None
-        parameters = {
-            "file": str(self.explanations.resolve()),
-            "digest": file_digest(self.explanations),
-            "labels": self.labels(explainer),
-        }
-        return self.explanation_stage(explainer, "import_explanations", parameters)
-
-    def explanation_stage(self, explainer: Reference, function: str, parameters: Mapping[str, Any]) -> Stage:
-        return Stage(
-            kind="explanations",
-            label=f"{explainer.label} for {self.about}",
-            target=f"{STAGES}:{function}",
-            parameters={"version": VERSION, **parameters},
-            inputs=self.known,
-            seed=self.config.seed,
-            chunked=True,
-        )
-
-
 def _metrics(config: TabularConfig, registry: Registry) -> tuple[Reference, ...]:
     """Those that the configuration names, else all that are installed and have something to look at."""
     if config.metrics is None:
@@ -282,16 +103,6 @@ def _lacking(metric: ComponentSpec, protocol: Protocol) -> str:
     """The option of the protocol that a metric lives on, where that is off; else empty."""
     option = str(metric.details.get("protocol", ""))
     return option if option and getattr(protocol, option) == getattr(Protocol(), option) else ""
-
-
-def _source(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any]:
-    """The files that a data set was found in, as a parameter; nothing for one that needs no files."""
-    from cfbench_core.data_files import DataAccess
-
-    component = dataset.create()
-    if not hasattr(component, "find"):
-        return {}
-    return {"source": component.find(access or DataAccess()).parameters()}
 
 
 def _all_metrics(registry: Registry) -> tuple[Reference, ...]:
