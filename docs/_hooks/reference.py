@@ -42,6 +42,10 @@ PIVOT = re.compile(
     r"\{\{ pivot\(\"(?P<name>[\w-]+)\", where=\"(?P<where>[^\"]+)\", across=\"(?P<across>\w+)\"\) \}\}"
 )
 REFINED = re.compile(r"\{\{ refined\(\"(?P<name>[\w-]+)\"\) \}\}")
+GROWTH = re.compile(
+    r"\{\{ growth\(\"(?P<name>[\w-]+)\", small=\"(?P<small>[^\"]+)\", large=\"(?P<large>[^\"]+)\", "
+    r"items=(?P<items>[\d.]+)\) \}\}"
+)
 BESIDE = re.compile(r"\{\{ beside_literature\(\"(?P<dataset>[\w-]+)\"\) \}\}")
 
 
@@ -56,6 +60,7 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     markdown = TABLE.sub(lambda call: kept_table(call["name"], call["where"], call["columns"]), markdown)
     markdown = PAPER.sub(lambda call: beside_paper(**call.groupdict()), markdown)
     markdown = PIVOT.sub(lambda call: pivot(**call.groupdict()), markdown)
+    markdown = GROWTH.sub(lambda call: growth(**call.groupdict()), markdown)
     markdown = REFINED.sub(lambda call: refined(call["name"]), markdown)
     return BESIDE.sub(lambda call: beside_literature(call["dataset"]), markdown)
 
@@ -125,6 +130,31 @@ def pivot(name: str, where: str, across: str) -> str:
     ]
     table = kept.pivot_table(index="explainer", columns=across, values="shown", aggfunc="first", sort=False)
     return _shown(table.reset_index())
+
+
+def growth(name: str, small: str, large: str, items: str) -> str:
+    """How often the numbers of one part of a kept benchmark go into those of another, an explainer a line.
+
+    ``items``: how often the items of the small data set go into those of the large one.
+    """
+    import pandas as pd
+
+    kept = pd.read_csv(RESULTS / f"{name}.csv").set_index(["explainer", "format"])
+    before, after = kept.query(small), kept.query(large)
+    numbers = ["ms", "evaluations", "sets"]
+    times = after[numbers] / before[numbers].where(before[numbers] > 0)
+    times["item scores"] = times["evaluations"] * float(items)
+    shown = {
+        "ms": "time",
+        "evaluations": "model evaluations",
+        "item scores": "item scores",
+        "sets": "sets on sums",
+    }
+    table = times.loc[[place for place in after.index if place in before.index], list(shown)].rename(
+        columns=shown
+    )
+    told = table.map(lambda ratio: "" if pd.isna(ratio) else f"{ratio:.3g}").reset_index()
+    return _shown(told.assign(ms=after["ms"].reindex(table.index).to_numpy()))
 
 
 def refined(name: str) -> str:
