@@ -126,6 +126,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
         ),
         _spec(
             "explainer",
+            "ml-explain",
+            "MLExplain",
+            "Gradient descent on the probability of the other class and on the distance; the nearest step",
+            provides=ANY_COLUMNS,
+            needs=BY_GRADIENTS,
+            paper="Afonichkin 2019",
+        ),
+        _spec(
+            "explainer",
             "nice",
             "NICE",
             "Columns of the nearest training row of the other class, copied only as far as needed",

@@ -21,6 +21,9 @@ from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 CLEAR = 1e-9
 """By so much the other class must be more probable: a tie could turn when the answer is written and read."""
 
+CLEAR_MARGIN = 4 * CLEAR
+"""The same, of log-odds."""
+
 ROWS = 2_000
 """How many rows are worked on at once: what belongs to them stays in the processor's cache."""
 

@@ -40,6 +40,7 @@ from cfbench_tabular.classifiers.base import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.explainers.descent import (
+    CLEAR_MARGIN,
     Adam,
     Columns,
     flips,
@@ -54,9 +55,6 @@ from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 NEARBY = 0.1
 """Standard deviation of where all but the first counterfactual start."""
-
-CLEAR_MARGIN = 4e-9
-"""A margin beyond which the other class is more probable by more than rounding."""
 
 HALVINGS = 8
 """Steps of the bisection when numbers are set back."""
