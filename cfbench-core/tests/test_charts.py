@@ -14,7 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cfbench_core.reports
-from cfbench_core.reports.charts import Point, Series, heat_map, line_chart, scatter_chart
+from cfbench_core.reports.charts import (
+    Bar,
+    Node,
+    Point,
+    Series,
+    bar_chart,
+    heat_map,
+    line_chart,
+    scatter_chart,
+    tree_chart,
+)
 
 LINE = 11
 WIDTHS = {  # of letters of 11 px, as Chromium draws them in DejaVu Sans
@@ -474,3 +484,69 @@ def lab(rgb: np.ndarray) -> np.ndarray:
     xyz = np.array(to_xyz) @ np.clip(rgb, 0, 1) / [0.9505, 1, 1.089]
     x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+# Bars
+
+
+def test_bars_start_at_zero_and_are_as_long_as_their_values() -> None:
+    bars = [Bar("a", 1.0, 0.9, 1.1), Bar("b", 0.5), Bar("none", NAN), Bar("luck", 0.25, role="floor")]
+    root = read(bar_chart(bars, title="Coverage", x_label="share", direction="higher", x_range=(0, 1)))
+    a, b, luck = of_class(root, "amount")
+    assert a.attrib["x"] == b.attrib["x"] == luck.attrib["x"]
+    lengths = [float(bar.attrib["width"]) for bar in (a, b, luck)]
+    assert lengths[0] == pytest.approx(2 * lengths[1], abs=0.2)
+    assert lengths[1] == pytest.approx(2 * lengths[2], abs=0.2)
+    assert "floor" in luck.attrib["class"] and "luck (floor)" in [e.text for e in root.iter("text")]
+    assert "none none" in root.attrib["aria-label"] and "a 1 (0.9 to 1.1)" in root.attrib["aria-label"]
+    assert len(of_class(root, "whisker")) == 1
+
+
+def test_bars_below_zero_go_the_other_way_and_no_bars_are_no_error() -> None:
+    root = read(bar_chart([Bar("a", -2.0), Bar("b", 1.0)], title="t", x_label="x"))
+    (down, up), (axis,) = of_class(root, "amount"), of_class(root, "axis")
+    zero = float(axis.attrib["x1"])
+    assert float(down.attrib["x"]) + float(down.attrib["width"]) == pytest.approx(zero, abs=0.2)
+    assert float(up.attrib["x"]) == pytest.approx(zero, abs=0.2)
+    read(bar_chart([], title="t", x_label="x"))
+
+
+# Trees
+
+
+def test_boxes_of_a_tree_lie_below_each_other_and_do_not_overlap() -> None:
+    leaves = [Node((f"leaf {n}", "1,000 rows"), n / 8) for n in range(8)]
+    level = leaves
+    while len(level) > 1:
+        level = [
+            Node(("a rather long question <= 3", "rows"), 0.5, (("yes", left), ("no", right)))
+            for left, right in zip(level[::2], level[1::2], strict=True)
+        ]
+    root = read(tree_chart(level[0], title="Which is best?"))
+    boxes = of_class(root, "box")
+    assert len(boxes) == 15 and len(of_class(root, "leader")) == 14
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    areas = [tuple(float(box.attrib[name]) for name in ("x", "y", "width", "height")) for box in boxes]
+    for x, y, wide, tall in areas:
+        assert x >= 0 and y >= 0 and x + wide <= width and y + tall <= height
+    for one, other in itertools.combinations(areas, 2):
+        apart = one[0] + one[2] <= other[0] or other[0] + other[2] <= one[0]
+        assert apart or one[1] + one[3] <= other[1] or other[1] + other[3] <= one[1]
+    assert "leaf 7" in root.attrib["aria-label"]
+
+
+def test_a_tree_may_be_one_box() -> None:
+    root = read(tree_chart(Node(("cadex", "always"), 1.0), title="t"))
+    assert len(of_class(root, "box")) == 1
+
+
+# Powers of ten
+
+
+def test_colours_by_powers_of_ten_tell_a_millisecond_from_a_microsecond() -> None:
+    values = [[1e-6, 1e-3, 1.0], [NAN, 0.0, 1.0]]
+    root = read(heat_map(["a", "b"], ["x", "y", "z"], values, title="t", direction="lower", log=True))
+    strong, middle, weak, last = (float(c.attrib["fill-opacity"]) for c in of_class(root, "heat"))
+    assert strong > middle > weak == last
+    assert strong - middle == pytest.approx(middle - weak, abs=0.01)
+    assert len(of_class(root, "none")) == 2

@@ -120,8 +120,8 @@ class Recorder:
         write_atomically(self.directory / "environment.json", json.dumps(environment, indent=2) + "\n")
 
     def write_plan(self, results: Results | None, data: str = "") -> None:
-        """``plan.json``; with results, each cell's status and reason are how it went, and ``data`` says what was
-        read."""
+        """``plan.json``; with results, each cell's status and reason are how it went, ``data`` says what was
+        read, and ``summaries`` holds what the stages of data sets and models told of themselves."""
         cells = self.plan.to_json()
         if results is not None:
             for entry, cell in zip(cells, self.plan.cells, strict=True):
@@ -134,6 +134,7 @@ class Recorder:
             "data": data,
             "layout": layout,
             "explanations": scored,
+            "summaries": {} if results is None else _summaries(self.plan, results),
             "cells": cells,
         }
         write_atomically(
@@ -181,6 +182,16 @@ class _Lines:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _summaries(plan: Plan, results: Results) -> dict[str, dict[str, Any]]:
+    """By kind and label, of those that ended well."""
+    found: dict[str, dict[str, Any]] = {"data": {}, "model": {}}
+    for stage in plan.stages():
+        for _, outcome in results.of(stage) if stage.kind in found else ():
+            if outcome.done:
+                found[stage.kind][stage.label] = dict(outcome.summary)
+    return found
 
 
 def _cell_status(cell: Cell, results: Results) -> tuple[str, str]:

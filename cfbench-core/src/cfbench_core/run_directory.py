@@ -113,6 +113,12 @@ class Run:
         """A few words on the data: "debian-python (1,685 packages, ...) · 100 users"; empty before the run's end."""
         return str(self.plan.get("data", ""))
 
+    def summaries(self, kind: str) -> Mapping[str, Mapping[str, Any]]:
+        """What the stages of a kind ("data", "model") told of themselves, by their labels; empty for runs of
+        earlier versions, and before the run's end."""
+        found: Mapping[str, Mapping[str, Any]] = self.plan.get("summaries", {}).get(kind, {})
+        return found
+
     @property
     def layout(self) -> TableLayout:
         layout = self.plan["layout"]

@@ -1,7 +1,19 @@
-"""Charts as inline SVG: lines, points in a plane, and matrices. What they look like is the page's CSS."""
+"""Charts as inline SVG: lines, points in a plane, bars, matrices, trees. What they look like is the page's CSS."""
 
+from cfbench_core.reports.charts.bar import Bar, bar_chart
 from cfbench_core.reports.charts.heat import heat_map
 from cfbench_core.reports.charts.line import Series, line_chart
 from cfbench_core.reports.charts.scatter import Point, scatter_chart
+from cfbench_core.reports.charts.tree import Node, tree_chart
 
-__all__ = ["Point", "Series", "heat_map", "line_chart", "scatter_chart"]
+__all__ = [
+    "Bar",
+    "Node",
+    "Point",
+    "Series",
+    "bar_chart",
+    "heat_map",
+    "line_chart",
+    "scatter_chart",
+    "tree_chart",
+]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cfbench_core.reports.charts.svg import (
     LINE,
     NAME,
+    SMALLEST,
     drawable,
     drawing,
     element,
@@ -32,6 +33,7 @@ def heat_map(
     direction: str = "",
     text: Sequence[Sequence[str]] | None = None,
     hint: str | None = None,
+    log: bool = False,
 ) -> str:
     """The matrix as SVG, its numbers printed in the cells.
 
@@ -42,6 +44,7 @@ def heat_map(
         direction: "higher" or "lower" is better, and stronger in colour; empty: stronger is higher.
         text: printed instead of the values.
         hint: stands below, on what the colours mean; by default what follows from the above.
+        log: strength of colour by powers of ten, as for times; what is not positive has none.
 
     Raises:
         ValueError: if ``values`` or ``text`` have another shape.
@@ -60,13 +63,14 @@ def heat_map(
     left = 12 + longest(names)
     rise = 0.7 * longest(heads) + 10 if turned else 0
     top = 14 + (rise or 8)
+    strength = [[_power(value) for value in row] for row in matrix] if log else matrix
     parts = [*_heads(heads, columns, left, top, wide, turned)]
     for number, (name, full) in enumerate(zip(names, rows, strict=True)):
         y = top + _TALL * number
         parts.append(_text("name", left - 8, y + _TALL / 2 + 4, name, "end", full if full != name else ""))
-        parts += _cells(name, heads, matrix, printed, number, left, y, wide, direction)
+        parts += _cells(name, heads, matrix, strength, printed, number, left, y, wide, direction)
     bottom = top + _TALL * len(rows)
-    hint = _hint(matrix, direction) if hint is None else hint
+    hint = _hint(matrix, direction, log) if hint is None else hint
     width = left + wide * len(columns) + (rise if turned else 0) + 8
     width = max(width, min(_WIDE, long(hint) + 8))
     said = textwrap.wrap(hint, max(int(len(hint) * (width - 8) / max(long(hint), 1)), 10))
@@ -103,6 +107,7 @@ def _cells(
     name: str,
     heads: Sequence[str],
     matrix: Sequence[Sequence[float]],
+    strength: Sequence[Sequence[float]],
     printed: Sequence[Sequence[str]],
     number: int,
     left: float,
@@ -112,7 +117,7 @@ def _cells(
 ) -> Iterator[str]:
     for place, (value, words) in enumerate(zip(matrix[number], printed[number], strict=True)):
         x = left + wide * place
-        shade = _shade(value, matrix, direction)
+        shade = _shade(strength[number][place], strength, direction, strength is not matrix)
         if math.isnan(shade):
             yield element("rect cell none", x=x + 1, y=y + 1, width=wide - 2, height=_TALL - 2)
         else:
@@ -130,11 +135,12 @@ def _cells(
         yield _text("value", x + wide / 2, y + _TALL / 2 + 4, words, "middle")
 
 
-def _hint(matrix: Sequence[Sequence[float]], direction: str) -> str:
-    if _signed(matrix):
+def _hint(matrix: Sequence[Sequence[float]], direction: str, log: bool) -> str:
+    if _signed(matrix) and not log:
         better = f"; {direction} is better" if direction else ""
         return f"strength of colour: size; dashed: below 0{better}"
-    return f"stronger colour: {direction or 'higher'}{', better' if direction else ''}"
+    by = ", by powers of ten" if log else ""
+    return f"stronger colour: {direction or 'higher'}{', better' if direction else ''}{by}"
 
 
 def _signed(matrix: Sequence[Sequence[float]]) -> bool:
@@ -142,12 +148,16 @@ def _signed(matrix: Sequence[Sequence[float]]) -> bool:
     return bool(known) and min(known) < 0 < max(known)
 
 
-def _shade(value: float, matrix: Sequence[Sequence[float]], direction: str) -> float:
-    """Between nothing and the strongest; NaN where there is no value."""
+def _power(value: float) -> float:
+    return math.log10(value) if drawable(value) and value >= SMALLEST else math.nan
+
+
+def _shade(value: float, matrix: Sequence[Sequence[float]], direction: str, log: bool) -> float:
+    """Between nothing and the strongest; NaN where there is no value. ``log``: signs are those of powers."""
     known = [v for row in matrix for v in row if drawable(v)]
     if not drawable(value):
         return math.nan
-    if _signed(matrix):
+    if _signed(matrix) and not log:
         return _STRONGEST * abs(value) / max(map(abs, known))
     low, high = min(known), max(known)
     share = (value - low) / (high - low) if high > low else 0.5
