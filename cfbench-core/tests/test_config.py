@@ -11,6 +11,7 @@ import yaml
 from cfbench_core.config import Document, create, decode_experiment, fields_of, resolved_document
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
+from cfbench_core.suites import Limits
 
 RIGHT = """\
 suite: toy
@@ -146,6 +147,17 @@ def test_set_changes_values_and_its_mistakes_name_it(registry: Registry) -> None
     assert "unknown key" in errors(RIGHT, registry, "protocol.kk=3")[0]
     assert "not a place in a list of 2" in errors(RIGHT, registry, "explainers.7.base=3")[0]
     assert "must look like" in errors(RIGHT, registry, "seed")[0]
+
+
+def test_a_class_with_a_shorthand_may_be_given_as_that_one_value(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert errors(RIGHT + "limits: 5\n", registry)[0].startswith("study.yaml:9: limits: must be a mapping")
+    monkeypatch.setattr(Limits, "shorthand", "seconds", raising=False)
+    assert decode(RIGHT + "limits: 5\n", registry).limits == Limits(seconds=5.0)
+    assert decode(RIGHT + "limits: {seconds: 5, memory_gb: 1}\n", registry).limits.memory_gb == 1.0
+    wrong = errors(RIGHT + "limits: soon\n", registry)
+    assert wrong == ["study.yaml:9: limits.seconds: must be a number > 0, got 'soon'"]
 
 
 def test_python_data_is_decoded_too_and_its_errors_name_keys_only(registry: Registry) -> None:

@@ -126,7 +126,14 @@ class _Decoder:
     # Values
 
     def dataclass(self, node: yaml.Node, cls: type, path: str, skip: frozenset[str] = frozenset()) -> Any:
-        """A mapping node as an instance of ``cls``; the keys in ``skip`` were taken by the caller."""
+        """A mapping node as an instance of ``cls``; the keys in ``skip`` were taken by the caller.
+
+        A class with a ``shorthand``, the name of one of its keys, may be given as the value of that key alone.
+        """
+        shorthand = getattr(cls, "shorthand", None)
+        if shorthand and isinstance(node, yaml.ScalarNode) and plain(node) is not None:
+            key = yaml.ScalarNode("tag:yaml.org,2002:str", shorthand, node.start_mark, node.end_mark)
+            node = yaml.MappingNode("tag:yaml.org,2002:map", [(key, node)], node.start_mark, node.end_mark)
         if not isinstance(node, yaml.MappingNode):
             keys = ", ".join(field.name for field in dataclasses.fields(cls))
             return self.wrong(node, path, f"must be a mapping with the keys {keys}, got {_shown(node)}")
