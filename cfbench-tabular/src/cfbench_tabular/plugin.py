@@ -160,6 +160,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
             needs=BY_SCORES,
             role="bound",
         ),
+        _spec(
+            "explainer",
+            "optimum",
+            "Optimum",
+            "The nearest counterfactual of a ReLU network, by mixed-integer programming, with a proof",
+            provides={**ANY_COLUMNS, **CONSTRAINED},
+            needs={"classifier": {"access": frozenset({"scores", "layers"})}},
+            role="bound",
+        ),
     ]
 
 
