@@ -30,15 +30,19 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kept import keep
+
 USERS_AT_ONCE = 50  # the suite's default chunk
 METRICS = "metrics"
+SAME = ["dataset", "model", "explainer", "format", "level", "scope", "k"]
+"""What a row is about: one that is measured again takes the place of an older one."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("dataset")
+    parser.add_argument("dataset", help="with options: '{name: synthetic, users: 9000, label: x}'")
     parser.add_argument("recommender", help="with options: '{name: mf, dimensions: 64}'")
     parser.add_argument(
         "--explainers", nargs="+", help="with options: '{name: shap, exact: never, label: x}'"
@@ -65,7 +69,12 @@ def main() -> None:
                 rows.append(row)
                 print(line(row), flush=True)
     if asked.keep:
-        keep(Path(asked.keep), rows)
+        keep(
+            Path(asked.keep),
+            rows,
+            SAME,
+            "python benchmarks/explainers.py DATASET RECOMMENDER ... --keep NAME",
+        )
 
 
 def line(row: Mapping[str, Any]) -> str:
@@ -112,6 +121,8 @@ def measure(asked: argparse.Namespace) -> list[dict[str, Any]]:
             continue
         measured = study.time_explanations(cell, format)
         measured["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        if asked.scope:
+            measured["edges_in_scope"] = study.edges_in_scope(cell)
         rows.append(study.row(str(cell.labels["explainer"]), format, measured))
     return rows
 
@@ -129,6 +140,8 @@ class Study:
         from cfbench_recsys.splits import SplitConfig, make_split
 
         self.asked = asked
+        self.dataset = yaml.safe_load(asked.dataset)
+        self.dataset_label = asked.dataset if isinstance(self.dataset, str) else self.dataset["label"]
         self.recommender = yaml.safe_load(asked.recommender)
         self.recommender_name = (
             asked.recommender if isinstance(self.recommender, str) else self.recommender["name"]
@@ -152,10 +165,10 @@ class Study:
         return prepare(
             {
                 "suite": "recsys",
-                "data": self.asked.dataset,
-                "recommenders": [with_preset("recommender", self.recommender, [self.asked.dataset])],
+                "data": self.dataset,
+                "recommenders": [with_preset("recommender", self.recommender, [self.dataset_label])],
                 "explainers": [
-                    with_preset("explainer", explainer, [f"{self.asked.dataset}-{self.recommender_name}"])
+                    with_preset("explainer", explainer, [f"{self.dataset_label}-{self.recommender_name}"])
                 ],
                 "protocol": {
                     "k": self.asked.k,
@@ -201,6 +214,15 @@ class Study:
             if self.asked.level == "item":
                 users, lists = np.repeat(users, k), lists.reshape(-1, 1)
             yield Targets.of(graph, users, lists, k, self.asked.level, scope)
+
+    def edges_in_scope(self, cell: Any) -> float:
+        """How many edges a unit may edit, on average."""
+        from cfbench_recsys.scopes import edges_in_scope
+
+        stage = cell.stages["explanations"]
+        hops = stage.parameters["explainer"]["options"].get("hops", 2)
+        targets = next(self.chunks(str(cell.labels["scope"])))
+        return round(len(edges_in_scope(self.split.profiles, targets, hops).rows) / len(targets), 1)
 
     def context(self, state: Any = None) -> Any:
         import functools
@@ -296,7 +318,7 @@ class Study:
         import numpy as np
 
         about = {
-            "dataset": self.asked.dataset,
+            "dataset": self.dataset_label,
             "model": self.model_label,
             "explainer": explainer,
             "format": format,
@@ -304,6 +326,7 @@ class Study:
             "scope": self.asked.scope or "",
             "k": self.asked.k,
             "users": len(self.users),
+            "interactions": self.split.profiles.nnz,
             "history": round(float(np.diff(self.split.profiles.indptr)[self.users].mean()), 1),
         }
         return {**about, **measured}
@@ -319,28 +342,6 @@ def with_preset(kind: str, reference: Any, names: list[str]) -> Any:
     known = presets_of(installed().find("recsys", kind, reference).spec)
     found = next((name for name in names if name in known), None)
     return {"name": reference, "preset": found} if found else reference
-
-
-def keep(path: Path, rows: list[dict[str, Any]]) -> None:
-    import pandas as pd
-
-    from cfbench_core.environment import capture
-
-    told = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
-    new = pd.DataFrame([{**row, "commit": told.stdout.strip()[:9]} for row in rows])
-    same = ["dataset", "model", "explainer", "format", "level", "scope", "k"]
-    file = path.with_suffix(".csv")
-    if file.exists():
-        old = pd.read_csv(file, dtype={"scope": object}).fillna({"scope": ""})
-        new = pd.concat([old, new], ignore_index=True).drop_duplicates(same, keep="last")
-    new.to_csv(file, index=False)
-    environment = capture()
-    about = {
-        "command": "python benchmarks/explainers.py DATASET RECOMMENDER ... --keep NAME",
-        "hardware": environment["hardware"],
-        "versions": environment["distributions"],
-    }
-    path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

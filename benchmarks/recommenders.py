@@ -1,6 +1,6 @@
 """Trains recommenders one after the other, each in a process of its own, and keeps quality, time and memory.
 
-    python scripts/measure_recommenders.py docs/results/recommenders ml-1m amazon-fashion --models mf vae ease
+    python benchmarks/recommenders.py docs/results/recommenders ml-1m amazon-fashion --models mf vae ease
 
 Writes NAME.csv (a row per data set and recommender: quality on the test part of the default split, seconds of
 training, epochs, peak resident memory) and NAME.json (command, commit, hardware). A preset that is named like
@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kept import keep
+
 KEPT = ("HR@10", "NDCG@10", "Recall@10", "Recall@20")
 
 
@@ -36,7 +38,13 @@ def main(arguments: list[str]) -> None:
     models = chosen.models or all_models()
     for dataset in chosen.datasets:
         for model in models:
-            keep(Path(chosen.name), in_a_process(chosen.name, dataset, model), arguments)
+            row = in_a_process(chosen.name, dataset, model)
+            keep(
+                Path(chosen.name),
+                [row],
+                ["dataset", "model"],
+                f"python benchmarks/recommenders.py {' '.join(arguments)}",
+            )
 
 
 def all_models() -> list[str]:
@@ -112,28 +120,6 @@ def preset_for(model: str, dataset: str) -> str:
     from cfbench_core.registry import installed
 
     return dataset if dataset in presets_of(installed().find("recsys", "recommender", model).spec) else ""
-
-
-def keep(path: Path, row: dict[str, Any], arguments: list[str]) -> None:
-    import pandas as pd
-
-    from cfbench_core.environment import capture
-
-    file = path.with_suffix(".csv")
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
-    new = pd.DataFrame([{**row, "commit": commit[:9]}])
-    if file.exists():
-        old = pd.read_csv(file)
-        same = (old["dataset"] == row["dataset"]) & (old["model"] == row["model"])
-        new = pd.concat([old[~same], new], ignore_index=True)
-    new.to_csv(file, index=False)
-    environment = capture()
-    about = {
-        "command": " ".join(["python scripts/measure_recommenders.py", *arguments]),
-        "hardware": environment["hardware"],
-        "versions": environment["distributions"],
-    }
-    path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
