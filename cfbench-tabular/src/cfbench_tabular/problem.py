@@ -64,10 +64,15 @@ class Problem:
         return self.vectors[rows], self.labels[rows]
 
     def summary(self) -> dict[str, Any]:
+        numeric = sum(column.kind == "numeric" for column in self.table.columns)
         return {
             "name": self.table.name,
             "rows": len(self.table),
+            "training_rows": int((self.split == PARTS.index("train")).sum()),
             "columns": len(self.table.columns),
+            "numeric_columns": numeric,
+            "categorical_columns": len(self.table.columns) - numeric,
+            "one_hot_columns": sum(group.stop - group.start for group in self.encoding.groups),
             "encoded_columns": self.encoding.width,
             "classes": list(self.classes),
             "majority_share": float(self.labels.mean()),

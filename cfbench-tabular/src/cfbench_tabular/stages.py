@@ -21,23 +21,29 @@ from cfbench_core.plan import EVALUATIONS
 from cfbench_core.stages import UNITS, Task
 from cfbench_tabular.classifiers.base import Classifier, Counted, predicted_classes, probabilities
 from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.facts import facts
 from cfbench_tabular.grid import AGAIN, SECOND_MODEL
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import PARTS, Problem
-from cfbench_tabular.table import FloatArray, IntArray, complete
+from cfbench_tabular.table import FloatArray, IntArray, Table, complete
 from cfbench_tabular.tables import read_answers, read_explanations, write_explanations
 
 
 def read_data(task: Task) -> dict[str, Any]:
     """Reads the table, names the target class, divides the rows and fits the encoding."""
-    dataset = create(task.parameters["dataset"])
-    found = [task.parameters["source"]] if "source" in task.parameters else []
-    table = dataset.load(*found)
     problem = Problem.make(
-        table, task.parameters["validation"], task.parameters["test"], task.generator("split")
+        read_table(task), task.parameters["validation"], task.parameters["test"], task.generator("split")
     )
     problem.save(task.output)
     return problem.summary()
+
+
+def read_table(task: Task) -> Table:
+    """The rows of the data set that the task names, from its files where it has some."""
+    dataset = create(task.parameters["dataset"])
+    found = [task.parameters["source"]] if "source" in task.parameters else []
+    table: Table = dataset.load(*found)
+    return table
 
 
 def fit_model(task: Task) -> dict[str, Any]:
@@ -50,7 +56,14 @@ def fit_model(task: Task) -> dict[str, Any]:
     state = {name: np.ascontiguousarray(array) for name, array in model.state().items()}
     save_file(state, task.output / "model.safetensors")
     (task.output / "model.json").write_text(json.dumps(dict(task.parameters["classifier"])))
-    return {"quality": quality(model, problem)}
+    return {"quality": quality(model, problem), **_size(model)}
+
+
+def _size(model: Any) -> dict[str, int]:
+    """How many hidden neurons a network has."""
+    if not hasattr(model, "layers"):
+        return {}
+    return {"neurons": sum(len(biases) for _, biases in model.layers()[:-1])}
 
 
 def load_model(folder: Path) -> Classifier:
@@ -150,9 +163,10 @@ class _Chunk:
         )
         costs = self.units[["unit"]].assign(elapsed_seconds=seconds)
         costs.to_parquet(task.output / "costs.parquet", index=False)
-        if details:
-            told = [self.units[["unit"]].assign(name=name, value=value) for name, value in details.items()]
-            pd.concat(told).to_parquet(task.output / "details.parquet", index=False, compression="zstd")
+        known = facts(self.model, self.problem, self.factuals, self.units["row"].to_numpy())
+        every = {**known, **(details or {})}
+        told = [self.units[["unit"]].assign(name=name, value=value) for name, value in every.items()]
+        pd.concat(told).to_parquet(task.output / "details.parquet", index=False, compression="zstd")
         return {"units": len(self.units), "answered": answered}
 
 
