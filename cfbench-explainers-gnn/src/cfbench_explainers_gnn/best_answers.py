@@ -19,6 +19,7 @@ class BestAnswers:
     Attributes:
         block: all the units.
         chosen: (E,) the edits of the best answers.
+        wanted: (B,) items that should leave.
         displaced: (B,) items that the best answer displaces, 0 where there is none.
         size: (B,) its edits.
         improved_at: (B,) the step at which it was found.
@@ -34,7 +35,7 @@ class BestAnswers:
         self.improved_at = np.zeros(count, dtype=np.int64)
         self.evaluations = np.zeros(count)
         self._tested: BoolArray = np.zeros(len(block.possible.rows), dtype=bool)
-        self._wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
+        self.wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
 
     def test(self, part: Block, chosen: BoolArray, step: int) -> IntArray:
         """Asks the real model about ``chosen`` (E of ``part``) and keeps what is better.
@@ -71,7 +72,7 @@ class BestAnswers:
 
     def could_be_better(self, size: int = 1) -> BoolArray:
         """(B,) whether ``size`` edits might make a better answer than the best so far."""
-        better: BoolArray = (self.displaced < self._wanted) | (self.size > size)
+        better: BoolArray = (self.displaced < self.wanted) | (self.size > size)
         return better
 
     def finished(self) -> BoolArray:

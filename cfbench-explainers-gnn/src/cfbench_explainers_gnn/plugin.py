@@ -83,4 +83,13 @@ def cfbench_explainers() -> list[ComponentSpec]:
             provides=ADDING,
             role="bound",
         ),
+        _explainer(
+            "exhaustive-edges",
+            "The smallest set of edits in a small scope, by trying them all, and what that proves",
+            "exhaustive_edges",
+            "ExhaustiveEdges",
+            provides=ADDING,
+            needs={"recommender": {"access": frozenset({"scores"})}},
+            role="bound",
+        ),
     ]
