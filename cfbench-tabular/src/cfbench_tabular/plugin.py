@@ -169,6 +169,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
             needs={"classifier": {"access": frozenset({"scores", "layers"})}},
             role="bound",
         ),
+        _spec(
+            "explainer",
+            "lore",
+            "LORE",
+            "The nearest rule of the other class in a tree for rows bred around the factual",
+            provides={**ANY_COLUMNS, **CONSTRAINED},
+            needs=BY_SCORES,
+            paper="Guidotti et al. 2019",
+        ),
     ]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from cfbench_tabular.classifiers.base import Classifier, predicted_classes
 from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.table import BoolArray, FloatArray
 
 HALVINGS = 12
@@ -152,11 +153,7 @@ def nearby(model: Classifier, reach: Reach, label: int, enemies: FloatArray) -> 
     enemies: (n, d). Of each, only what may change is taken. Changes are undone column by column, the dearest
     first, and halved where that loses the class. None where no row is left.
     """
-    encoding = reach.encoding
-    starts = [block.start for block in encoding.blocks]
-    forbidden = (enemies < reach.low) | (enemies > reach.high)
-    whole = np.logical_or.reduceat(forbidden, starts, axis=1)[:, encoding.column_of]
-    rows = np.where(whole, reach.row, enemies)
+    rows = allowed_only(reach.encoding, reach.low, reach.high, reach.row, enemies)
     order = reach.costs.of(rows, reach.row).argsort(kind="stable")
     for start in range(0, len(order), 256):
         block = rows[order[start : start + 256]]

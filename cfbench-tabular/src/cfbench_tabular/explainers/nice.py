@@ -34,6 +34,7 @@ from cfbench_core.config import Help, Range
 from cfbench_tabular.classifiers.base import Classifier, predicted_classes, probabilities
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_answers
+from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 NUMBERS = 4_000_000
@@ -196,7 +197,8 @@ class _Grafts:
         for place, row in enumerate(rows):
             order = distances[place].argsort(kind="stable")
             for part in _growing(len(order)):
-                grafts = self._graft(row, self.donors[order[part]], low[place], high[place])
+                donors = self.donors[order[part]]
+                grafts = allowed_only(self.encoding, low[place], high[place], row, donors)
                 good = np.flatnonzero(predicted_classes(self.model, grafts) != self.label)
                 if len(good):
                     found[place] = grafts[good[0]]
@@ -205,11 +207,6 @@ class _Grafts:
 
     def _constrained(self) -> bool:
         return bool(self.encoding.immutable.any() or any(c.direction != "any" for c in self.encoding.columns))
-
-    def _graft(self, row: FloatArray, donors: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        forbidden = (donors < low) | (donors > high)
-        whole = np.logical_or.reduceat(forbidden, self.heom.starts, axis=1)[:, self.heom.column_of]
-        return np.where(whole, row, donors)
 
 
 def _growing(length: int) -> Iterator[slice]:

@@ -15,9 +15,9 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_tabular.classifiers.base import Classifier, predicted_classes
-from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_answers
-from cfbench_tabular.table import BoolArray, FloatArray
+from cfbench_tabular.explainers.columns import allowed_only
+from cfbench_tabular.table import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +58,4 @@ class Random:
         encoding, (size, _) = context.encoding, context.background.shape
         donors = np.stack([stream.integers(size, size=len(encoding.columns)) for stream in streams])
         drawn = context.background[donors[:, encoding.column_of], np.arange(encoding.width)]
-        return np.where(_forbidden(encoding, rows, drawn), rows, drawn)
-
-
-def _forbidden(encoding: Encoding, rows: FloatArray, drawn: FloatArray) -> BoolArray:
-    """(A, d) what rows (A, d) must not be set to; a category as a whole."""
-    low, high = encoding.allowed(rows)
-    starts = [block.start for block in encoding.blocks]
-    columns = np.logical_or.reduceat((drawn < low) | (drawn > high), starts, axis=1)
-    return np.asarray(columns[:, encoding.column_of])
+        return allowed_only(encoding, *encoding.allowed(rows), rows, drawn)
