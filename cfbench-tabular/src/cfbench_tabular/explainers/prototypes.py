@@ -1,0 +1,186 @@
+"""Counterfactuals guided by prototypes: what ALIBIC and its version without gradients share.
+
+Van Looveren & Klaise 2021, "Interpretable counterfactual explanations guided by prototypes"; the optimiser is that of
+Dhurandhar et al. 2018. With x and c as points with one coordinate per column (:mod:`levels <.levels>`),
+d = c - x, and p the prototype, the mean of the ``neighbours`` training rows of the other class (as the model predicts
+it) that are nearest to x, found in a k-d tree:
+
+    cost max(0, kappa - margin(c)) + beta ||d||_1 + ||d||_2^2 + theta ||c - p||_2^2
+
+FISTA: c_{t+1} = S(y_t - rate_t grad(y_t)), S shrinking each d_j by rate_t beta towards 0 (d_j = 0 where it is smaller)
+and cutting at the range, then y_{t+1} = c_{t+1} + t / (t + 3) (c_{t+1} - c_t); rate_t falls with the root of what is
+left of the iterations, from ``rate`` / (1 + theta), so that no theta makes it unstable. Of all c in the other class,
+the one with the smallest sum of the last three terms is kept. Around it, ``cost`` is searched: ten times as large as
+long as nothing is found, then by bisection between the largest that finds nothing and the smallest that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from cfbench_core.config import Help, Range
+from cfbench_tabular.classifiers.base import Classifier, predicted_classes
+from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.explainers.descent import CLEAR_MARGIN, in_parts, margins, over_flats
+from cfbench_tabular.explainers.levels import Space
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+Slopes = Callable[[Space, FloatArray, IntArray], FloatArray]
+"""``slopes(space, points, classes)``: (n, M) the gradient of the margin at points (n, M)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What both methods can be told."""
+
+    theta: Annotated[float, Range(minimum=0), Help("weight of the distance to the prototype")] = 0.2
+    beta: Annotated[float, Range(minimum=0), Help("weight of the absolute distance")] = 0.1
+    kappa: Annotated[float, Range(minimum=0), Help("log-odds beyond the boundary that are asked for")] = 0.0
+    neighbours: Annotated[int, Range(minimum=1), Help("training rows that make a prototype")] = 1
+    cost: Annotated[float, Range(above=0), Help("first weight of the class")] = 1.0
+    rounds: Annotated[int, Range(minimum=1), Help("weights of the class tried")] = 6
+    iterations: Annotated[int, Range(minimum=1), Help("steps for each of them")] = 60
+    rate: Annotated[float, Range(above=0), Help("first step size")] = 0.1
+    categories: Annotated[
+        Literal["mvdm", "abdm", "ignore"], Help("distance of levels, or each place a number")
+    ] = "mvdm"
+
+
+def guided(
+    options: Options, model: Classifier, factuals: Factuals, context: Context, slopes: Slopes
+) -> Answer:
+    """Answers with details: ``cost``, that of the answer, and ``to_prototype``, its distance to the prototype."""
+    classes = predicted_classes(model, context.background)
+    if options.categories == "ignore":
+        space = Space.of_places(context.encoding)
+    else:
+        space = Space.of_columns(context.encoding, context.background, classes, options.categories)
+    known = space.points(context.background)
+    low, high = space.limits(*context.encoding.allowed(factuals.vectors))
+    starts = space.points(factuals.vectors)
+    prototypes = nearest_means(starts, factuals.classes, known, classes, options.neighbours)
+    answers = no_answers(factuals)
+    details = {name: np.full(len(factuals), np.nan) for name in ("cost", "to_prototype")}
+    for part in in_parts(len(factuals)):
+        search = _Search(options, model, space, slopes, starts[part], factuals.classes[part])
+        search.low, search.high, search.prototypes = low[part], high[part], prototypes[part]
+        found, details["cost"][part] = search.run()
+        given = ~np.isnan(found[:, 0])
+        rows = space.rows(found[given])
+        # Columns that did not move are as they were, to the last bit.
+        same = (found[given] == starts[part][given])[:, _columns_of(space)]
+        answers[part][given] = np.where(same, factuals.vectors[part][given], rows)
+        details["to_prototype"][part] = np.linalg.norm(found - prototypes[part], axis=1)
+    return Answer(answers, details)
+
+
+def nearest_means(
+    points: FloatArray, classes: IntArray, known: FloatArray, known_classes: IntArray, neighbours: int
+) -> FloatArray:
+    """(n, M) the mean of the nearest known points of the other class; NaN where there is none."""
+    found = np.full_like(points, np.nan)
+    for label in (0, 1):
+        enemies, asked = known[known_classes != label], classes == label
+        if len(enemies) and asked.any():
+            count = min(neighbours, len(enemies))
+            _, nearest = cKDTree(enemies).query(points[asked], k=np.arange(1, count + 1))
+            found[asked] = enemies[nearest].mean(axis=1)
+    return found
+
+
+def shrunk(points: FloatArray, starts: FloatArray, by: FloatArray | float) -> FloatArray:
+    """The points (n, M) moved towards ``starts`` by ``by`` in each coordinate, but not beyond."""
+    away = points - starts
+    found: FloatArray = starts + np.sign(away) * np.maximum(np.abs(away) - by, 0.0)
+    return found
+
+
+def _columns_of(space: Space) -> IntArray:
+    """(d,) the coordinate that each place of the vector belongs to."""
+    owner = np.empty(space.width, dtype=np.int64)
+    owner[space.number_positions] = space.numbers
+    for row, column in enumerate(space.categories):
+        owner[space.positions[row, : space.sizes[row]]] = column
+    return owner
+
+
+class _Search:
+    """Some factuals, as points (n, M)."""
+
+    low: FloatArray
+    high: FloatArray
+    prototypes: FloatArray
+
+    def __init__(
+        self,
+        options: Options,
+        model: Classifier,
+        space: Space,
+        slopes: Slopes,
+        starts: FloatArray,
+        classes: IntArray,
+    ) -> None:
+        self.options = options
+        self.model = model
+        self.space = space
+        self.slopes = slopes
+        self.starts = starts
+        self.classes = classes
+
+    def run(self) -> tuple[FloatArray, FloatArray]:
+        """(n, M) the best points or NaN, and (n,) the cost at which they were found."""
+        n = len(self.starts)
+        self.best, self.merit = np.full_like(self.starts, np.nan), np.full(n, np.inf)
+        self.first = self.slopes(self.space, self.starts, self.classes)
+        norms = np.linalg.norm(self.first, axis=1)
+        self.unit = np.where(norms > 0, norms, 1.0)  # the hinge is measured in standard deviations
+        lower, upper, cost = np.zeros(n), np.full(n, np.inf), np.full(n, self.options.cost)
+        found_at = np.full(n, np.nan)
+        for _ in range(self.options.rounds):
+            before = self.merit.copy()
+            found = self._fista(cost)
+            found_at = np.where(self.merit < before, cost, found_at)
+            upper, lower = np.where(found, np.minimum(cost, upper), upper), np.where(found, lower, cost)
+            cost = np.where(np.isinf(upper), cost * 10, (lower + np.minimum(upper, 1e300)) / 2)
+        return self.best, found_at
+
+    def _fista(self, cost: FloatArray) -> BoolArray:
+        """(n,) whether a point of the other class was met; the best ones are kept."""
+        options, starts = self.options, self.starts
+        met = np.zeros(len(starts), dtype=bool)
+        point = ahead = starts
+        slopes = self.first
+        margin = margins(self.model, self.space.rows(ahead), self.classes)
+        for step in range(options.iterations):
+            rate = options.rate / (1 + options.theta) * np.sqrt(1 - step / options.iterations)
+            short = margin <= max(options.kappa, CLEAR_MARGIN)
+            if step > 0 and short.any():
+                slopes = slopes.copy()
+                new = self.slopes(self.space, ahead[short], self.classes[short])
+                slopes[short] = over_flats(new, slopes[short])
+            gradient = 2 * (ahead - starts) + 2 * options.theta * np.nan_to_num(ahead - self.prototypes)
+            gradient -= np.where(short, cost / self.unit, 0.0)[:, None] * slopes
+            moved = shrunk(ahead - rate * gradient, starts, rate * options.beta)
+            moved = np.clip(moved, self.low, self.high)
+            ahead = np.clip(moved + step / (step + 3) * (moved - point), self.low, self.high)
+            point = moved
+            met |= self._keep(point)
+            margin = margins(self.model, self.space.rows(ahead), self.classes)
+        return met
+
+    def _keep(self, points: FloatArray) -> BoolArray:
+        """(n,) which points are in the other class; the best so far are kept."""
+        rows = self.space.rows(points)
+        turned = margins(self.model, rows, self.classes) > max(self.options.kappa, CLEAR_MARGIN)
+        settled = self.space.points(rows)
+        away = settled - self.starts
+        merit = self.options.beta * np.abs(away).sum(axis=1) + (away**2).sum(axis=1)
+        merit += self.options.theta * np.nan_to_num((settled - self.prototypes) ** 2).sum(axis=1)
+        better = turned & (merit < self.merit)
+        self.best[better], self.merit[better] = settled[better], merit[better]
+        return turned
