@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 from cfbench_core.config import Help, OfKind, Range, Reference
 from cfbench_core.suites import Experiment
@@ -11,8 +11,18 @@ from cfbench_core.suites import Experiment
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """How a data set is divided and which rows are explained. Defaults: those of the study (paper 003)."""
+    """How a data set is divided and which rows are explained. Defaults: those of the study (paper 003).
 
+    ``protocol: paper`` is short for ``protocol: {study: paper}``.
+    """
+
+    shorthand: ClassVar[str] = "study"
+
+    study: Annotated[
+        Literal["paper"] | None,
+        Help("paper: the study's own splits, scales and factuals in place of all that is drawn here"),
+    ] = None
+    folder: Annotated[str | None, Help("with the study's files; none: tabular/ in a data directory")] = None
     validation: Annotated[
         float, Range(minimum=0, below=1), Help("share of each class, to choose models with")
     ] = 0.2

@@ -12,16 +12,56 @@ from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Cell, Column
 from cfbench_core.specs import ComponentSpec, lacking, resolve
 from cfbench_core.stages import UNITS, Stage
-from cfbench_tabular.config import TabularConfig
+from cfbench_tabular.config import Protocol, TabularConfig
+from cfbench_tabular.study import NAMES as STUDY_NAMES
+from cfbench_tabular.study import StudyFiles, find_study
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
 
 STAGES = "cfbench_tabular.stages"
+STUDY_STAGES = "cfbench_tabular.study_stages"
 AGAIN, SECOND_MODEL = "explanations again", "second model"
 """Roles of what is done once more, with another seed."""
 
-VERSION = "2"  # of the stages; raise it when what they compute changes
+VERSION = "3"  # of the stages; raise it when what they compute changes
+
+
+class Prepared:
+    """One data set: the stage that reads it and what else of it is known before anything is read.
+
+    Attributes:
+        stage: None where there is nothing to run.
+        skipped: why not.
+        study: the study's files of it, in ``protocol: paper``.
+    """
+
+    def __init__(self, dataset: Reference, config: TabularConfig, access: DataAccess | None) -> None:
+        self.dataset = dataset
+        self.study, self.skipped = _study_of(dataset, config.protocol, access)
+        self.stage: Stage | None = None
+        if self.skipped:
+            return
+        protocol = config.protocol
+        parameters: dict[str, Any] = {"version": VERSION, "dataset": dataset.parameters()}
+        if self.study is None:
+            target, seed = f"{STAGES}:read_data", config.seed
+            parameters |= {"validation": protocol.validation, "test": protocol.test}
+        else:
+            target, seed = f"{STUDY_STAGES}:read_study", 0
+            parameters["study"] = self.study.parameters()
+        parameters |= source_of(dataset, access)
+        self.stage = Stage(kind="data", label=dataset.label, target=target, parameters=parameters, seed=seed)
+
+    def classifier(self, asked: Reference) -> tuple[Reference, str]:
+        """The classifier with the study's weights, if that is what it wants; and why it cannot be had."""
+        if asked.spec.details.get("weights") != "study" or asked.options.weights is not None:
+            return asked, ""
+        if self.study is None:
+            return asked, f"{asked.label} needs 'protocol: paper': the study encodes rows in its own way"
+        if not self.study.network.is_file():
+            return asked, f"the study's folder {self.study.folder} has no models/{self.study.network.name}"
+        return asked.with_options({"weights": str(self.study.network.resolve())}), ""
 
 
 class Grid:
@@ -30,49 +70,45 @@ class Grid:
     def __init__(
         self,
         config: TabularConfig,
-        dataset: Reference,
-        source: Mapping[str, Any],
+        prepared: Prepared,
         classifier: Reference,
         metrics: Sequence[Reference],
         explanations: Path | None,
     ) -> None:
         self.config = config
-        self.dataset = dataset
-        self.classifier = classifier
+        self.dataset = prepared.dataset
+        self.classifier, without_weights = prepared.classifier(classifier)
         self.metrics = metrics
         self.explanations = explanations
-        self.about = f"{classifier.label} on {dataset.label}"
-        protocol = config.protocol
-        data = Stage(
-            kind="data",
-            label=dataset.label,
-            target=f"{STAGES}:read_data",
-            parameters={
-                "version": VERSION,
-                "dataset": dataset.parameters(),
-                **source,
-                "validation": protocol.validation,
-                "test": protocol.test,
-            },
-            seed=config.seed,
-        )
+        self.about = f"{classifier.label} on {self.dataset.label}"
+        self.skipped = prepared.skipped or without_weights
+        self.known: dict[str, Stage] = {}
+        if prepared.stage is None or self.skipped:
+            return
         model = Stage(
             kind="model",
             label=self.about,
             target=f"{STAGES}:fit_model",
-            parameters={"version": VERSION, "classifier": classifier.parameters(), "threads": config.threads},
-            inputs={"data": data},
+            parameters={
+                "version": VERSION,
+                "classifier": self.classifier.parameters(),
+                "threads": config.threads,
+            },
+            inputs={"data": prepared.stage},
             seed=config.seed,
         )
+        parameters: dict[str, Any] = {"version": VERSION, "factuals": config.protocol.factuals}
+        if prepared.study is not None:
+            parameters["study"] = prepared.study.parameters()
         units = Stage(
             kind="units",
             label=f"rows of {self.about}",
-            target=f"{STAGES}:choose_units",
-            parameters={"version": VERSION, "factuals": protocol.factuals},
-            inputs={"data": data, "model": model},
+            target=f"{STUDY_STAGES}:choose_study_units" if prepared.study else f"{STAGES}:choose_units",
+            parameters=parameters,
+            inputs={"data": prepared.stage, "model": model},
             seed=config.seed,
         )
-        self.known = {"data": data, "model": model, UNITS: units}
+        self.known = {"data": prepared.stage, "model": model, UNITS: units}
 
     def cell(self, explainer: Reference) -> Cell:
         labels = self.labels(explainer)
@@ -113,6 +149,8 @@ class Grid:
 
     def why_not(self, explainer: ComponentSpec, name: str) -> str:
         """Why an explainer cannot work here; empty when it can."""
+        if self.skipped:
+            return self.skipped
         if self.explanations is not None:
             return ""
         gap = lacking(explainer.needs.get("classifier", {}), self.classifier.spec.provides)
@@ -161,3 +199,16 @@ def source_of(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any
     if not hasattr(component, "find"):
         return {}
     return {"source": component.find(access or DataAccess()).parameters()}
+
+
+def _study_of(
+    dataset: Reference, protocol: Protocol, access: DataAccess | None
+) -> tuple[StudyFiles | None, str]:
+    """The study's files of a data set in ``protocol: paper``, and why that cannot be repeated on it."""
+    if protocol.study is None:
+        return None, ""
+    name = STUDY_NAMES.get(dataset.spec.name)
+    if name is None or not dataset.distribution:
+        return None, f"{dataset.label} is not one of the study's data sets"
+    files = StudyFiles(find_study(access, protocol.folder), name)
+    return files, files.lacking()

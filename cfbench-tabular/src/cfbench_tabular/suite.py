@@ -11,7 +11,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
 from cfbench_tabular.config import Protocol, TabularConfig
-from cfbench_tabular.grid import STAGES, Grid, source_of
+from cfbench_tabular.grid import STAGES, Grid, Prepared
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
@@ -36,9 +36,9 @@ class TabularSuite:
         explainers = _external(explanations) if explanations else config.explainers
         cells = []
         for dataset in config.data:
-            source = source_of(dataset, access)
+            prepared = Prepared(dataset, config, access)
             for classifier in config.classifiers:
-                grid = Grid(config, dataset, source, classifier, metrics, explanations)
+                grid = Grid(config, prepared, classifier, metrics, explanations)
                 cells += [grid.cell(explainer) for explainer in explainers]
         return cells
 

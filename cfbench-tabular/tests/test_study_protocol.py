@@ -1,0 +1,122 @@
+"""``protocol: paper`` from a configuration to the tables of a run."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+import cfbench_core
+from cfbench_core import api
+from cfbench_core.errors import UserError
+
+PAPER = {
+    "suite": "tabular",
+    "data": ["iris", "tic-tac-toe"],
+    "classifiers": ["study-network"],
+    "explainers": ["nearest-enemy"],
+    "metrics": ["coverage", "l2"],
+    "executor": "inline",
+    "protocol": "paper",
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """No data directory, and a cache of its own."""
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("CFBENCH_DATA_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(study, here):
+    """A copy of the study's folder with two data sets."""
+    for name in ("onehot_layout.json", "var_types.json"):
+        shutil.copy(study.data / name, here / name)
+    for kind in ("datasets", "splits", "scalers", "factuals", "models"):
+        for file in (study.data / kind).iterdir():
+            if file.name.startswith(("Iris", "TicTacToe")):
+                (here / kind).mkdir(exist_ok=True)
+                shutil.copy(file, here / kind)
+    return here
+
+
+def reasons(config):
+    return {cell.id: cell.skipped for cell in api.plan(config).cells}
+
+
+def test_the_study_is_found_in_a_data_directory_and_repeated(study, here, monkeypatch):
+    monkeypatch.setenv("CFBENCH_DATA_DIR", str(study.data.parent))
+    run = cfbench_core.run(PAPER, out=here / "run")
+    assert run.exit_code == 0
+    published = pd.read_csv(study.reference / "paper_tableA1.csv").set_index("Dataset")
+    quality = run.quality.pivot(index="dataset", columns="metric", values="value")
+    for dataset, name in (("iris", "Iris"), ("tic-tac-toe", "TicTacToe")):
+        assert quality.loc[dataset, "accuracy"] == pytest.approx(published.loc[name, "Acc_test"], abs=0.00501)
+        assert quality.loc[dataset, "AUC"] == pytest.approx(published.loc[name, "AUC_test"], abs=0.00501)
+    assert run.scores.groupby("dataset")["unit"].nunique().to_dict() == {"iris": 150, "tic-tac-toe": 200}
+    units = [pd.read_parquet(file) for file in (here / "cache").rglob("units.parquet")]
+    classes = {len(table): table["factual_class"].tolist() for table in units}
+    assert classes == {150: [0] * 97 + [1] * 53, 200: [0] * 100 + [1] * 100}
+
+
+def test_another_classifier_is_asked_about_the_same_rows(folder):
+    config = {
+        **PAPER,
+        "data": ["iris"],
+        "protocol": {"study": "paper", "folder": str(folder), "factuals": 10},
+    }
+    config["classifiers"] = ["study-network", "logistic-regression"]
+    run = cfbench_core.run(config, out=folder / "run")
+    rows = {model: set(scores["unit"]) for model, scores in run.scores.groupby("model")}
+    assert rows["study-network"] == rows["logistic-regression"] and len(rows["study-network"]) == 20
+
+
+def test_what_is_missing_is_told_in_a_line_and_costs_its_own_cells_only(folder):
+    (folder / "datasets" / "Iris.csv.gz").unlink()
+    (folder / "models" / "TicTacToe.npz").unlink()
+    config = {
+        **PAPER,
+        "data": ["iris", "tic-tac-toe", "breast-cancer"],
+        "classifiers": ["study-network", "mlp"],
+    }
+    config["protocol"] = {"study": "paper", "folder": str(folder)}
+    found = reasons(config)
+    assert found["iris/mlp/nearest-enemy"] == f"the study's folder {folder} has no datasets/Iris.csv.gz"
+    assert found["tic-tac-toe/study-network/nearest-enemy"].endswith("has no models/TicTacToe.npz")
+    assert found["tic-tac-toe/mlp/nearest-enemy"] == ""
+    assert "breast-cancer is not one of the study's data sets" in found["breast-cancer/mlp/nearest-enemy"]
+
+
+def test_a_folder_that_is_nowhere_is_told_with_where_it_was_looked_for(here):
+    with pytest.raises(UserError, match=r"the study's folder, .* is not there \(looked for data/tabular, "):
+        api.plan(PAPER)
+
+
+def test_the_studys_network_needs_the_studys_encoding():
+    found = reasons({**PAPER, "protocol": {}})
+    assert found["iris/study-network/nearest-enemy"].startswith("study-network needs 'protocol: paper'")
+
+
+def test_the_short_form_is_the_long_one_and_a_wrong_one_is_told():
+    prepared = cfbench_core.prepare(PAPER)
+    assert prepared.config.protocol.study == "paper"
+    with pytest.raises(
+        UserError, match=r"protocol.study: must be one of paper, got 'papr'. Did you mean 'paper'"
+    ):
+        cfbench_core.prepare(yaml.safe_load(yaml.safe_dump({**PAPER, "protocol": "papr"})))
+
+
+def test_a_factual_that_is_no_row_is_left_out_and_counted(folder):
+    with np.load(folder / "factuals" / "Iris.npz") as archive:
+        arrays = {name: archive[name].copy() for name in archive.files}
+    arrays["X0"][0] += 0.5
+    np.savez(folder / "factuals" / "Iris.npz", **arrays)
+    config = {**PAPER, "data": ["iris"], "protocol": {"study": "paper", "folder": str(folder)}}
+    run = cfbench_core.run(config, out=folder / "run")
+    assert run.scores["unit"].nunique() == 149
