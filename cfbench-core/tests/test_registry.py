@@ -237,3 +237,12 @@ def test_a_misspelt_executor_is_one_line_with_its_place(install: Install) -> Non
 def test_plugins_are_in_the_order_of_their_names_whatever_the_order_of_the_path() -> None:
     rows = [Plugin("x", name, "1", name) for name in ("b", "a")]
     assert [plugin.distribution for plugin in Registry(rows).plugins] == ["a", "b"]
+
+
+def test_a_run_without_a_configuration_leaves_out_what_says_so(install: Install) -> None:
+    spec = "Spec(id='toy/explainer/{0}', summary='x', target='x:X'{1})"
+    both = ", ".join([spec.format("quick", ""), spec.format("slow", ", details={'default': False}")])
+    install("cfbench-both", source("cfbench_explainers", f"return [{both}]"))
+    assert {"quick", "slow"} <= {*installed().names("toy", "explainer")}
+    assert "quick" in installed().by_default("toy", "explainer")
+    assert "slow" not in installed().by_default("toy", "explainer")

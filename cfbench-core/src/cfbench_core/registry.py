@@ -81,6 +81,11 @@ class Registry:
     def names(self, suite: str, kind: str) -> list[str]:
         return [component.spec.name for component in self.components(kind, suite)]
 
+    def by_default(self, suite: str, kind: str) -> list[str]:
+        """The names of those that a run without a configuration takes: not the ones that say ``"default": False``."""
+        found = self.components(kind, suite)
+        return [component.spec.name for component in found if component.spec.details.get("default", True)]
+
     def suites(self) -> list[str]:
         return [component.spec.name for component in self.components("suite")]
 

@@ -33,7 +33,8 @@ class ComponentSpec:
         version: raise it when results change; results cached under another version are not used.
         role: ``"bound"`` or ``"floor"`` for a control that is not a competitor, else empty.
         presets: named options that were found by a search, ``"package:folder/file.yaml"`` (see ``presets.py``).
-        details: whatever else its suite wants to know before importing it.
+        details: whatever else its suite wants to know before importing it. ``"default": False``: a run without a
+            configuration leaves it out, for example because it takes long.
     """
 
     id: str

@@ -35,7 +35,7 @@ SETS_AT_ONCE = 1024
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, SearchConfig):
     max_size: Annotated[int, Range(minimum=1), Help("edits of an answer at most")] = 2
-    budget: Annotated[int, Range(minimum=1), Help("sets tried for one explanation")] = 5_000
+    budget: Annotated[int, Range(minimum=1), Help("sets tried for one explanation")] = 2_000
 
 
 class ExhaustiveEdges:

@@ -14,6 +14,9 @@ PROVIDES = {
 ADDING = {**PROVIDES, "edit": frozenset({"remove", "add"})}
 GRADIENTS = {"recommender": {"access": frozenset({"gradients"})}}
 
+TAKES_LONG = {"default": False}
+"""Of what a first look goes without: it trains, or tries thousands of sets."""
+
 
 def _explainer(name: str, summary: str, module: str, class_name: str, **more: object) -> ComponentSpec:
     return ComponentSpec(
@@ -64,6 +67,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "CLEAR",
             provides={**PROVIDES, "pretraining": frozenset({"yes"})},
             needs={"recommender": {"access": frozenset({"gradients", "embeddings"})}},
+            details=TAKES_LONG,
             paper="Ma et al. 2022",
         ),
         _explainer(
@@ -90,6 +94,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "ExhaustiveEdges",
             provides=ADDING,
             needs={"recommender": {"access": frozenset({"scores"})}},
+            details=TAKES_LONG,
             role="bound",
         ),
     ]

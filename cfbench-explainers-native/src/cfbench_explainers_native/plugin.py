@@ -127,6 +127,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
                 "pretraining": frozenset({"yes"}),
             },
             needs=GRADIENTS,
+            details={"default": False},  # it trains for every recommender: too long for a first look
             paper="Barkan et al. 2024",
             presets="cfbench_explainers_native:presets/lxr.yaml",
         ),

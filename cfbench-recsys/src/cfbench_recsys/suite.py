@@ -99,8 +99,7 @@ class RecsysSuite:
         return {}, {}
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
-        names = registry.names("recsys", "explainer")
-        return {**DEFAULT_DOCUMENT, "explainers": names}
+        return {**DEFAULT_DOCUMENT, "explainers": registry.by_default("recsys", "explainer")}
 
     def example_document(self, registry: Registry) -> str:
         names = registry.names("recsys", "explainer") or ["lime-rs"]
