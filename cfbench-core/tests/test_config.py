@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from cfbench_core.config import Document, create, decode_experiment, fields_of, resolved_document
+from cfbench_core.config import (
+    Document,
+    Reference,
+    create,
+    decode_dataclass,
+    decode_experiment,
+    fields_of,
+    resolved_document,
+)
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.suites import Limits
 
 RIGHT = """\
@@ -56,6 +67,43 @@ def test_what_is_written_out_decodes_to_the_same(registry: Registry) -> None:
 def test_a_component_is_made_again_from_its_parameters(registry: Registry) -> None:
     reference = decode(RIGHT, registry).explainers[1]
     assert create(reference.parameters()).config == reference.options
+
+
+@dataclass(frozen=True)
+class Rule:
+    column: str
+    of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rules:
+    rules: tuple[Rule, ...] = ()
+
+
+class Holder:
+    def __init__(self, config: Rules) -> None:
+        self.config = config
+
+
+def test_a_list_of_dataclasses_comes_back_from_parameters_as_such() -> None:
+    spec = ComponentSpec(
+        id="toy/dataset/holder",
+        summary="",
+        target=f"{__name__}:Holder",
+        config=f"{__name__}:Rules",
+    )
+    options = Rules((Rule("area", ("height", "width")), Rule("age")))
+    parameters = json.loads(json.dumps(Reference("dataset", "holder", spec, options, "").parameters()))
+    assert create(parameters).config == options
+
+
+def test_a_document_may_be_one_dataclass() -> None:
+    document = Document("rules:\n  - {column: area, of: [height, width]}\n", "rules.yaml", Path())
+    assert decode_dataclass(document, Rules) == Rules((Rule("area", ("height", "width")),))
+    with pytest.raises(
+        UserError, match=r"^rules.yaml:2: rules\[0\].colum: unknown key. Did you mean 'column'"
+    ):
+        decode_dataclass(Document("rules:\n  - {colum: area, of: []}\n", "rules.yaml", Path()), Rules)
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,16 @@ def test_a_file_in_the_data_folder_is_found_with_its_fingerprint(tmp_path: Path)
     assert source.sha256 == {"ratings.dat": hashlib.sha256(RATINGS).hexdigest()}
 
 
+def test_a_name_with_a_folder_is_found_below_the_folder_of_the_suite(tmp_path: Path) -> None:
+    """A collection that others made: not one folder for each data set, and names that are not the ids."""
+    files = DataFiles(id="adult", suite="tabular", forms=(Form(files=("datasets/Census.csv.gz",)),))
+    put(tmp_path / "data" / "tabular" / "Census.csv.gz")
+    assert locate(files) is None
+    path = put(tmp_path / "data" / "tabular" / "datasets" / "Census.csv.gz")
+    found = locate(files)
+    assert found is not None and [p.absolute() for p in found.paths.values()] == [path]
+
+
 def test_places_are_searched_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CFBENCH_DATA_DIR", str(tmp_path / "environment"))
     roots = [tmp_path / "given", tmp_path / "environment", tmp_path / "data", tmp_path / "cache" / "data"]

@@ -11,7 +11,8 @@ Searched in this order:
 2. the package itself, when the data set is embedded;
 3. the data directories: ``--data-dir``, ``$CFBENCH_DATA_DIR``, ``./data``, the user's cache. In each of them
    ``<id>/``, ``<suite>/<id>/``, ``<suite>/`` and the directory itself; in the last two only names that begin
-   with the id count (``ml-1m.parquet``), because a ``ratings.dat`` there may be anybody's;
+   with the id count (``ml-1m.parquet``) or tell a folder (``datasets/Adult.csv.gz``), because a ``ratings.dat``
+   there may be anybody's;
 4. a download from the owner, unless that is forbidden.
 """
 
@@ -235,8 +236,11 @@ def _form_in(folder: Path, files: DataFiles, own: bool) -> dict[str, Path] | Non
 
 
 def _names_it(name: str, id: str) -> bool:
-    """Whether a file's name says whose it is: ``Amazon_Fashion.csv.gz`` is one of amazon-fashion."""
-    return name.lower().replace("_", "-").startswith(id)
+    """Whether a file's name says whose it is: ``Amazon_Fashion.csv.gz`` is one of amazon-fashion.
+
+    So does a folder in the name.
+    """
+    return "/" in name or name.lower().replace("_", "-").startswith(id)
 
 
 def _at_path(files: DataFiles, path: Path) -> Source:

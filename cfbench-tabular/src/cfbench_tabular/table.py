@@ -106,6 +106,11 @@ class Table:
                     f"(the first is row {np.argmax(bad)}): fill them in or drop them"
                 )
             return
+        if len(column.levels) < 2:
+            raise UserError(
+                f"{self.name}: column {column.name!r} has the one level {', '.join(column.levels)!r}, so it tells "
+                "nothing and nothing in it can change: leave it out"
+            )
         unknown = sorted(set(values.tolist()) - set(column.levels), key=str)
         if unknown:
             raise UserError(

@@ -1,6 +1,6 @@
 """Configuration: one YAML document, decoded into frozen dataclasses, with errors that name the line and the remedy."""
 
-from cfbench_core.config.decode import decode_experiment, decode_options, resolved_document
+from cfbench_core.config.decode import decode_dataclass, decode_experiment, decode_options, resolved_document
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, Search, fields_of
 from cfbench_core.config.imported import imported_spec
@@ -16,6 +16,7 @@ __all__ = [
     "Reference",
     "Search",
     "create",
+    "decode_dataclass",
     "decode_experiment",
     "decode_options",
     "fields_of",

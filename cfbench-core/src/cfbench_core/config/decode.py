@@ -65,6 +65,19 @@ def decode_options(component: Component, document: Document, registry: Registry)
     return Reference(spec.kind, spec.name, spec, options if spec.config else None, owner)
 
 
+def decode_dataclass(document: Document, cls: type) -> Any:
+    """A document that is one dataclass and names no components: a schema, for example.
+
+    Raises:
+        UserError: with one line for everything that is wrong.
+    """
+    decoder = _Decoder(document, Registry([]))
+    found = decoder.dataclass(document.root, cls, "")
+    if decoder.errors:
+        raise UserError(*decoder.errors)
+    return found
+
+
 def resolved_document(config: Any, defaults: bool = True) -> dict[str, Any]:
     """A decoded configuration as plain data, ready for YAML; every default written out unless ``defaults`` is False."""
 

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from cfbench_core.config.fields import InputFile, unwrap
 from cfbench_core.errors import UserError
@@ -165,13 +165,17 @@ def create(parameters: Mapping[str, Any]) -> Any:
 
 
 def _with_tuples(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON back into what a configuration dataclass holds: lists into tuples, mappings into nested dataclasses."""
+    """JSON back into what a configuration dataclass holds: lists into tuples, mappings into nested dataclasses.
+
+    Also a list of mappings into a tuple of dataclasses.
+    """
     hints = get_type_hints(config, include_extras=True)
 
     def restore(value: Any, hint: Any) -> Any:
         inner, _ = unwrap(hint)
-        if isinstance(value, list):
-            return tuple(value)
+        if isinstance(value, (list, tuple)):
+            member = get_args(inner)[0] if get_origin(inner) is tuple else Any
+            return tuple(restore(item, member) for item in value)
         if isinstance(value, dict) and dataclasses.is_dataclass(inner) and isinstance(inner, type):
             return inner(**_with_tuples(inner, value))
         return value

@@ -1,0 +1,225 @@
+"""Text files into tables, as a schema tells. What is wrong is told with its line and column."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import gzip
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
+from cfbench_tabular.table import AnyArray, Column, Table
+
+SEPARATORS = (",", ";", "\t", "|")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The cells of a text file, as text.
+
+    Attributes:
+        names: of its columns.
+        rows: each as long as ``names``.
+        places: of each row, ``my.csv:17``.
+    """
+
+    names: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+    places: Sequence[str]
+
+    @functools.cached_property
+    def columns(self) -> Mapping[str, tuple[str, ...]]:
+        """The cells of each column, by its name."""
+        return dict(zip(self.names, zip(*self.rows, strict=True), strict=True))
+
+
+def read_sheet(path: Path, schema: Schema) -> Sheet:
+    """A delimited text file (also .gz and .Z); the first row names the columns, or the schema does.
+
+    Raises:
+        UserError: when it cannot be read, is empty, or has rows of unequal length.
+    """
+    text = read_text(path, schema.encoding)
+    separator = schema.separator or separator_of(text)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    if separator == WHITESPACE:
+        for number, content in enumerate(text.splitlines(), 1):
+            if content.strip():
+                rows.append(content.split())
+                lines.append(number)
+    else:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        try:
+            for row in reader:
+                if row and any(cell.strip() for cell in row):
+                    rows.append([cell.strip() for cell in row])
+                    lines.append(reader.line_num)
+        except csv.Error as error:
+            raise UserError(f"{path}:{reader.line_num}: cannot be read: {error}") from None
+    if schema.header and rows:
+        names, rows, lines = tuple(rows[0]), rows[1:], lines[1:]
+    else:
+        names = tuple(plan.name for plan in schema.plans())
+    if not rows:
+        raise UserError(f"{path}: has no rows")
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != len(names):
+            raise UserError(
+                f"{path}:{line}: has {len(row)} values for {len(names)} columns (separator {separator!r})"
+            )
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise UserError(f"{path}: two columns are called {twice[0]!r}")
+    return Sheet(names, rows, [f"{path}:{line}" for line in lines])
+
+
+def read_text(path: Path, encoding: str) -> str:
+    """The text of a file, decompressed where its name ends in .gz or .Z."""
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        elif path.suffix == ".Z":
+            from cfbench_tabular.unix_compress import decompressed
+
+            data = decompressed(data, str(path))
+        return data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except (OSError, EOFError, LookupError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+
+
+def separator_of(text: str) -> str:
+    """What stands most often in the first line, of comma, semicolon, tab and bar."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return max(SEPARATORS, key=first.count)
+
+
+def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
+    """The table that a sheet holds.
+
+    Raises:
+        UserError: the first thing that is wrong, with its line and column.
+    """
+    plans = {plan.name: plan for plan in schema.plans()}
+    class_column = _class_column(sheet, schema)
+    for column in plans:
+        if column not in sheet.names:
+            raise UserError(f"{name}: no column {column!r}.{_hint(column, sheet.names)}")
+    features = [
+        plans.get(column, ColumnPlan(column))
+        for column in sheet.names
+        if column != class_column and plans.get(column, ColumnPlan(column)).kind != "drop"
+    ]
+    if not features:
+        raise UserError(f"{name}: has no feature columns")
+    sheet = _without_missing(sheet, schema, features, class_column)
+    found = [typed(sheet, plan) for plan in features]
+    columns = tuple(column for column, _ in found)
+    values = {column.name: cells for column, cells in found}
+    target = np.array(_classes(sheet, schema, class_column), dtype=object)
+    return Table(name, columns, values, target, rules=schema.rules)
+
+
+def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
+    """A column of a sheet with its type, and its values."""
+    from cfbench_tabular.guessing import kind_of
+
+    cells = sheet.columns[plan.name]
+    kind = plan.kind or kind_of(cells)
+    if kind == "numeric":
+        return Column(plan.name), numbers(cells, plan.name, sheet.places)
+    meaning = plan.levels if plan.levels is not None else {cell: cell for cell in in_order(set(cells))}
+    unknown = set(cells) - set(meaning)
+    if unknown:
+        place = next(place for place, cell in enumerate(cells) if cell in unknown)
+        raise UserError(
+            f"{sheet.places[place]}: column {plan.name!r}: no level {cells[place]!r}.{_hint(cells[place], meaning)}"
+        )
+    column = Column(plan.name, "categorical", tuple(meaning.values()))
+    return column, np.array([meaning[cell] for cell in cells], dtype=object)
+
+
+def numbers(cells: Sequence[str], column: str, places: Sequence[str]) -> AnyArray:
+    """(N,) float64 of text; the first cell that is no finite number is told with its place."""
+    try:
+        found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+    except ValueError:
+        found = np.array([_number(cell) for cell in cells])
+    wrong = np.flatnonzero(~np.isfinite(found))
+    if len(wrong):
+        raise UserError(f"{places[wrong[0]]}: column {column!r}: {cells[wrong[0]]!r} is not a finite number")
+    return found
+
+
+def in_order(levels: Iterable[str]) -> list[str]:
+    """Levels that are numbers by size, others by name."""
+    levels = sorted(levels)
+    return sorted(levels, key=float) if all(np.isfinite(_number(level)) for level in levels) else levels
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")
+
+
+def _class_column(sheet: Sheet, schema: Schema) -> str:
+    name = schema.class_column if schema.class_column is not None else sheet.names[-1]
+    if name not in sheet.names:
+        raise UserError(f"class_column: no column {name!r}.{_hint(name, sheet.names)}")
+    return name
+
+
+def _without_missing(
+    sheet: Sheet, schema: Schema, features: Sequence[ColumnPlan], class_column: str
+) -> Sheet:
+    marks = set(schema.missing_marks)
+    levels: Mapping[str, set[str]] = {plan.name: set(plan.levels or ()) for plan in features}
+    bad: set[int] = set()
+    for column in [*levels, class_column]:
+        missing = marks - levels.get(column, set())
+        cells = sheet.columns[column]
+        if missing & set(cells):
+            bad |= {place for place, cell in enumerate(cells) if cell in missing}
+            first = next(place for place, cell in enumerate(cells) if cell in missing)
+            if schema.missing == "error":
+                raise UserError(
+                    f"{sheet.places[first]}: column {column!r}: is missing ({cells[first]!r}). Fill it in, say "
+                    "'missing: drop' to leave such rows out, or make it one of the column's levels"
+                )
+    if not bad:
+        return sheet
+    kept = [place for place in range(len(sheet.rows)) if place not in bad]
+    if not kept:
+        raise UserError(f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' leaves none")
+    return Sheet(sheet.names, [sheet.rows[place] for place in kept], [sheet.places[place] for place in kept])
+
+
+def _classes(sheet: Sheet, schema: Schema, column: str) -> list[str]:
+    cells = sheet.columns[column]
+    if schema.threshold is not None:
+        limit = f"{schema.threshold:g}"
+        high = numbers(cells, column, sheet.places) >= schema.threshold
+        return [f"at least {limit}" if above else f"below {limit}" for above in high]
+    if not schema.classes:
+        return list(cells)
+    where = "classes"
+    names = {text_of(raw, where): text_of(label, where) for raw, label in schema.classes.items()}
+    for cell, place in zip(cells, sheet.places, strict=True):
+        if cell not in names:
+            raise UserError(f"{place}: column {column!r}: no class {cell!r}.{_hint(cell, names)}")
+    return [names[cell] for cell in cells]
+
+
+def _hint(wrong: str, known: Iterable[str]) -> str:
+    names = [str(name) for name in known]
+    shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
+    return did_you_mean(wrong, names) or f" There are {shown}"
