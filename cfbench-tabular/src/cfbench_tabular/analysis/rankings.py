@@ -1,0 +1,279 @@
+"""Who is best, and is it more than chance? (Paper 003, section 3.4, tables 4 and 5, after Demsar 2006.)
+
+For each metric the explainers are ranked on every factual, 1 the best: answers that do not count (not valid, or
+for table 5 not realistic) have their values blanked first, whoever has none shares the last ranks, ties are
+averaged. So failures weigh, and no mean hides them. Controls are not ranked, nor is who was not to run on a data
+set of the group. Two readings:
+
+- factuals: the average over all factuals, each a unit of the test, as in the paper. Factuals of one data set
+  share a classifier, so they are no independent units, and thousands of them make any difference significant.
+- data sets: on each data set the explainers are ranked by their average rank there; the data sets are the units,
+  as Demsar says. This is the reading for claims about other data.
+
+Then Friedman's test, corrected for ties, Iman and Davenport's F with (k - 1) and (k - 1)(N - 1) degrees of
+freedom (the study used others), and Nemenyi's critical difference: average ranks further apart differ. The
+critical difference is drawn also where Friedman's test finds nothing; then it means nothing, and the table says
+so (``p``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_core.statistics import friedman, indistinguishable, nemenyi_critical_difference, ranks
+from cfbench_tabular.analysis.shared import (
+    JUDGES,
+    REALISTIC,
+    TOTAL,
+    VALID,
+    DataSet,
+    FloatArray,
+    Study,
+    blanked,
+    competitors,
+    counted,
+    finished,
+    groups_of,
+    listed,
+    place,
+    studies,
+    tidied,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run
+
+FACTUALS, DATA_SETS = "factuals", "data sets"
+SETTING = ("model", "answers", "group")
+_TEST = ("metric", "direction", "reading")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Tables 4 and 5 of the paper."""
+
+    metrics: Annotated[tuple[str, ...], Help("ranked, in this order")] = (
+        "coverage",
+        "sparsity",
+        "RUC",
+        "RMC",
+        "L2",
+        "MADD",
+        "MD",
+    )
+    diagrams: Annotated[tuple[str, ...], Help("metrics with a critical-difference diagram")] = (
+        "coverage",
+        "sparsity",
+        "L2",
+    )
+    alpha: Annotated[float, Range(above=0, below=1), Help("level of the tests")] = 0.05
+
+
+class Rankings:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        explainers = {
+            str(cell.labels["explainer"])
+            for run in runs
+            for cell in run.cells()
+            if cell.done and not cell.role and run.suite == "tabular"
+        }
+        if not finished(runs, "coverage"):
+            return "needs the metric coverage"
+        return "" if len(explainers) > 1 else "needs two explainers or more that compete"
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: model, answers (valid, realistic), group (total, numerical, categorical, mixed), metric, direction,
+        reading (factuals, data sets), explainer, rank (the average), best (whether it is not told from the best),
+        units, chi2 (Friedman's), F and p (Iman and Davenport's), cd (Nemenyi's critical difference)."""
+        import pandas as pd
+
+        rows = [
+            row
+            for study in studies(runs)
+            for group, datasets in study.groups()
+            for answers in (VALID, REALISTIC)
+            for row in self._rows(study, group, datasets, answers)
+        ]
+        return pd.DataFrame(rows)
+
+    def _rows(
+        self, study: Study, group: str, datasets: Sequence[DataSet], answers: str
+    ) -> Iterator[dict[str, Any]]:
+        names, columns, judge = competitors(datasets), study.columns(), JUDGES[answers]
+        if len(names) < 2 or judge not in columns:
+            return
+        for metric in self.config.metrics:
+            asked = judge if metric == JUDGES[VALID] else metric
+            if asked not in columns or (answers == REALISTIC and metric in ("RUC", "RMC")):
+                continue
+            direction = columns[asked].direction
+            each = [ranked(dataset, names, asked, judge, direction) for dataset in datasets]
+            each = [one for one in each if len(one)]
+            labels = {"model": study.model, "answers": answers, "group": group}
+            labels |= {"metric": metric, "direction": direction}
+            readings = {FACTUALS: np.concatenate(each)} if each else {}
+            if len(each) > 2:
+                readings[DATA_SETS] = np.stack([one.mean(axis=0) for one in each])
+            for reading, values in readings.items():
+                if len(values) > 1:
+                    yield from self._tested({**labels, "reading": reading}, names, values)
+
+    def _tested(
+        self, labels: dict[str, Any], names: Sequence[str], values: FloatArray
+    ) -> Iterator[dict[str, Any]]:
+        """values: (units, explainers), low is good."""
+        test = friedman(values, "lower")
+        difference = nemenyi_critical_difference(len(names), test.units, self.config.alpha)
+        best = test.average_ranks.min()
+        for name, rank in zip(names, test.average_ranks, strict=True):
+            yield {
+                **labels,
+                "explainer": name,
+                "rank": float(rank),
+                "best": bool(rank - best <= difference or test.f_p_value > self.config.alpha),
+                "units": test.units,
+                "chi2": test.statistic,
+                "F": test.f_statistic,
+                "p": test.f_p_value,
+                "cd": difference,
+            }
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        table = tidied(table)
+        if table.empty:
+            return []
+        drawn: list[Figure] = []
+        for labels, rows in groups_of(table, SETTING):
+            drawn.append(_all_metrics(labels, rows, table))
+            if labels["group"] == TOTAL:
+                drawn += _diagrams(labels, rows, table, self.config.diagrams)
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        table = tidied(table)
+        if table.empty:
+            return ""
+        said = []
+        for answers, noun in ((VALID, "valid"), (REALISTIC, "realistic")):
+            asked = table[(table["group"] == TOTAL) & (table["answers"] == answers)]
+            rows = asked[asked["metric"] == JUDGES[VALID]]
+            for _, own in list(groups_of(rows, ["model"]))[:1]:
+                said.append(_best(own, noun))
+        return " ".join(said) + _between_readings(table)
+
+
+def ranked(dataset: DataSet, names: Sequence[str], metric: str, judge: str, direction: str) -> FloatArray:
+    """(factuals, explainers) ranks on each factual of a data set, 1 the best."""
+    _, values = dataset.values(names, (metric, judge))
+    if not len(values):
+        return np.empty((0, len(names)))
+    return ranks(blanked(values[..., 0], values[..., 1]), direction)
+
+
+# Figures
+
+
+def _all_metrics(labels: dict[str, Any], rows: pd.DataFrame, table: pd.DataFrame) -> Figure:
+    """Table 4 or 5: average ranks over all factuals, explainers by metrics."""
+    from cfbench_core.analyses import Figure
+    from cfbench_core.reports.charts import heat_map
+
+    pooled = rows[rows["reading"] == FACTUALS]
+    values = pooled.pivot(index="explainer", columns="metric", values="rank")
+    values = values.reindex(columns=list(dict.fromkeys(pooled["metric"])))
+    order = values.mean(axis=1).sort_values(kind="stable").index
+    best = pooled.pivot(index="explainer", columns="metric", values="best").reindex(
+        index=order, columns=values.columns
+    )
+    values = values.loc[order]
+    text = [
+        [f"{rank:.2f}{'*' if good else ''}" for rank, good in zip(own, marks, strict=True)]
+        for own, marks in zip(values.to_numpy(), best.to_numpy(), strict=True)
+    ]
+    heading = f"Average ranks, {labels['answers']} answers: {_where(labels, table)}"
+    svg = heat_map(
+        list(values.index),
+        list(values.columns),
+        values.to_numpy(dtype=float),
+        title=heading,
+        direction="lower",
+        text=text,
+        hint="stronger colour: lower, better; * not told from the best by Nemenyi's test",
+    )
+    units = int(pooled["units"].iloc[0])
+    return Figure(
+        heading, svg, f"Over {counted(units, 'factual')}, each a unit; whoever has no answer is last."
+    )
+
+
+def _diagrams(
+    labels: dict[str, Any], rows: pd.DataFrame, table: pd.DataFrame, metrics: Sequence[str]
+) -> Iterator[Figure]:
+    from cfbench_core.analyses import Figure
+    from cfbench_core.reports.plots import critical_difference_plot
+
+    drawn = metrics if labels["answers"] == VALID else metrics[:1]
+    for test, own in groups_of(rows[rows["metric"].isin(drawn)], _TEST):
+        averages = own["rank"].to_numpy(dtype=float)
+        difference = float(own["cd"].iloc[0])
+        bars = indistinguishable(averages, difference)
+        svg = critical_difference_plot(list(own["explainer"]), list(averages), difference, bars)
+        where = _where(labels, table)
+        heading = f"{test['metric']} of {labels['answers']} answers by {test['reading']}: {where}"
+        first = own.iloc[0]
+        note = f"{counted(int(first['units']), str(test['reading'])[:-1])}; Friedman, Iman and Davenport: {_p(first)}. "
+        yield Figure(heading, svg, note + "Who shares a bar cannot be told apart.")
+
+
+def _where(labels: dict[str, Any], table: pd.DataFrame) -> str:
+    where = place({"model": labels["model"]}, table)
+    return " · ".join(filter(None, (where, "all data sets" if labels["group"] == TOTAL else labels["group"])))
+
+
+# Words
+
+
+def _p(row: Any) -> str:
+    return "p < 0.001" if row["p"] < 1e-3 else f"p = {row['p']:.3f}"
+
+
+def _best(rows: pd.DataFrame, noun: str) -> str:
+    pooled = rows[rows["reading"] == FACTUALS].sort_values("rank", kind="stable")
+    least, most = pooled["rank"].iloc[0], pooled["rank"].iloc[-1]
+    if least == most:
+        return f"For {noun} answers all explainers tie by coverage."
+    best, last = (list(pooled[pooled["rank"] == rank]["explainer"]) for rank in (least, most))
+    units = counted(int(pooled["units"].iloc[0]), "factual")
+    return (
+        f"By coverage of {noun} answers {listed(best)} {'rank' if len(best) > 1 else 'ranks'} first ({least:.2f} of "
+        f"{len(pooled)}, over {units}), {listed(last)} last ({most:.2f})."
+    )
+
+
+def _between_readings(table: pd.DataFrame) -> str:
+    """How many differences from the best remain when data sets are the units."""
+    total = table[table["group"] == TOTAL]
+    tests = ["model", "answers", "metric"]
+    both = total.groupby(tests, sort=False)["reading"].transform("nunique") == 2
+    if not both.any():
+        return " There are too few data sets (two or fewer) to take them as the units of a test."
+    worse = {
+        reading: int((~own["best"].astype(bool)).sum())
+        for reading, own in total[both].groupby("reading", sort=False)
+    }
+    pairs = int((total[both]["reading"] == FACTUALS).sum() - total[both].groupby(tests).ngroups)
+    return (
+        f" Of {counted(pairs, 'difference')} from the best, over all metrics, {worse[FACTUALS]} are significant with "
+        f"factuals as units and {worse[DATA_SETS]} with data sets as units."
+    )

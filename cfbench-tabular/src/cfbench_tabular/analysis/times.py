@@ -1,0 +1,101 @@
+"""How long does an answer take, by explainer and data set? (Paper 003, figure 4.)
+
+The time is that of the explainer's call alone, shared out over the factuals of the batch; loading, training and
+scoring are not in it. (The study's includes starting Python, beside 49 other processes.) Data sets stand by their
+number of encoded columns, so that growth with columns shows from left to right; colours go by powers of ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.run_directory import TIME
+from cfbench_tabular.analysis.shared import finished, groups_of, place, studies, tidied
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run
+
+
+class Times:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        return "" if finished(runs) else "no cell has ended well"
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: model, dataset, type, encoded_columns, explainer, role, seconds (mean), median, n."""
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        for study in studies(runs):
+            for dataset in study.datasets:
+                for method in dataset.methods.values():
+                    values = method.values.column(TIME.name) if method.values is not None else np.empty(0)
+                    values = values[~np.isnan(values)]
+                    rows.append(
+                        {
+                            "model": study.model,
+                            "dataset": dataset.name,
+                            "type": dataset.type,
+                            "encoded_columns": dataset.summary.get("encoded_columns", np.nan),
+                            "explainer": method.name,
+                            "role": method.role,
+                            "seconds": float(values.mean()) if len(values) else np.nan,
+                            "median": float(np.median(values)) if len(values) else np.nan,
+                            "n": len(values),
+                        }
+                    )
+        return pd.DataFrame(rows)
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        from cfbench_core.analyses import Figure
+        from cfbench_core.reports.charts import heat_map
+        from cfbench_core.reports.charts.svg import duration
+
+        table = tidied(table)
+        drawn = []
+        for labels, rows in groups_of(table, ("model",)):
+            wide = rows.pivot(index="explainer", columns="dataset", values="seconds")
+            columns = rows.drop_duplicates("dataset").sort_values("encoded_columns", kind="stable")
+            order = np.log(wide.where(wide > 0)).mean(axis=1).sort_values(kind="stable").index
+            wide = wide.reindex(index=order, columns=list(columns["dataset"]))
+            values = wide.to_numpy(dtype=float)
+            text = [[duration(v) if v > 0 else "–" for v in own] for own in values]
+            where = place(labels, table)
+            heading = f"Time of an answer{': ' + where if where else ''}"
+            svg = heat_map(
+                list(wide.index),
+                list(wide.columns),
+                values,
+                title=heading,
+                direction="lower",
+                text=text,
+                log=True,
+            )
+            note = "Data sets from left to right by their number of encoded columns."
+            drawn.append(Figure(heading, svg, note, wide=len(wide.columns) > 5))
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        from cfbench_core.reports.charts.svg import duration
+
+        table = tidied(table)
+        known = table[(table["role"] == "") & (table["seconds"] > 0)] if len(table) else table
+        if known.empty or known["explainer"].nunique() < 2:
+            return ""
+        # The geometric mean: one slow data set does not speak for all.
+        means = np.exp(np.log(known["seconds"]).groupby(known["explainer"], sort=False).mean())
+        quick, slow = str(means.idxmin()), str(means.idxmax())
+        worst = known.sort_values("seconds", kind="stable").iloc[-1]
+        return (
+            f"Quickest is {quick} with {duration(means[quick])} for an answer (geometric mean over data sets), slowest "
+            f"{slow} with {duration(means[slow])}, {means[slow] / means[quick]:,.0f} times that. The longest time is "
+            f"{duration(worst['seconds'])}, of {worst['explainer']} on {worst['dataset']}."
+        )
