@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.analysis import ANALYSES
 from cfbench_tabular.datasets import DATASETS
 
 HERE = "cfbench_tabular"
@@ -38,6 +39,7 @@ def cfbench_components() -> list[ComponentSpec]:
             target=f"{HERE}.suite:TabularSuite",
             details={"conformance": f"{HERE}.testing:checks"},
         ),
+        *ANALYSES,
         _spec(
             "classifier",
             "mlp",
