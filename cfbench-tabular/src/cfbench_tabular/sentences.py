@@ -11,10 +11,15 @@ if TYPE_CHECKING:
 
 
 def best_explanation(run: Run) -> str:
-    """The realistic answer that changes fewest columns, the nearest of these; "" when there is none."""
+    """The realistic answer that changes fewest columns, the nearest of these; "" when there is none.
+
+    Of a bound or a floor only where the run has nothing else.
+    """
     if run.explanations.empty:
         return ""
-    scores = run.scores.pivot_table(index=["cell", "unit"], columns="metric", values="value", sort=False)
+    competitors = [cell.id for cell in run.cells() if not cell.role]
+    judged = run.scores[run.scores["cell"].isin(competitors)] if competitors else run.scores
+    scores = judged.pivot_table(index=["cell", "unit"], columns="metric", values="value", sort=False)
     judge = next((name for name in ("realistic", "coverage") if name in scores), None)
     if judge is None:
         return ""

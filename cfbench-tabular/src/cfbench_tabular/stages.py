@@ -19,12 +19,18 @@ from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.plan import EVALUATIONS
 from cfbench_core.stages import UNITS, Task
-from cfbench_tabular.classifiers.base import Classifier, Counted, predicted_classes, probabilities
+from cfbench_tabular.classifiers.base import (
+    Classifier,
+    Counted,
+    area_under_curve,
+    predicted_classes,
+    probabilities,
+)
 from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.facts import facts
 from cfbench_tabular.grid import AGAIN, SECOND_MODEL
 from cfbench_tabular.metrics.base import Answers
-from cfbench_tabular.problem import PARTS, Problem
+from cfbench_tabular.problem import PARTS, Part, Problem
 from cfbench_tabular.table import FloatArray, IntArray, Table, complete
 from cfbench_tabular.tables import read_answers, read_explanations, write_explanations
 
@@ -75,17 +81,30 @@ def load_model(folder: Path) -> Classifier:
     return model
 
 
-def quality(model: Classifier, problem: Problem) -> dict[str, float]:
-    """Accuracy and area under the ROC curve on the test rows; the area only where there are both classes."""
-    from sklearn.metrics import roc_auc_score
+JUDGED: tuple[tuple[Part, str], ...] = (
+    ("test", ""),
+    ("validation", " of validation rows"),
+    ("train", " of training rows"),
+)
+"""Parts of the split, and what the names of the model's quality there end in."""
 
-    vectors, labels = problem.sample("test")
-    if len(labels) == 0:
-        return {}
-    accuracy = {"accuracy": float((predicted_classes(model, vectors) == labels).mean())}
-    if len(np.unique(labels)) < 2:
-        return accuracy
-    return {"AUC": float(roc_auc_score(labels, probabilities(model, vectors)[:, 1])), **accuracy}
+
+def quality(model: Classifier, problem: Problem) -> dict[str, float]:
+    """Area under the ROC curve and accuracy on the test rows, then on validation and training rows.
+
+    The area only where there are both classes.
+    """
+    found: dict[str, float] = {}
+    for part, of_part in JUDGED:
+        vectors, labels = problem.sample(part)
+        if len(labels) == 0:
+            continue
+        scores = probabilities(model, vectors)
+        if len(np.unique(labels)) == 2:
+            found[f"AUC{of_part}"] = area_under_curve(labels, scores[:, 1])
+        right = (scores[:, 1] > scores[:, 0]) == labels
+        found[f"accuracy{of_part}"] = float(right.mean())
+    return found
 
 
 def choose_units(task: Task) -> dict[str, Any]:

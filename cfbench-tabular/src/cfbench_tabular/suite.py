@@ -62,16 +62,24 @@ class TabularSuite:
         return {}, {}
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
+        explainers = registry.components("explainer", "tabular")
         return {
             "suite": "tabular",
             "seed": 0,
-            "data": ["iris", "wine", "breast-cancer"],
-            "classifiers": ["mlp", "logistic-regression"],
-            "explainers": registry.names("tabular", "explainer"),
+            "data": ["iris", "wine", "breast-cancer", "balance-scale", "tic-tac-toe"],
+            "classifiers": ["mlp"],
+            "explainers": [one.spec.name for one in explainers if one.spec.details.get("default", True)],
+            "protocol": {"factuals": 20},
         }
 
     def example_document(self, registry: Registry) -> str:
-        return EXAMPLE_DOCUMENT.format(explainers=", ".join(registry.names("tabular", "explainer")))
+        return EXAMPLE_DOCUMENT.format(explainers=", ".join(self.default_document(registry)["explainers"]))
+
+    def csv_document(self, file: Path, class_column: str | None, registry: Registry) -> str:
+        """A configuration with a schema of a CSV file, drafted by looking at it: ``cfbench init --csv``."""
+        from cfbench_tabular.drafting import csv_document, drafted_explainers
+
+        return csv_document(file, class_column, drafted_explainers(registry.names("tabular", "explainer")))
 
     def describe_data(self, config: TabularConfig, summaries: Mapping[str, Any]) -> str:
         known = [
@@ -107,7 +115,7 @@ def _lacking(metric: ComponentSpec, protocol: Protocol) -> str:
 
 def _all_metrics(registry: Registry) -> tuple[Reference, ...]:
     """In the order in which people read them, then others by name."""
-    first = ["coverage", "sparsity", "l2", "madd", "mahalanobis", "realism"]
+    first = ["coverage", "sparsity", "l2", "realism", "madd", "mahalanobis"]
     names = sorted(
         registry.names("tabular", "metric"), key=lambda n: (first.index(n) if n in first else 99, n)
     )
@@ -142,13 +150,13 @@ data:                                  # 'cfbench list datasets'
   - {{name: wine, target: class_0}}      # this class against the rest; without 'target' the majority
   - breast-cancer
 classifiers:                           # 'cfbench list classifiers'; options: 'cfbench describe mlp'
-  - {{name: mlp, hidden: 16}}            # or weights: W1, b1, W2, b2 in a .npz or .safetensors file
-  - logistic-regression
+  - {{name: mlp, hidden: 16}}            # hidden: grid is the study's search; weights: FILE loads a network
+  - random-forest
 explainers: [{explainers}]
 protocol:
   validation: 0.2
   test: 0.2
-  factuals: 100                        # explained rows per predicted class, test rows first
+  factuals: 20                         # explained rows per predicted class, test rows first
 metrics: [coverage, sparsity, l2, realism]
 limits: {{seconds: 1800, memory_gb: 8}}  # of each piece of work
 """
