@@ -164,6 +164,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
         ),
         _spec(
             "explainer",
+            "synas",
+            "SynAS",
+            "The cheapest one to three actions: add to a number, set a category",
+            provides={**ANY_COLUMNS, **CONSTRAINED},
+            needs=BY_GRADIENTS,
+            paper="Ramakrishnan et al. 2020",
+        ),
+        _spec(
+            "explainer",
             "nice",
             "NICE",
             "Columns of the nearest training row of the other class, copied only as far as needed",
