@@ -43,6 +43,8 @@ class Prepared:
         if self.skipped:
             return
         protocol = config.protocol
+        if self.study is not None and hasattr(dataset.options, "path"):
+            dataset = dataset.with_options({"path": str(self.study.rows.resolve())})
         parameters: dict[str, Any] = {"version": VERSION, "dataset": dataset.parameters()}
         if self.study is None:
             target, seed = f"{STAGES}:read_data", config.seed

@@ -30,11 +30,26 @@ if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
 
 NAMES: Mapping[str, str] = {
+    "adult": "Adult",
     "balance-scale": "BalanceScale",
+    "bcw": "BCW",
     "car-evaluation": "CarEvaluation",
     "chess": "Chess",
+    "cmsc": "CMSC",
+    "default-of-credit-card-clients": "DefaultOfCCC",
+    "ecoli": "Ecoli",
+    "hayes-roth": "HayesRoth",
+    "internet-advertisements": "InternetAdv",
     "iris": "Iris",
+    "isolet": "ISOLET",
+    "lymphography": "Lymphography",
+    "magic": "MagicGT",
     "nursery": "Nursery",
+    "pbc": "PBC",
+    "sdd": "SDD",
+    "soybean-small": "SoybeanSmall",
+    "statlog-german-credit": "StatlogGC",
+    "student-performance": "StudentPerf",
     "tic-tac-toe": "TicTacToe",
     "wine": "Wine",
 }
@@ -124,17 +139,23 @@ class StudyFiles:
             raise UserError(
                 f"{self.rows}: has {len(raw.columns) - 1} columns, {like.name} has {len(like.columns)}"
             )
+        in_file = sorted(like.columns, key=lambda column: column.kind == "numeric")  # categories come first
         columns, values = [], {}
         levels_of = _levels(layout, numerical)
         for own, levels in levels_of.items():
-            column = like.columns[int(own)]
+            column = in_file[int(own)]
+            if (column.kind == "numeric") != (own in scales):
+                raise UserError(
+                    f"{self.rows}: column {own} must be {'numeric' if own in scales else 'categorical'}, but "
+                    f"{column.name!r} of {like.name} is not"
+                )
             cells: AnyArray = raw[own].to_numpy(object)
             if own in scales:
-                columns.append(replace(column, kind="numeric", levels=()))
+                columns.append(column)
                 values[column.name] = cells.astype(np.float64)
             else:
                 cells, levels = _named(cells, levels, like.values[column.name])
-                columns.append(replace(column, kind="categorical", levels=levels))
+                columns.append(replace(column, levels=levels))
                 values[column.name] = cells
         target: AnyArray = raw["output"].to_numpy(object)
         majority = Table(like.name, tuple(columns), values, target).classes()[1]
