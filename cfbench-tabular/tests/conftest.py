@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import Constant
+
+sys.path.insert(0, str(Path(__file__).parent / "samples"))
 
 
 @pytest.fixture

@@ -45,7 +45,11 @@ class Experiment:
 
 
 class Suite(Protocol):
-    """The implementation behind a component of kind "suite". Importing it must not import torch or pandas."""
+    """The implementation behind a component of kind "suite". Importing it must not import torch or pandas.
+
+    One that reads tables of the user's own may also have ``csv_document(file, class_column, registry)``, which
+    looks at a CSV file and returns a commented configuration for it; ``cfbench init --csv`` asks for it.
+    """
 
     config: type[Experiment]
     layout: TableLayout

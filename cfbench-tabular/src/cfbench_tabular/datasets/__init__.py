@@ -178,5 +178,16 @@ DATASETS: tuple[ComponentSpec, ...] = (
         "Kohavi 1996",
         "numeric categorical",
     ),
+    ComponentSpec(
+        id="tabular/dataset/csv",
+        summary="A table of yours with a short schema; 'cfbench init --csv FILE' drafts it",
+        target=f"{_HERE}.csv:Csv",
+        config=f"{_HERE}.csv:Config",
+        details={
+            "licence": "yours",
+            "embedded": False,
+            "how": "named in the configuration: file: patients.csv",
+        },
+    ),
 )
 """What ``plugin.py`` registers."""

@@ -72,7 +72,7 @@ def as_asked(table: Table, config: DatasetConfig) -> Table:
                 f"{table.name}: column {name!r} has {len(column.levels)} levels without an order, so it cannot "
                 f"only go {way}; numbers and columns of two levels can"
             )
-        columns[name] = dataclasses.replace(column, direction=way)
+        columns[name] = dataclasses.replace(column, direction="up" if way == "up" else "down")
     for name in config.immutable:
         columns[name] = dataclasses.replace(columns[name], immutable=True, direction="any")
     target = config.target if config.target is not None else table.target_class

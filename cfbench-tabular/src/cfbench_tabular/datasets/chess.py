@@ -89,7 +89,7 @@ def depths() -> tuple[IntArray, BoolArray]:
 def _before_whites_move(reached: BoolArray) -> BoolArray:
     """From which positions one move of White's leads to one that is ``reached``: moves of kings and rooks go back."""
     occupied = _same(_WHITE_KING, _ROOK) | _same(_ROOK, _BLACK_KING)
-    before = np.logical_or.reduce([_shift(reached, _WHITE_KING, step) for step in KING])
+    before: BoolArray = np.logical_or.reduce([_shift(reached, _WHITE_KING, step) for step in KING])
     for step in STRAIGHT:
         sliding = reached
         for _ in range(7):
@@ -135,12 +135,12 @@ def _distance(one: tuple[int, int], other: tuple[int, int]) -> tuple[IntArray, I
 
 def _shift(positions: BoolArray, piece: tuple[int, int], step: tuple[int, int]) -> BoolArray:
     """[p] of the result: whether ``positions`` holds p with the piece moved one ``step``; not off the board."""
-    moved = positions
+    moved: BoolArray = positions
     for axis, by in zip(piece, step, strict=True):
         if by:
             result = np.zeros_like(moved)
             ahead, here = [slice(None)] * 6, [slice(None)] * 6
             ahead[axis], here[axis] = (slice(1, 8), slice(0, 7)) if by > 0 else (slice(0, 7), slice(1, 8))
             result[tuple(here)] = moved[tuple(ahead)]
-            moved = result
+            moved = np.asarray(result)
     return moved

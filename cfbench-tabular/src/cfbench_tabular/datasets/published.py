@@ -29,6 +29,7 @@ from cfbench_tabular.datasets.base import DatasetConfig, as_asked
 from cfbench_tabular.schema import ColumnPlan, Schema
 
 if TYPE_CHECKING:
+    from cfbench_tabular.reading import Sheet
     from cfbench_tabular.table import Table
 
 LICENCE = "CC BY 4.0"
@@ -115,9 +116,8 @@ class Published:
 
     def load(self, source: Source | Mapping[str, Any]) -> Table:
         facts, paths = facts_of(self.name), Source.of(source).paths
-        raw = [
-            name for name in (*facts.raw, *(file.removesuffix(".Z") for file in facts.raw)) if name in paths
-        ]
+        names = dict.fromkeys(name for raw in facts.raw for name in (raw, raw.removesuffix(".Z")))
+        raw = [name for name in names if name in paths]
         if raw:
             table = read_raw(self.name, facts, [paths[name] for name in raw])
         else:
@@ -183,20 +183,27 @@ def _study_type(plan: ColumnPlan) -> Any:
     return {"levels": plan.levels}
 
 
-def _read_xls(path: Path, facts: Facts) -> Any:
+def _read_xls(path: Path, facts: Facts) -> Sheet:
+    """The first sheet of an Excel file of the old kind; whole numbers without a decimal point."""
     from cfbench_tabular.reading import Sheet
 
     try:
-        import pandas as pd
-
-        cells = pd.read_excel(path, header=None, dtype=str, skiprows=facts.skip).fillna("")
-    except ImportError as error:
-        raise UserError(f"{path}: {XLS_LACKS}") from error
-    except Exception as error:  # of xlrd: whatever it raises, the file is no Excel file
-        raise UserError(f"{path}: cannot be read: {error}") from error
-    names, *rows = cells.to_numpy().tolist()
-    places = [f"{path}:{number}" for number in range(facts.skip + 2, facts.skip + 2 + len(rows))]
+        import xlrd
+    except ImportError:
+        raise UserError(f"{path}: {XLS_LACKS}") from None
+    try:
+        cells = xlrd.open_workbook(str(path)).sheet_by_index(0)
+    except (OSError, xlrd.XLRDError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    names, *rows = (
+        [_text(value) for value in cells.row_values(number)] for number in range(facts.skip, cells.nrows)
+    )
+    places = [f"{path}:{number}" for number in range(facts.skip + 2, cells.nrows + 1)]
     return Sheet(tuple(names), rows, places)
+
+
+def _text(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 class Adult(Published):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.cli.suites import the_suite
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
-from cfbench_core.registry import installed
+from cfbench_core.registry import Registry, installed
 
 
 @subcommand(
@@ -20,18 +21,32 @@ from cfbench_core.registry import installed
         "cfbench init                              writes study.yaml",
         "cfbench init --suite tabular iris.yaml",
         "cfbench init - | less                     only look at it",
+        "cfbench init --csv patients.csv --target outcome    for a table of your own",
     ),
 )
 @click.argument("file", default="study.yaml")
 @click.option("--suite", metavar="S", shell_complete=completions.suites, help="recsys, tabular, ...")
+@click.option(
+    "--csv",
+    "table",
+    metavar="CSV",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Look at this CSV file, and draft a schema for it.",
+)
+@click.option("--target", metavar="COLUMN", help="With --csv: the column with the classes; else the last.")
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
-def command(file: str, suite: str | None, force: bool) -> None:
+def command(file: str, suite: str | None, table: Path | None, target: str | None, force: bool) -> None:
     """Write a commented configuration to start from.
 
     FILE is study.yaml unless it is given; "-" is the terminal.
     """
     registry = installed()
-    document = the_suite(suite, registry).example_document(registry)
+    if table is not None:
+        document = _reader_of_csv(suite, registry).csv_document(table, target, registry)
+    elif target is not None:
+        raise UserError("--target names a column of the file that --csv names; give that as well")
+    else:
+        document = the_suite(suite, registry).example_document(registry)
     if file == "-":
         click.echo(document, nl=False)
         return
@@ -40,3 +55,13 @@ def command(file: str, suite: str | None, force: bool) -> None:
         raise UserError(f"{path}: exists already; give another name, or --force to write over it")
     write_atomically(path, document)
     click.echo(f"wrote {path}. What it would compute: cfbench plan {path}    Compute it: cfbench run {path}")
+
+
+def _reader_of_csv(name: str | None, registry: Registry) -> Any:
+    """The suite of that name, or the first that is installed, which can draft a configuration for a CSV file."""
+    names = [name] if name is not None else registry.suites()
+    for suite in (the_suite(name, registry) for name in names):
+        if hasattr(suite, "csv_document"):
+            return suite
+    which = f"the suite {name} does not read" if name is not None else "no suite that is installed reads"
+    raise UserError(f"--csv: {which} CSV files. Try: pip install cfbench-tabular")
