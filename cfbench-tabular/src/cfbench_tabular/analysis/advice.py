@@ -270,13 +270,9 @@ def _as_node(rows: pd.DataFrame, number: int) -> Node:
 
     row = rows[rows["node"] == number].iloc[0]
     below = rows[rows["parent"] == number]
-    who = f"{row['explainer']}: {row['value']:.0%}"
-    size = counted(int(row["n"]), "factual")
-    lines = (
-        (row["question"], size, who)
-        if row["question"]
-        else (row["explainer"], size, f"best for {row['value']:.0%}")
-    )
+    size, wins = counted(int(row["n"]), "factual"), f"wins {row['value']:.0%}"
+    leaf = (row["explainer"], size, wins)
+    lines = (row["question"], size, f"{row['explainer']} {wins}") if row["question"] else leaf
     branches = tuple(
         (branch, _as_node(rows, int(node)))
         for branch, node in zip(below["branch"], below["node"], strict=True)
@@ -299,11 +295,9 @@ def _suggestions(rows: pd.DataFrame) -> Figure:
         title=heading,
         direction="higher",
         text=[[f"{value:.0f}" for value in own] for own in wide.to_numpy(dtype=float)],
-        hint="100: best for most factuals of the leaf; overall: the mean over metrics",
+        hint="100: most wins in the leaf; overall: the mean over metrics",
     )
-    return Figure(
-        heading, svg, "Shares of factuals for which an explainer is best, not chances to find an answer."
-    )
+    return Figure(heading, svg, "Shares of wins in the leaf, not chances to find an answer.")
 
 
 def _accuracies(rows: pd.DataFrame) -> tuple[float, float] | None:
@@ -314,8 +308,12 @@ def _accuracies(rows: pd.DataFrame) -> tuple[float, float] | None:
 def _tested(rows: pd.DataFrame) -> str:
     both = _accuracies(rows)
     if both is None:
-        return "Too few data sets to hold one out: not tested."
-    return f"On data sets held out it is right for {both[0]:.0%} of factuals; always the overall best: {both[1]:.0%}."
+        return "Ties share a win. Too few data sets to hold one out: not tested."
+    tree, always = both
+    return (
+        f"Ties share a win. On data sets held out it is right for {tree:.0%} of factuals; always the overall best: "
+        f"{always:.0%}."
+    )
 
 
 def _winners(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from cfbench_tabular.analysis.shared import (
     counted,
     finished,
     groups_of,
+    listed,
     place,
     studies,
     tidied,
@@ -84,16 +85,18 @@ class Coverage:
 
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)
-        asked = table[table["role"] == ""] if len(table) else table
+        if table.empty:
+            return ""
         said = []
         for answers in JUDGES:
-            rows = asked[(asked["answers"] == answers) & (asked["group"] == TOTAL)] if len(asked) else asked
-            if len(rows) > 1:
-                rows = rows.sort_values("mean", ascending=False, kind="stable")
-                best, last = rows.iloc[0], rows.iloc[-1]
+            rows = table[(table["answers"] == answers) & (table["group"] == TOTAL) & (table["role"] == "")]
+            counts = rows.groupby("explainer", sort=False)[["answered", "n"]].sum()  # of all models
+            if len(counts) > 1:
+                shares = counts["answered"] / counts["n"]
+                best, last = (shares[shares == edge].index for edge in (shares.max(), shares.min()))
                 said.append(
-                    f"{answers.capitalize()} answers: {_share(best)} by {best['explainer']}, the most, and "
-                    f"{_share(last)} by {last['explainer']}, the fewest."
+                    f"{answers.capitalize()} answers: most by {listed(best)} ({_share(counts.loc[best[0]])}), fewest by "
+                    f"{listed(last)} ({_share(counts.loc[last[0]])})."
                 )
         return " ".join(said)
 
@@ -125,4 +128,4 @@ def _rows(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[dic
 
 
 def _share(row: Any) -> str:
-    return f"{row['mean']:.1%} ({row['answered']:,} of {row['n']:,})"
+    return f"{row['answered'] / row['n']:.1%}, {int(row['answered']):,} of {int(row['n']):,}"

@@ -99,7 +99,7 @@ def _edges(one: _Placed) -> Iterator[str]:
         yield element("path leader", d=f"M{one.x:.1f},{start:.1f}L{below.x:.1f},{below.y:.1f}")
         x, y = (one.x + 2 * below.x) / 3, (start + 2 * below.y) / 3
         anchor = "end" if below.x < one.x else "start"
-        yield text("hint", x + (-6 if anchor == "end" else 6), y, label, anchor)
+        yield text("hint", x + (-12 if anchor == "end" else 12), y - 2, label, anchor)
 
 
 def _box(one: _Placed) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _box(one: _Placed) -> Iterator[str]:
     )
     for number, words in enumerate(one.node.lines):
         y = one.y + _PAD + (LINE + 1) * number + 8
-        yield text("best" if not number else "tick", one.x, y, short(words, _MOST), "middle")
+        yield text("best" if not number else "value", one.x, y, short(words, _MOST), "middle")
 
 
 def _said(node: Node) -> str:

@@ -1,0 +1,140 @@
+"""Trees that tell which explainer suits, and whether they know anything."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cfbench_tabular.analysis.advice import ADVISED, ALWAYS, Advice, Config
+
+advice = Advice(Config())
+SETS = 6
+
+
+def study(make_cell: Any, rule: Any, sets: int = SETS, size: int = 20) -> tuple[list[Any], dict[str, Any]]:
+    """Cells in which a is nearer than b where ``rule(data set's number, score of the factual)``."""
+    draw, cells, data = np.random.default_rng(0), [], {}
+    for number in range(sets):
+        name = f"d{number}"
+        data[name] = {"training_rows": 100 * (number + 1), "numeric_columns": 3, "encoded_columns": 3}
+        scores = draw.uniform(0.5, 1.0, size)
+        wins = np.array([rule(number, score) for score in scores])
+        details = {"factual score": scores, "enemy distance": draw.uniform(1, 2, size)}
+        for who, distance in (("a", np.where(wins, 1.0, 2.0)), ("b", np.full(size, 1.5))):
+            metrics = {"coverage": [1] * size, "L2": distance}
+            cells.append(make_cell(who, metrics, dataset=name, details=details))
+    return cells, data
+
+
+def of(table: pd.DataFrame, part: str, metric: str = "L2") -> pd.DataFrame:
+    return table[(table["part"] == part) & (table["metric"] == metric)]
+
+
+def test_a_rule_of_the_factual_is_found_and_holds_on_other_data(write: Any, make_cell: Any) -> None:
+    """a suits factuals of which the classifier is not sure."""
+    cells, data = study(make_cell, lambda number, score: score < 0.75)
+    table = advice.table([write(*cells, data=data)])
+    tree = of(table, "tree").set_index("node")
+    name, threshold = tree.loc[0, "question"].split(" <= ")
+    assert name == "factual score" and float(threshold) == pytest.approx(0.75, abs=0.02)
+    below, above = (
+        tree[(tree["parent"] == 0) & (tree["branch"] == branch)].iloc[0] for branch in ("yes", "no")
+    )
+    assert (below["explainer"], above["explainer"]) == ("a", "b")
+    assert (
+        below["value"] == above["value"] == 1.0 and below["n"] + above["n"] == tree.loc[0, "n"] == SETS * 20
+    )
+    accuracy = of(table, "accuracy").set_index("explainer")["value"]
+    assert accuracy[ADVISED] > 0.95 > 0.7 > accuracy[ALWAYS]
+    assert "beat always taking the overall best for 1 of" in advice.words(table)
+
+
+def test_a_rule_of_the_data_set_alone_does_not_reach_other_data(write: Any, make_cell: Any) -> None:
+    """Which of them wins is a coin for each data set: the tree learns it by heart, and knows nothing of others."""
+    coins = [True, False, False, True, True, False]
+    cells, data = study(make_cell, lambda number, score: coins[number])
+    table = advice.table([write(*cells, data=data)])
+    assert of(table, "tree")["value"].max() == 1.0
+    accuracy = of(table, "accuracy").set_index("explainer")["value"]
+    assert accuracy[ADVISED] <= 0.67
+
+
+def test_the_tree_is_that_of_scikit_learn_and_accuracies_are_literal(write: Any, make_cell: Any) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    cells, data = study(make_cell, lambda number, score: score < 0.6 or number == 2)
+    run = write(*cells, data=data)
+    table = advice.table([run])
+    wide = run.scores.query("metric == 'L2'").pivot(
+        index=["dataset", "unit"], columns="explainer", values="value"
+    )
+    details = run.details.drop_duplicates(["cell", "unit", "name"])
+    details = details[details["cell"].str.endswith("/a")].assign(
+        dataset=lambda d: d["cell"].str.split("/").str[0]
+    )
+    facts = details.pivot(index=["dataset", "unit"], columns="name", values="value").loc[wide.index]
+    rows = [data[name]["training_rows"] for name in wide.index.get_level_values("dataset")]
+    x = np.column_stack([rows, facts["factual score"], facts["enemy distance"]])
+    y = np.where(wide["a"] < wide["b"], "a", "b")
+    right, sets = [], wide.index.get_level_values("dataset")
+    for held in data:
+        own = sets == held
+        tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(x[~own], y[~own])
+        right.append((tree.predict(x[own]) == y[own]).mean())
+    accuracy = of(table, "accuracy").set_index("explainer")["value"]
+    assert accuracy[ADVISED] == pytest.approx(
+        np.mean(right), abs=0.06
+    )  # equal splits may go to another feature
+    assert accuracy[ALWAYS] == pytest.approx(np.mean([(y[sets == held] == "b").mean() for held in data]))
+
+
+def test_ties_share_a_win_and_failures_win_nothing(write: Any, make_cell: Any) -> None:
+    run = write(
+        make_cell("a", {"coverage": [1, 1, 1, 0], "L2": [1.0, 1.0, 9.0, None]}),
+        make_cell("b", {"coverage": [1, 1, 0, 0], "L2": [1.0, 2.0, 0.1, None]}),
+    )
+    root = of(advice.table([run]), "tree").iloc[0]
+    assert root["explainer"] == "a" and root["n"] == 3  # nobody answered the fourth
+    assert root["value"] == pytest.approx((0.5 + 1 + 1) / 3)
+
+
+def test_with_few_data_sets_it_says_that_nothing_is_known(write: Any, make_cell: Any) -> None:
+    cells, data = study(make_cell, lambda number, score: score < 0.75, sets=2)
+    table = advice.table([write(*cells, data=data)])
+    assert of(table, "accuracy").empty
+    assert "is not known" in advice.words(table)
+    assert "not tested" in advice.figures(table)[0].note
+
+
+def test_suggestions_are_for_the_setting_that_is_asked_for(write: Any, make_cell: Any) -> None:
+    cells, data = study(make_cell, lambda number, score: score < 0.75)
+    run = write(*cells, data=data)
+    for score, who in ((0.55, "a"), (0.95, "b")):
+        asked = Advice(Config(metrics=("L2",), score=score))
+        table = asked.table([run])
+        own = of(table, "suggestion").set_index("explainer")["value"]
+        assert own[who] == 100 and own.drop(who).item() == 0
+        overall = of(table, "suggestion", "overall").set_index("explainer")["value"]
+        assert overall[who] == 100
+        assert f"For factual score {score:g} {who} is advised" in asked.words(table)
+
+
+def test_of_a_real_run_all_is_drawn_again_from_a_kept_table(real_run: Any) -> None:
+    assert advice.why_not([real_run]) == ""
+    table = advice.table([real_run])
+    assert set(table["metric"]) == {"coverage", "sparsity", "L2", "MADD", "MD", "overall"}
+    kept = pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    figures = advice.figures(table)
+    assert [f.svg for f in advice.figures(kept)] == [f.svg for f in figures] and len(figures) == 6
+    assert advice.words(kept) == advice.words(table)
+    questions = " ".join(table["question"].fillna(""))
+    assert any(name in questions for name in ("factual score", "enemy distance", "training rows", "columns"))
+
+
+def test_one_explainer_is_no_question(write: Any, make_cell: Any) -> None:
+    run = write(make_cell("a", {"coverage": [1], "L2": [1.0]}))
+    assert advice.why_not([run]) == "needs two explainers or more that compete"
