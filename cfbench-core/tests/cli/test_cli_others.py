@@ -98,6 +98,15 @@ def test_init_of_a_suite_that_is_not_there_says_what_to_install(toy: Path, cfben
     assert refused.code == 2 and "no suite 'texts' is installed" in refused.err
 
 
+def test_init_for_a_csv_file_needs_a_suite_that_reads_them(toy: Path, cfbench: Command) -> None:
+    (toy / "mine.csv").write_text("a,y\n1,2\n")
+    refused = cfbench("init", "mine.yaml", "--csv", "mine.csv", "--suite", "toy")
+    assert refused.code == 2 and "--csv: the suite toy does not read CSV files." in refused.err
+    assert not (toy / "mine.yaml").exists()
+    alone = cfbench("init", "mine.yaml", "--target", "y")
+    assert alone.code == 2 and "--target names a column of the file that --csv names" in alone.err
+
+
 CHECKED_PLUGIN = """
 from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
