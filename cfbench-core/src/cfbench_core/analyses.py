@@ -59,6 +59,9 @@ class Analysis(Protocol):
     def words(self, table: pd.DataFrame) -> str:
         """The answer in one or two sentences, with the numbers that carry it; "" if it has none."""
 
+    # An analysis whose table is no pleasure to read may have ``text(table) -> str`` as well: lines that stand on a
+    # terminal in its place.
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -71,6 +74,7 @@ class Answer:
     words: str = ""
     table: pd.DataFrame | None = None
     figures: Sequence[Figure] = ()
+    text: str = ""
 
     def required_table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """The table, or a UserError with the reason why these runs were not asked."""
@@ -138,12 +142,13 @@ def ask(
             return Answer(spec.name, spec.summary, why_not=why_not)
         table = analysis.table(runs)
         words, figures = analysis.words(table), tuple(analysis.figures(table))
+        text = str(analysis.text(table)) if hasattr(analysis, "text") else ""
     except UserError:
         raise
     except Exception as error:  # somebody else's code
         by = f"{component.distribution} {component.distribution_version}"
         raise UserError(f"{spec.id} of {by} failed: {_first_line(error)}") from error
-    return Answer(spec.name, spec.summary, words=words, table=table, figures=figures)
+    return Answer(spec.name, spec.summary, words=words, table=table, figures=figures, text=text)
 
 
 def answers(runs: Sequence[Run], registry: Registry) -> list[Answer]:

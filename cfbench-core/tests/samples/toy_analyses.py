@@ -58,6 +58,13 @@ class Means:
         return f"The first mean is {table['mean'].iloc[0]:.2f}."
 
 
+class Advice(Means):
+    """The means in other words."""
+
+    def text(self, table: pd.DataFrame) -> str:
+        return f"take {table['explainer'].iloc[0]}"
+
+
 class Never:
     """Of a kind that no run has."""
 
@@ -96,3 +103,9 @@ SPECS = [
     ComponentSpec(id="toy/analysis/never", summary="When does the tide come?", target="toy_analyses:Never"),
 ]
 BROKEN = ComponentSpec(id="toy/analysis/broken", summary="What if it fails?", target="toy_analyses:Broken")
+ADVICE = ComponentSpec(
+    id="toy/analysis/advice",
+    summary="What should be taken?",
+    target="toy_analyses:Advice",
+    config="toy_analyses:MeansConfig",
+)

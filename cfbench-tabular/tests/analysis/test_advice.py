@@ -138,3 +138,21 @@ def test_of_a_real_run_all_is_drawn_again_from_a_kept_table(real_run: Any) -> No
 def test_one_explainer_is_no_question(write: Any, make_cell: Any) -> None:
     run = write(make_cell("a", {"coverage": [1], "L2": [1.0]}))
     assert advice.why_not([run]) == "needs two explainers or more that compete"
+
+
+def test_on_a_terminal_trees_are_questions_with_what_follows_from_yes_and_no(
+    write: Any, make_cell: Any
+) -> None:
+    cells, data = study(make_cell, lambda number, score: score < 0.75)
+    asked = Advice(Config(metrics=("L2",), depth=1))
+    lines = asked.text(asked.table([write(*cells, data=data)])).splitlines()
+    assert lines[:3] == [
+        "Suggestions (100: most wins in the leaf; overall: the mean over metrics)",
+        "    overall        L2",
+        "b       100       100",
+    ] or lines[2].startswith("a")
+    start = lines.index("Who is best by L2, valid answers?")
+    assert lines[start + 1].startswith("  factual score <= 0.7")
+    assert lines[start + 2].startswith("   yes a: wins 100% of ") and lines[start + 3].startswith(
+        "    no b: wins 100% of "
+    )

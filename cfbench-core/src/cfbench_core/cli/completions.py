@@ -32,6 +32,11 @@ def analyses(
     return found
 
 
+def runs(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Run directories."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
 def suites(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in installed().suites() if name.startswith(incomplete)]
 

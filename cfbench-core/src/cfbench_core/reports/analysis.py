@@ -43,7 +43,7 @@ def render(answer: Answer, runs: Sequence[Run], format: str) -> str:
 
 
 def show(answer: Answer, console: Console) -> None:
-    """Question, words and table on a terminal."""
+    """Question, words and table on a terminal; or in the table's place the text that the analysis has for it."""
     from rich.table import Table
     from rich.text import Text
 
@@ -51,6 +51,9 @@ def show(answer: Answer, console: Console) -> None:
     console.print(Text(answer.question, style="bold"))
     if answer.words:
         console.print(Text(answer.words))
+    if answer.text:
+        console.print(Text(f"\n{answer.text}"))
+        return
     shown = cells(answer.table)
     if not shown.rows:
         console.print(Text(_NOTHING, style="dim"))

@@ -187,6 +187,16 @@ class Advice:
         said += f" ({'; '.join(others)})." if others else ", and by each of them."
         return f"{said} {_honest(table)}"
 
+    def text(self, table: pd.DataFrame) -> str:
+        """The suggestions, and every tree with its accuracy, for a terminal."""
+        table = tidied(table)
+        parts = [_suggestions_as_text(table[table["part"] == SUGGESTION])]
+        for labels, rows in groups_of(table[table["part"] == TREE], ("metric", "answers")):
+            accuracy = table[(table["part"] == ACCURACY) & (table["metric"] == labels["metric"])]
+            head = f"Who is best by {labels['metric']}, {labels['answers']} answers?"
+            parts.append("\n".join([head, *_lines(_as_node(rows, 0), "  "), f"  {_tested(accuracy)}"]))
+        return "\n\n".join(part for part in parts if part)
+
 
 # Trees
 
@@ -298,6 +308,31 @@ def _suggestions(rows: pd.DataFrame) -> Figure:
         hint="100: most wins in the leaf; overall: the mean over metrics",
     )
     return Figure(heading, svg, "Shares of wins in the leaf, not chances to find an answer.")
+
+
+def _lines(node: Node, indent: str) -> Iterator[str]:
+    """A tree as text: a question and below it what follows from yes and no; an answer on one line."""
+    if not node.branches:
+        yield f"{indent}{node.lines[0]}: {node.lines[2]} of {node.lines[1]}"
+        return
+    yield f"{indent}{node.lines[0]}?"
+    for label, below in node.branches:
+        first, *others = _lines(below, f"{indent}     ")
+        yield f"{indent}{label:>4} {first.lstrip()}"
+        yield from others
+
+
+def _suggestions_as_text(rows: pd.DataFrame) -> str:
+    metrics, names = list(dict.fromkeys(rows["metric"])), list(dict.fromkeys(rows["explainer"]))
+    if not names:
+        return ""
+    wide = rows.pivot(index="explainer", columns="metric", values="value")
+    first, width = max(map(len, names)), [max(8, len(metric)) for metric in metrics]
+    lines = [" " * first + "".join(f"  {metric:>{w}}" for metric, w in zip(metrics, width, strict=True))]
+    for name in names:
+        scores = (f"  {wide.loc[name, m]:>{w}.0f}" for m, w in zip(metrics, width, strict=True))
+        lines.append(f"{name:<{first}}{''.join(scores)}")
+    return "\n".join(["Suggestions (100: most wins in the leaf; overall: the mean over metrics)", *lines])
 
 
 def _accuracies(rows: pd.DataFrame) -> tuple[float, float] | None:

@@ -67,13 +67,13 @@ def command(
     """
     name, directories = _name_and_runs(arguments)
     runs = analyses.opened(directories)
-    form = form or _format_of(file)
+    form = form or format_of(file)
     if name is None:
         if changes or file is not None:
             raise click.UsageError("--set and --out need the NAME of an analysis")
         _list(runs, form)
     else:
-        _tell(name, runs, changes, form, file)
+        tell(name, runs, changes, form, file)
 
 
 def _name_and_runs(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -89,7 +89,8 @@ def _name_and_runs(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     return None, [first]
 
 
-def _format_of(file: Path | None) -> str:
+def format_of(file: Path | None) -> str:
+    """The format that a file's name asks for; for people where there is none."""
     if file is None:
         return "terminal"
     if file.suffix.lower() not in _SUFFIXES:
@@ -128,7 +129,12 @@ def _list(runs: Sequence[Run], form: str) -> None:
     click.echo(f"\nThe answer to one: cfbench analyse NAME {' '.join(str(run.directory) for run in runs)}")
 
 
-def _tell(name: str, runs: Sequence[Run], changes: Sequence[str], form: str, file: Path | None) -> None:
+def tell(name: str, runs: Sequence[Run], changes: Sequence[str], form: str, file: Path | None) -> None:
+    """The answer of an analysis to runs, on the terminal or into a file.
+
+    Raises:
+        UserError: for an unknown name, wrong options, or runs that cannot be asked this.
+    """
     from cfbench_core.files import write_atomically
     from cfbench_core.reports.analysis import render, show
 
