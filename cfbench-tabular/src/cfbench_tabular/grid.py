@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -94,6 +95,7 @@ class Grid:
             parameters={
                 "version": VERSION,
                 "classifier": self.classifier.parameters(),
+                **_factory(self.classifier),
                 "threads": config.threads,
             },
             inputs={"data": prepared.stage},
@@ -191,6 +193,19 @@ class Grid:
             seed=self.config.seed,
             chunked=True,
         )
+
+
+def _factory(classifier: Reference) -> Mapping[str, str]:
+    """A fingerprint of the module that an option ``factory`` names: editing it makes what was learned stale."""
+    factory = getattr(classifier.options, "factory", None)
+    if factory is None:
+        return {}
+    try:
+        found = importlib.util.find_spec(factory.partition(":")[0])
+    except (ImportError, ValueError):  # it is told when the model is made
+        return {}
+    file = found.origin if found is not None else None
+    return {"factory": file_digest(Path(file))} if file and Path(file).is_file() else {}
 
 
 def source_of(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any]:

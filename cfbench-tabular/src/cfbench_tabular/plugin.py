@@ -73,6 +73,20 @@ def cfbench_components() -> list[ComponentSpec]:
         ),
         _spec(
             "classifier",
+            "scikit-learn",
+            "ScikitLearn",
+            "Any estimator or pipeline of yours, or of scikit-learn, by name; ready made or trained here",
+            provides=SCORED,
+        ),
+        _spec(
+            "classifier",
+            "torch",
+            "Torch",
+            "Any torch module of yours, with weights from a file or trained here",
+            provides={"access": frozenset({"scores", "gradients"})},
+        ),
+        _spec(
+            "classifier",
             "gradient-boosting",
             "GradientBoosting",
             "Sum of small trees, each fitted to what is left",

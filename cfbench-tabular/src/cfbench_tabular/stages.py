@@ -19,6 +19,7 @@ from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.plan import EVALUATIONS
 from cfbench_core.stages import UNITS, Task
+from cfbench_tabular.classifiers.adapting import adapted
 from cfbench_tabular.classifiers.base import (
     Classifier,
     Counted,
@@ -26,6 +27,7 @@ from cfbench_tabular.classifiers.base import (
     predicted_classes,
     probabilities,
 )
+from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.facts import facts
 from cfbench_tabular.grid import AGAIN, SECOND_MODEL
@@ -57,11 +59,12 @@ def fit_model(task: Task) -> dict[str, Any]:
     from safetensors.numpy import save_file
 
     problem = task.load("data", Problem.load)
-    model: Classifier = create(task.parameters["classifier"])
+    model = adapted(create(task.parameters["classifier"]), problem.encoding)
     model.fit(problem, task.generator("fit"), task.report)
     state = {name: np.ascontiguousarray(array) for name, array in model.state().items()}
     save_file(state, task.output / "model.safetensors")
     (task.output / "model.json").write_text(json.dumps(dict(task.parameters["classifier"])))
+    (task.output / "encoding.json").write_text(json.dumps(problem.encoding.to_json()))
     return {"quality": quality(model, problem), **_size(model)}
 
 
@@ -76,7 +79,8 @@ def load_model(folder: Path) -> Classifier:
     """The classifier that :func:`fit_model` wrote."""
     from safetensors.numpy import load_file
 
-    model: Classifier = create(json.loads((folder / "model.json").read_text()))
+    encoding = Encoding.from_json(json.loads((folder / "encoding.json").read_text()))
+    model = adapted(create(json.loads((folder / "model.json").read_text())), encoding)
     model.load_state(load_file(folder / "model.safetensors"))
     return model
 

@@ -10,6 +10,7 @@ from cfbench_core.config import Reference
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
+from cfbench_tabular.classifiers.adapting import LEARNING, is_raw
 from cfbench_tabular.config import Protocol, TabularConfig
 from cfbench_tabular.grid import STAGES, Grid, Prepared
 
@@ -46,7 +47,7 @@ class TabularSuite:
         """What a class named by ``import:`` can do, told from the methods it has."""
         needed = {
             "dataset": ("load",),
-            "classifier": ("fit", "predict_proba", "state", "load_state"),
+            "classifier": ("predict_proba",),
             "explainer": ("counterfactuals",),
             "metric": ("score", "columns"),
         }.get(kind, ())
@@ -54,9 +55,7 @@ class TabularSuite:
         if missing:
             raise UserError(f"{implementation.__name__} has no {', '.join(missing)}: a {kind} needs it")
         if kind == "classifier":
-            methods = {"gradients": "log_odds_gradient", "layers": "layers"}
-            offered = {access for access, method in methods.items() if hasattr(implementation, method)}
-            return {"access": frozenset({"scores"} | offered)}, {}
+            return {"access": _access(implementation)}, {}
         if kind == "explainer":
             return {"columns": frozenset({"numeric", "categorical"})}, {}
         return {}, {}
@@ -91,6 +90,29 @@ class TabularSuite:
         from cfbench_tabular.sentences import best_explanation
 
         return best_explanation(run)
+
+
+def _access(classifier: type) -> frozenset[str]:
+    """What a classifier of the user's own lets explainers do.
+
+    Raises:
+        UserError: when it can be trained but not kept.
+    """
+    name = classifier.__name__ if isinstance(classifier, type) else type(classifier).__name__
+    has = [method for method in LEARNING if hasattr(classifier, method)]
+    if 0 < len(has) < len(LEARNING):
+        lacking = ", ".join(method for method in LEARNING if method not in has)
+        raise UserError(
+            f"{name} has {', '.join(has)} but no {lacking}: have all three, or none when it comes ready made. An "
+            "estimator as scikit-learn's is {name: scikit-learn, factory: 'package.module:Class'}"
+        )
+    if not isinstance(classifier, type):
+        raise UserError(
+            f"this {name} is no class: use {{name: scikit-learn, factory: 'package.module:name', train: false}}"
+        )
+    methods = {"gradients": "log_odds_gradient", "layers": "layers"}
+    offered = {access for access, method in methods.items() if hasattr(classifier, method)}
+    return frozenset({"scores"} | (set() if is_raw(classifier) else offered))
 
 
 def _metrics(config: TabularConfig, registry: Registry) -> tuple[Reference, ...]:

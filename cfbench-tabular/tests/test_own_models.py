@@ -1,0 +1,227 @@
+"""Models of the user's own: ready made, of raw columns, scikit-learn's by name."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+import pytest
+
+import cfbench_core
+from cfbench_core import api
+from cfbench_core.errors import UserError
+from cfbench_tabular.classifiers.adapting import adapted, raw_columns
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.classifiers.scikit_learn import Config, ScikitLearn
+from cfbench_tabular.testing import example_problem, fitted
+
+CONFIG = {
+    "suite": "tabular",
+    "data": ["iris"],
+    "explainers": ["nearest-enemy", "growing-spheres"],
+    "metrics": ["coverage"],
+    "protocol": {"factuals": 4},
+    "executor": "inline",
+}
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """``mine(text)``: the module ``mine`` in the working directory."""
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+
+    def write(text):
+        (tmp_path / "mine.py").write_text(textwrap.dedent(text))
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(__import__("sys").modules, "mine", raising=False)
+
+    return write
+
+
+def test_a_ready_made_model_needs_predict_proba_alone(tmp_path, mine):
+    mine(
+        """
+        import numpy as np
+        class Ready:
+            def __init__(self, config): ...
+            def predict_proba(self, vectors):
+                one = 1 / (1 + np.exp(-4 * vectors[:, 2]))
+                return np.stack([1 - one, one], axis=1)
+        """
+    )
+    run = cfbench_core.run({**CONFIG, "classifiers": [{"import": "mine:Ready"}]}, out=tmp_path / "run")
+    assert run.exit_code == 0
+    assert (run.scores["value"] == 1.0).all()
+
+
+def test_a_model_of_raw_columns_is_given_the_tables_own_values(tmp_path, mine):
+    mine(
+        """
+        import numpy as np
+        class LongPetals:
+            columns = "raw"
+            def __init__(self, config): ...
+            def predict_proba(self, frame):
+                assert list(frame.columns)[2] == "petal length (cm)"
+                assert frame["petal length (cm)"].between(-5, 15).all()
+                one = (frame["petal length (cm)"] > 4.8).to_numpy(float)
+                return np.stack([1 - one, one], axis=1)
+            def log_odds_gradient(self, vectors): ...
+        """
+    )
+    config = {
+        **CONFIG,
+        "classifiers": [{"import": "mine:LongPetals"}],
+        "explainers": ["nearest-enemy", "cadex"],
+    }
+    plan = api.plan(config)
+    assert [cell.skipped != "" for cell in plan.cells] == [False, True], "raw columns have no gradient"
+    run = cfbench_core.run(config, out=tmp_path / "run")
+    assert run.exit_code == 0
+    assert (run.scores["value"] == 1.0).all()
+    petals = run.explanations.query("column == 'petal length (cm)'")
+    assert ((petals["original"].astype(float) > 4.8) != (petals["value"].astype(float) > 4.8)).all()
+
+
+def test_categories_come_as_text_and_a_vector_between_levels_as_the_nearest():
+    problem = example_problem()
+    frame = raw_columns(problem.encoding, problem.vectors)
+    assert frame["colour"].tolist() == problem.table.values["colour"].tolist()
+    assert np.allclose(frame["length"], problem.table.values["length"], rtol=0, atol=1e-9)
+    between = problem.vectors[:1].copy()
+    between[0, problem.encoding.groups[0]] = [0.2, 0.5, 0.3]
+    assert raw_columns(problem.encoding, between)["colour"].tolist() == ["green"]
+
+
+def test_what_has_all_methods_is_left_as_it_is():
+    model = ScikitLearn(Config())
+    assert adapted(model, example_problem().encoding) is model
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "class Half:\n    def predict_proba(self, v): ...\n    def fit(self, p, g, r): ...",
+            "no state, load_state",
+        ),
+        ("class Half:\n    def fit(self, p, g, r): ...", "Half has no predict_proba"),
+        ("from sklearn.naive_bayes import GaussianNB\nHalf = GaussianNB()", "name: scikit-learn, factory"),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_what_can(mine, text, message):
+    mine(text)
+    with pytest.raises(UserError, match=message):
+        api.plan({**CONFIG, "classifiers": [{"import": "mine:Half"}]})
+
+
+# scikit-learn
+
+
+@pytest.mark.parametrize("columns", ["encoded", "raw"])
+def test_an_estimator_by_name_learns_as_scikit_learn_does(columns):
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    problem = example_problem(categories=False)
+    model = fitted(
+        ScikitLearn(
+            Config(
+                factory="sklearn.neighbors:KNeighborsClassifier", options={"n_neighbors": 3}, columns=columns
+            )
+        ),
+        problem,
+    )
+    vectors, labels = problem.sample("train")
+    seen = vectors if columns == "encoded" else raw_columns(problem.encoding, vectors)
+    test = problem.sample("test")[0]
+    asked = test if columns == "encoded" else raw_columns(problem.encoding, test)
+    theirs = neighbors.KNeighborsClassifier(3).fit(seen, labels)
+    assert np.allclose(model.predict_proba(test), theirs.predict_proba(asked), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("columns", ["encoded", "raw"])
+def test_it_comes_out_the_same_from_what_is_kept(columns, mine):
+    mine(
+        """
+        from sklearn.compose import make_column_selector, make_column_transformer
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder
+
+        def pipeline(raw, trees):
+            if not raw:
+                return make_pipeline(RandomForestClassifier(trees))
+            text = make_column_selector(dtype_exclude="number")
+            encode = make_column_transformer((OneHotEncoder(), text), remainder="passthrough")
+            return make_pipeline(encode, RandomForestClassifier(trees))
+        """
+    )
+    problem, raw = example_problem(), columns == "raw"
+    config = Config(factory="mine:pipeline", options={"raw": raw, "trees": 5}, columns=columns)
+    model, copy = fitted(ScikitLearn(config), problem), ScikitLearn(config)
+    copy.load_state({name: np.array(array) for name, array in model.state().items()})
+    vectors, labels = problem.sample("test")
+    assert np.array_equal(model.predict_proba(vectors), copy.predict_proba(vectors))
+    assert (predicted_classes(model, vectors) == labels).mean() > 0.8
+
+
+def test_a_ready_made_pipeline_with_three_classes_is_asked_for_the_target(tmp_path, mine):
+    mine(
+        """
+        import numpy as np
+        from sklearn.datasets import load_iris
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        bunch = load_iris(as_frame=True)
+        names = np.array(bunch.target_names)[bunch.target]
+        model = make_pipeline(StandardScaler(), LogisticRegression()).fit(bunch.data, names)
+        """
+    )
+    ready = {"name": "scikit-learn", "factory": "mine:model", "train": False, "columns": "raw"}
+    run = cfbench_core.run({**CONFIG, "classifiers": [ready]}, out=tmp_path / "run")
+    assert run.exit_code == 0
+    quality = run.quality.set_index("metric")["value"]
+    assert quality["AUC"] > 0.97
+    assert set(run.explanations["wanted_class"]) == {"virginica", "not virginica"}
+
+
+def test_editing_the_module_makes_the_model_stale(tmp_path, mine):
+    text = "from sklearn.naive_bayes import GaussianNB\ndef make():\n    return GaussianNB()\n"
+    config = {**CONFIG, "classifiers": [{"name": "scikit-learn", "factory": "mine:make"}]}
+
+    def key():
+        return api.plan(config).cells[0].stages["model"].key
+
+    mine(text)
+    first = key()
+    assert key() == first
+    mine(text + "# another\n")
+    assert key() != first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"factory": "nowhere.at_all:thing"}, "cannot import nowhere.at_all"),
+        ({"factory": "sklearn.naive_bayes:GausianNB"}, "Did you mean 'GaussianNB'"),
+        ({"factory": "sklearn.svm"}, "must be 'package.module:name'"),
+        ({"factory": "sklearn.svm:LinearSVC"}, "LinearSVC has no predict_proba"),
+        ({"factory": "numpy:pi"}, "is neither a factory nor an estimator"),
+    ],
+)
+def test_a_factory_that_is_none_is_told(options, message):
+    with pytest.raises(UserError, match=message):
+        fitted(ScikitLearn(Config(**options)), example_problem())
+
+
+def test_classes_that_are_not_the_tables_are_told(mine):
+    mine(
+        """
+        from sklearn.naive_bayes import GaussianNB
+        model = GaussianNB().fit([[0.0] * 7, [1.0] * 7], ["cat", "dog"])
+        """
+    )
+    with pytest.raises(UserError, match=r"knows the classes cat, dog; it must know '(small|large)'"):
+        fitted(ScikitLearn(Config(factory="mine:model", train=False)), example_problem())
