@@ -1,0 +1,206 @@
+"""Our DiCE beside that of its authors (``dice-ml``, MIT), on the study's networks of paper 003.
+
+    pip install dice-ml torch
+    python benchmarks/dice_against_dice_ml.py --factuals 10
+    python benchmarks/dice_against_dice_ml.py --sets statlog-german-credit --answers 4
+
+The same factuals of each class, the same network, the same weights (proximity .5, diversity 1, categories .1) and
+the same setting back of numbers (linear); ours as published (``penalise``, ``numbers``) and as it is by default.
+Validity is asked of the network for the decoded row. Proximity is the mean over columns of |change| / MAD for
+numbers and of [changed] for categories; sparsity is the share of raw columns that stay. Needs the study's files
+(``CFBENCH_DATA_DIR``). One thread; seconds per counterfactual of the call alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import time
+import warnings
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cfbench_core.data_files import DataAccess
+from cfbench_core.registry import installed
+from cfbench_core.seeds import generator
+from cfbench_core.specs import resolve
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.classifiers.mlp import MLP, read_weights
+from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.explainers.dice import Config, DiCE, inverse_deviations
+from cfbench_tabular.problem import Problem
+from cfbench_tabular.study import NAMES, StudyFiles, find_study
+from cfbench_tabular.table import FloatArray
+
+METHODS: dict[str, Config | None] = {
+    "dice-ml": None,
+    "ours, as published": Config(one_hot="penalise", sparsity="linear", restored="numbers"),
+    "ours": Config(),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", nargs="+", default=["statlog-german-credit", "adult"])
+    parser.add_argument("--factuals", type=int, default=10, help="of each class")
+    parser.add_argument("--answers", type=int, default=1, help="counterfactuals of each factual")
+    asked = parser.parse_args()
+    rows = [row for name in asked.sets for row in compared(name, asked.factuals, asked.answers)]
+    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda number: f"{number:.3f}"))
+
+
+def compared(
+    name: str, factuals: int, answers: int, methods: Sequence[str] = tuple(METHODS)
+) -> list[dict[str, Any]]:
+    """A row for each method: validity, proximity, sparsity, seconds."""
+    files = StudyFiles(find_study(DataAccess(offline=True), None), NAMES[name])
+    problem = files.problem(our_table(name, files))
+    model = MLP(MLPConfig())
+    model.load_state(read_weights(files.network))
+    chosen, _, _ = files.factual_rows(problem, factuals)
+    vectors = problem.vectors[chosen]
+    asked = Factuals(vectors, predicted_classes(model, vectors), tuple(map(str, chosen)))
+    found = []
+    for method in methods:
+        config = METHODS[method]
+        started = time.perf_counter()
+        if config is None:
+            given = theirs(problem, model, asked, answers)
+        else:
+            background = problem.sample("train")[0]
+            context = Context(
+                problem.encoding, background, lambda unit: generator("dice", unit), answers=answers
+            )
+            given = Answer.of(DiCE(config).counterfactuals(model, asked, context)).several()
+        seconds = (time.perf_counter() - started) / (len(asked) * answers)
+        judged = measures(problem, model, asked, given)
+        found.append({"dataset": name, "method": method, **judged, "seconds": seconds})
+    return found
+
+
+def our_table(name: str, files: StudyFiles) -> Any:
+    """Our table of the data set, from the study's file where it has to be read."""
+    component = installed().find("tabular", "dataset", name).spec
+    implementation, config = resolve(component.target), resolve(component.config or "")
+    if not hasattr(implementation, "find"):
+        return implementation(config()).load()
+    made = implementation(config(path=str(files.rows)))
+    return made.load(made.find(DataAccess(offline=True)))
+
+
+def measures(problem: Problem, model: MLP, asked: Factuals, given: FloatArray) -> dict[str, float]:
+    """Of given (B, k, d); means over the valid ones."""
+    encoding, k = problem.encoding, given.shape[1]
+    rows = given.reshape(-1, encoding.width)
+    factuals, classes = np.repeat(asked.vectors, k, axis=0), np.repeat(asked.classes, k)
+    valid = ~np.isnan(rows[:, 0])
+    valid[valid] = predicted_classes(model, rows[valid]) != classes[valid]
+    away = np.abs(rows[valid] - factuals[valid])
+    starts = [block.start for block in encoding.blocks]
+    largest = np.maximum.reduceat(away, starts, axis=1)
+    number = encoding.numeric[starts]
+    weights = inverse_deviations(problem.sample("train")[0], encoding)[starts]
+    changed = largest > 5e-5
+    return {
+        "validity": float(valid.mean()),
+        "proximity": float(np.where(number, largest * weights, changed).mean()),
+        "sparsity": float(1 - changed.mean()),
+        "L2": float(np.linalg.norm(rows[valid] - factuals[valid], axis=1).mean()),
+    }
+
+
+def theirs(problem: Problem, model: MLP, asked: Factuals, answers: int) -> FloatArray:
+    """(B, answers, d) of dice-ml by gradient, in our encoding; NaN where it gives none."""
+    import dice_ml
+
+    columns = problem.encoding.columns
+    short = [f"c{place}" for place in range(len(columns))]
+    known = np.concatenate([problem.sample("train")[0], asked.vectors])
+    frame = _frame(problem, known, short)
+    frame["y"] = np.concatenate([problem.sample("train")[1], asked.classes])
+    numbers = [name for name, column in zip(short, columns, strict=True) if column.kind == "numeric"]
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        with contextlib.redirect_stderr(io.StringIO()):
+            data = dice_ml.Data(dataframe=frame, continuous_features=numbers, outcome_name="y")
+            wrapped, checked = _as_torch(problem, model, data, short, frame)
+            assert np.abs(checked - model.predict_proba(known[:50])).max() < 1e-4
+            backend = dice_ml.Model(model=wrapped, backend="PYT", func="ohe-min-max")
+            search = dice_ml.Dice(data, backend, method="gradient")
+            found = np.full((len(asked), answers, problem.encoding.width), np.nan)
+            for place, query in enumerate(_frame(problem, asked.vectors, short).to_dict("records")):
+                got = search.generate_counterfactuals(
+                    pd.DataFrame([query]), total_CFs=answers, desired_class="opposite"
+                ).cf_examples_list[0]
+                rows = got.final_cfs_df_sparse if got.final_cfs_df_sparse is not None else got.final_cfs_df
+                for turn, row in enumerate(rows[short].to_dict("records") if rows is not None else []):
+                    values = {
+                        column.name: np.array([row[name]], dtype=object if column.levels else np.float64)
+                        for name, column in zip(short, columns, strict=True)
+                    }
+                    found[place, turn] = problem.encoding.encode(values)[0]
+    return found
+
+
+def _frame(problem: Problem, vectors: FloatArray, names: Sequence[str]) -> pd.DataFrame:
+    decoded = problem.encoding.decode(vectors)
+    return pd.DataFrame(
+        {name: decoded[column.name] for name, column in zip(names, problem.encoding.columns, strict=True)}
+    )
+
+
+def _as_torch(
+    problem: Problem, model: MLP, data: Any, names: Sequence[str], frame: pd.DataFrame
+) -> tuple[Callable[..., Any], FloatArray]:
+    """The network on dice-ml's inputs (numbers from 0 to 1, all levels one-hot), and what it says of 50 rows."""
+    import torch
+    from dice_ml.utils.helpers import DataTransfomer
+
+    transformer = DataTransfomer("ohe-min-max")
+    transformer.feed_data_params(data)
+    transformer.initialize_transform_func()
+    inputs = transformer.transform(frame.drop(columns="y").iloc[:50])
+    positions = {name: place for place, name in enumerate(inputs.columns)}
+    encoding = problem.encoding
+    mixing, shift = np.zeros((len(positions), encoding.width)), np.zeros(encoding.width)
+    for place, (name, column, block) in enumerate(zip(names, encoding.columns, encoding.blocks, strict=True)):
+        if column.kind == "numeric":
+            low, high = frame[name].min(), frame[name].max()
+            mixing[positions[name], block.start] = (high - low) / encoding.scale[place]
+            shift[block.start] = (low - encoding.mean[place]) / encoding.scale[place]
+            continue
+        for number, level in enumerate(column.levels):
+            if f"{name}_{level}" in positions:
+                two = block.stop - block.start == 1
+                mixing[positions[f"{name}_{level}"], block.start + (0 if two else number)] = (
+                    number if two else 1
+                )
+    first = torch.nn.Linear(encoding.width, model.weights["b1"].shape[0])
+    last = torch.nn.Linear(model.weights["b1"].shape[0], 2)
+    for layer, weight, bias in ((first, "W1", "b1"), (last, "W2", "b2")):
+        layer.weight.data = torch.tensor(model.weights[weight].T.copy(), dtype=torch.float32)
+        layer.bias.data = torch.tensor(model.weights[bias].copy(), dtype=torch.float32)
+    matrix, offset = (torch.tensor(array, dtype=torch.float32) for array in (mixing, shift))
+
+    class Wrapped(torch.nn.Module):
+        def forward(self, vector: Any) -> Any:
+            return torch.softmax(last(torch.relu(first(vector @ matrix + offset))), dim=-1)
+
+    wrapped = Wrapped()
+    told = wrapped(torch.tensor(inputs.to_numpy(dtype=np.float32))).detach().numpy()
+    return wrapped, told.astype(np.float64)
+
+
+if __name__ == "__main__":
+    main()
