@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -246,14 +247,17 @@ def reads_the_same_again(subject: Subject) -> None:
 
 def _read(subject: Subject) -> Table:
     """Its rows. Nothing is downloaded for a check."""
-    dataset = subject.create()
+    dataset: Any = subject.create()
+    table: Table
     if not hasattr(dataset, "find"):
-        return dataset.load()
+        table = dataset.load()
+        return table
     try:
         source = dataset.find(DataAccess(offline=True))
     except UserError as error:
         raise NotApplicable(f"its files are not here ({error.lines[0]})") from error
-    return dataset.load(source.parameters())
+    table = dataset.load(source.parameters())
+    return table
 
 
 # Metrics
