@@ -41,4 +41,6 @@ def test_the_map_has_colours_by_powers_of_ten_and_gaps_for_failures(write: Any, 
 def test_of_a_real_run(real_run: Any) -> None:
     table = times.table([real_run])
     assert len(table) == 9 and (table["seconds"] > 0).all() and (table["n"] == 20).all()
-    assert len(times.figures(table)) == 1 and times.words(table)
+    _, growth = times.figures(table)
+    assert "by columns" in growth.title and ">encoded columns<" in growth.svg
+    assert times.words(table)

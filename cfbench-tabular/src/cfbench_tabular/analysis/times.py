@@ -2,7 +2,8 @@
 
 The time is that of the explainer's call alone, shared out over the factuals of the batch; loading, training and
 scoring are not in it. (The study's includes starting Python, beside 49 other processes.) Data sets stand by their
-number of encoded columns, so that growth with columns shows from left to right; colours go by powers of ten.
+number of encoded columns; colours go by powers of ten. A second figure draws the same times over that number: how
+they grow with it, as far as data sets of different size tell (they differ in rows and network too).
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ class Times:
             )
             note = "Data sets from left to right by their number of encoded columns."
             drawn.append(Figure(heading, svg, note, wide=len(wide.columns) > 5))
+            if rows["encoded_columns"].nunique() > 2:
+                drawn.append(_growth(rows, f"{heading}, by columns"))
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
@@ -99,3 +102,31 @@ class Times:
             f"{slow} with {duration(means[slow])}, {means[slow] / means[quick]:,.0f} times that. The longest time is "
             f"{duration(worst['seconds'])}, of {worst['explainer']} on {worst['dataset']}."
         )
+
+
+def _growth(rows: pd.DataFrame, heading: str) -> Figure:
+    """A line for each explainer over the number of encoded columns."""
+    from cfbench_core.analyses import Figure
+    from cfbench_core.reports.charts import Series, line_chart
+    from cfbench_core.reports.charts.svg import duration
+
+    known = rows[rows["encoded_columns"].notna()].sort_values("encoded_columns", kind="stable")
+    # Data sets of equal width stand at one place: their geometric mean.
+    logs = np.log(known["seconds"].where(known["seconds"] > 0))
+    means = np.exp(
+        logs.groupby([known["explainer"], known["role"], known["encoded_columns"]], sort=False).mean()
+    )
+    series = [
+        Series(str(name), own.index.get_level_values("encoded_columns"), own, role=str(role))
+        for (name, role), own in means.groupby(level=["explainer", "role"], sort=False)
+    ]
+    svg = line_chart(
+        series,
+        title=heading,
+        x_label="encoded columns",
+        y_label="time of an answer",
+        direction="lower",
+        log_y=True,
+        y_text=duration,
+    )
+    return Figure(heading, svg, "Each point is a data set (or the geometric mean of those of equal width).")

@@ -25,7 +25,7 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_tabular.metrics.base import Answers
-from cfbench_tabular.metrics.neighbours import distances, rows_of_class, wanted_classes
+from cfbench_tabular.metrics.neighbours import distances, distances_between, wanted_classes
 from cfbench_tabular.table import BoolArray, FloatArray
 
 
@@ -55,13 +55,11 @@ class Connectedness:
 
     def score(self, answers: Answers) -> Mapping[str, FloatArray]:
         connected = np.full(len(answers.valid), np.nan)
-        for label, here in wanted_classes(answers):
-            numbers = rows_of_class(answers, label, self.config.rows) if here.any() else np.empty(0)
+        for label, here, numbers in wanted_classes(answers, self.config.rows):
             if len(numbers) < 2 or not len(answers.background_labels):
                 continue
             rows = answers.background[numbers]
-            apart = distances(rows, rows)
-            np.fill_diagonal(apart, np.inf)
+            apart = distances_between(rows)
             epsilon = self.config.epsilon
             if epsilon is None:
                 epsilon = float(np.quantile(apart.min(axis=1), self.config.quantile))

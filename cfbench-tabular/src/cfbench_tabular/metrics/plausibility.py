@@ -24,7 +24,7 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_tabular.metrics.base import Answers
-from cfbench_tabular.metrics.neighbours import distances, rows_of_class, sampled, wanted_classes
+from cfbench_tabular.metrics.neighbours import distances, distances_between, sampled, wanted_classes
 from cfbench_tabular.table import FloatArray
 
 
@@ -48,14 +48,13 @@ class Plausibility:
         factor, distance = np.full((2, len(answers.valid)), np.nan)
         valid = answers.valid
         if valid.any():
-            rows = np.unique(answers.background, axis=0)
-            rows = rows[sampled(len(rows), self.config.rows)]
+            rows = answers.background[sampled(len(answers.background), self.config.rows)]
+            rows = np.unique(rows, axis=0)
             factor[valid] = local_outlier_factor(answers.counterfactuals[valid], rows, self.config.neighbours)
-        for label, here in wanted_classes(answers):
-            members = rows_of_class(answers, label, self.config.rows) if here.any() else np.empty(0)
+        for _, here, members in wanted_classes(answers, self.config.rows):
             if len(members):
-                apart = np.sort(distances(answers.counterfactuals[here], answers.background[members]), axis=1)
-                distance[here] = apart[:, : self.config.nearest].mean(axis=1)
+                apart = distances(answers.counterfactuals[here], answers.background[members])
+                distance[here] = np.sort(apart, axis=1)[:, : self.config.nearest].mean(axis=1)
         return {"LOF": factor, "class distance": distance}
 
 
@@ -64,8 +63,7 @@ def local_outlier_factor(vectors: FloatArray, rows: FloatArray, k: int) -> Float
     if len(rows) < 2:
         return np.full(len(vectors), np.nan)
     k = min(k, len(rows) - 1)
-    between = distances(rows, rows)
-    np.fill_diagonal(between, np.inf)
+    between = distances_between(rows)
     near, reach = _nearest(between, k)
     density = 1.0 / np.maximum(reach[near], np.take_along_axis(between, near, axis=1)).mean(axis=1)
     across = distances(vectors, rows)
@@ -75,6 +73,6 @@ def local_outlier_factor(vectors: FloatArray, rows: FloatArray, k: int) -> Float
 
 
 def _nearest(apart: FloatArray, k: int) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], FloatArray]:
-    """(n, k) the k nearest, the first of equally near ones; (n,) the distance to the k-th."""
-    near = np.argsort(apart, axis=1, kind="stable")[:, :k]
-    return near, np.take_along_axis(apart, near[:, -1:], axis=1)[:, 0]
+    """(n, k) the k nearest, in no order; (n,) the distance to the k-th."""
+    near = np.argpartition(apart, k - 1, axis=1)[:, :k]
+    return near, np.take_along_axis(apart, near, axis=1).max(axis=1)
