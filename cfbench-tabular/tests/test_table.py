@@ -52,3 +52,9 @@ def test_a_value_outside_its_levels_is_refused():
 def test_columns_of_unequal_length_are_refused():
     with pytest.raises(UserError, match="has 2 values for 3 rows"):
         table(np.arange(2.0))
+
+
+def test_a_category_with_one_level_is_refused():
+    column = Column("colour", "categorical", ("red",))
+    with pytest.raises(UserError, match="column 'colour' has the one level 'red', so it tells nothing"):
+        table(np.array(["red"] * 3, dtype=object), column=column)

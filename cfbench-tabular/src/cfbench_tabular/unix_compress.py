@@ -6,10 +6,14 @@ codes; 256 empties the table. Python's library does not read it, and a data set 
 
 from __future__ import annotations
 
+import numpy as np
+
 from cfbench_core.errors import UserError
 
 MAGIC = b"\x1f\x9d"
 CLEAR = 256
+MANY = 1 << 16
+"""Codes of the widest kind that are read at a time."""
 
 
 def decompressed(data: bytes, name: str = "file") -> bytes:
@@ -24,41 +28,41 @@ def decompressed(data: bytes, name: str = "file") -> bytes:
     if not 9 <= widest <= 16:
         raise UserError(f"{name}: is damaged (codes of {widest} bits)")
     roots = [bytes([byte]) for byte in range(256)] + [b""] * clears
-    words, width, place, block = list(roots), 9, 3, 3
     out: list[bytes] = []
-    previous = b""
-    bits = at = 0  # bits read ahead, and how many
-    mask = (1 << width) - 1
-    while True:
-        while at < width and place < len(data):
-            bits |= data[place] << at
-            at, place = at + 8, place + 1
-        if at < width:
-            return b"".join(out)
-        code, bits, at = bits & mask, bits >> width, at - width
-        if code == CLEAR and clears:
-            place, bits, at = _next_block(place, block, width, at), 0, 0
-            words, width, block, previous = list(roots), 9, place, b""
-            mask = (1 << width) - 1
-            continue
-        if code < len(words):
-            word = words[code]
-        elif code == len(words) and previous:
-            word = previous + previous[:1]
+    words, width, start, previous = list(roots), 9, 3, b""
+    while start < len(data):
+        # Codes have this width until the table needs another one: so many of them, in blocks of eight.
+        grows = width < widest
+        most = (1 << width) - len(words) + (not previous) if grows else MANY
+        codes = _codes(data[start : start + _bytes_of(most, width)], width)[:most]
+        for read, code in enumerate(codes, 1):
+            if code == CLEAR and clears:
+                start += _bytes_of(read, width)
+                words, width, previous = list(roots), 9, b""
+                break
+            if code < len(words):
+                word = words[code]
+            elif code == len(words) and previous:
+                word = previous + previous[:1]
+            else:
+                raise UserError(f"{name}: is damaged (a code that was not made yet)")
+            out.append(word)
+            if previous and len(words) < 1 << widest:
+                words.append(previous + word[:1])
+            previous = word
         else:
-            raise UserError(f"{name}: is damaged (a code that was not made yet)")
-        out.append(word)
-        if previous and len(words) < 1 << widest:
-            words.append(previous + word[:1])
-        previous = word
-        if len(words) > mask and width < widest:
-            place, bits, at = _next_block(place, block, width, at), 0, 0
-            width, block = width + 1, place
-            mask = (1 << width) - 1
+            start += _bytes_of(most, width)
+            width += grows
+    return b"".join(out)
 
 
-def _next_block(place: int, block: int, width: int, unused: int) -> int:
-    """Where the codes of another width begin: after a whole number of blocks of ``width`` bytes (eight codes)."""
-    read = (place - block) * 8 - unused
-    blocks = -(-read // (8 * width))
-    return block + blocks * width
+def _bytes_of(codes: int, width: int) -> int:
+    """What so many codes take on disk: blocks of eight, which take ``width`` bytes."""
+    return -(-codes // 8) * width
+
+
+def _codes(data: bytes, width: int) -> list[int]:
+    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little")
+    whole = bits[: len(bits) // width * width].reshape(-1, width)
+    codes: list[int] = (whole @ (1 << np.arange(width))).tolist()
+    return codes

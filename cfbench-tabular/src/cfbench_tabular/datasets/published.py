@@ -46,7 +46,10 @@ class StudyForm:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """A file of ``schemas/``. ``rows``: how many there are; ``skip``: lines before the header."""
+    """A file of ``schemas/``.
+
+    ``rows``: how many there are; ``skip``: lines before the header; ``sha256``: of members of archives.
+    """
 
     title: str
     page: str
@@ -55,6 +58,7 @@ class Facts:
     study: StudyForm
     schema: Schema
     skip: int = 0
+    sha256: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def raw(self) -> tuple[str, ...]:
@@ -92,6 +96,7 @@ def files_of(name: str) -> DataFiles:
         ),
         licence=LICENCE,
         page=facts.page,
+        sha256=facts.sha256,
     )
 
 
