@@ -1,0 +1,153 @@
+"""The conformance kit: components with one fault each fail the check that asks about it, and no other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cfbench_core.specs import ComponentSpec
+from cfbench_core.testing import check_component
+from cfbench_tabular.classifiers.logistic_regression import Config, LogisticRegression
+from cfbench_tabular.explainers.base import Answer
+
+ANY = {"columns": frozenset({"numeric", "categorical"})}
+CONSTRAINED = {**ANY, "constraints": frozenset({"immutable", "ranges", "one-hot"})}
+SEVERAL = {**ANY, "answers": frozenset({"several"})}
+
+
+class Good:
+    """The nearest training rows of the other class that are allowed."""
+
+    def __init__(self, config):
+        self.calls = 0
+
+    def counterfactuals(self, model, factuals, context):
+        answers = self.nearest(model, factuals, context)
+        return answers if context.answers > 1 else answers[:, 0]
+
+    def nearest(self, model, factuals, context, allowed=True):
+        rows = context.background
+        found = model.predict_proba(rows)
+        classes = (found[:, 1] > found[:, 0]).astype(int)
+        low, high = context.encoding.allowed(factuals.vectors)
+        answers = np.full((len(factuals), context.answers, context.encoding.width), np.nan)
+        for place, own in enumerate(factuals.vectors):
+            candidates = rows[classes != factuals.classes[place]]
+            fixed = context.encoding.immutable
+            if allowed:
+                candidates = np.where(fixed, own, candidates)
+                inside = ((candidates >= low[place]) & (candidates <= high[place])).all(axis=1)
+                candidates = candidates[inside]
+            candidates = np.unique(candidates, axis=0)
+            order = np.argsort(((candidates - own) ** 2).sum(axis=1), kind="stable")[: context.answers]
+            answers[place, : len(order)] = candidates[order]
+        return answers
+
+
+class ChangesImmutable(Good):
+    def nearest(self, model, factuals, context, allowed=True):
+        answers = super().nearest(model, factuals, context)
+        answers[:, :, context.encoding.immutable] += 0.5 * (answers[:, :, context.encoding.immutable] == 0)
+        return answers
+
+
+class LeavesRange(Good):
+    def nearest(self, model, factuals, context, allowed=True):
+        answers = super().nearest(model, factuals, context)
+        answers[:, :, 0] = context.encoding.bounds[1][0] + np.where(factuals.classes == 1, -9, 9)[:, None]
+        return answers
+
+
+class HalfLevels(Good):
+    def nearest(self, model, factuals, context, allowed=True):
+        answers = super().nearest(model, factuals, context)
+        answers[:, :, context.encoding.groups[0]] *= 0.5
+        return answers
+
+
+class OneDetail(Good):
+    def counterfactuals(self, model, factuals, context):
+        return Answer(super().counterfactuals(model, factuals, context), {"steps": np.array([3.0])})
+
+
+class ThreeTimesTheSame(Good):
+    def nearest(self, model, factuals, context, allowed=True):
+        return np.repeat(super().nearest(model, factuals, context)[:, :1], context.answers, axis=1)
+
+
+class OnlyOne(Good):
+    def counterfactuals(self, model, factuals, context):
+        return (
+            super().counterfactuals(model, factuals, context)[:, 0]
+            if context.answers > 1
+            else super().counterfactuals(model, factuals, context)
+        )
+
+
+class DependsOnTheOthers(Good):
+    def nearest(self, model, factuals, context, allowed=True):
+        answers = super().nearest(model, factuals, context)
+        answers[:, :, 1] += 1e-3 * len(factuals)
+        return answers
+
+
+def failures(name, provides, kind="explainer"):
+    spec = ComponentSpec(
+        id=f"tabular/{kind}/{name.lower()}", summary="a test", target=f"{__name__}:{name}", provides=provides
+    )
+    return {result.check for result in check_component(spec).failures}
+
+
+@pytest.mark.parametrize("provides", [ANY, CONSTRAINED, SEVERAL])
+def test_a_good_explainer_passes(provides):
+    assert failures("Good", provides) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "provides", "expected"),
+    [
+        (
+            "ChangesImmutable",
+            CONSTRAINED,
+            {"leaves-immutable-columns-alone", "stays-in-range", "keeps-categories-whole"},
+        ),
+        ("LeavesRange", CONSTRAINED, {"stays-in-range"}),
+        ("HalfLevels", CONSTRAINED, {"keeps-categories-whole"}),
+        ("OneDetail", ANY, {"tells-details-by-factual"}),
+        ("ThreeTimesTheSame", SEVERAL, {"gives-several-answers"}),
+        ("OnlyOne", SEVERAL, {"gives-several-answers"}),
+        ("DependsOnTheOthers", SEVERAL, {"answers-one-as-among-many", "gives-several-answers"}),
+        ("ChangesImmutable", ANY, set()),
+    ],
+)
+def test_a_fault_fails_the_check_that_asks_about_it(name, provides, expected):
+    assert failures(name, provides) == expected
+
+
+class Fitted(LogisticRegression):
+    def __init__(self, config):
+        super().__init__(Config())
+
+
+class OtherLayers(Fitted):
+    def layers(self):
+        return [(weights * 2, biases) for weights, biases in super().layers()]
+
+
+class Averages(Fitted):
+    def predict_proba(self, vectors):
+        found = super().predict_proba(vectors)
+        return found if len(vectors) == 1 else 0.9 * found + 0.1 * found.mean(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Fitted", set()),
+        ("OtherLayers", {"is-its-layers"}),
+        ("Averages", {"predicts-a-row-as-among-many", "gradient-is-that-of-the-log-odds", "is-its-layers"}),
+    ],
+)
+def test_a_fault_of_a_classifier_fails_the_check_that_asks_about_it(name, expected):
+    provides = {"access": frozenset({"scores", "gradients", "layers"})}
+    assert failures(name, provides, "classifier") == expected
