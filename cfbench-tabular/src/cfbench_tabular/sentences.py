@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 
+MOST = 6
+"""Changes that a sentence lists."""
+
+
 def best_explanation(run: Run) -> str:
     """The realistic answer that changes fewest columns, the nearest of these; "" when there is none.
 
@@ -17,8 +21,9 @@ def best_explanation(run: Run) -> str:
     """
     if run.explanations.empty:
         return ""
-    competitors = [cell.id for cell in run.cells() if not cell.role]
-    judged = run.scores[run.scores["cell"].isin(competitors)] if competitors else run.scores
+    controls = [cell.id for cell in run.cells() if cell.role]
+    judged = run.scores[~run.scores["cell"].isin(controls)]
+    judged = run.scores if judged.empty else judged
     scores = judged.pivot_table(index=["cell", "unit"], columns="metric", values="value", sort=False)
     judge = next((name for name in ("realistic", "coverage") if name in scores), None)
     if judge is None:
@@ -39,19 +44,27 @@ def best_explanation(run: Run) -> str:
 def _sentence(rows: pd.DataFrame) -> str:
     """Of the changes of one answer: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
     first = rows.iloc[0]
-    what = " and ".join(
-        f"{column} {_short(value)} instead of {_short(original)}"
-        for column, value, original in zip(rows["column"], rows["value"], rows["original"], strict=True)
-    )
+    what = []
+    for column, value, original in zip(rows["column"], rows["value"], rows["original"], strict=True):
+        after, before = _short(value, original)
+        what.append(f"{column} {after} instead of {before}")
+    if len(what) > MOST:
+        what[MOST - 1 :] = [f"{len(what) - MOST + 1} other changes"]
+    listed = " and ".join(part for part in (", ".join(what[:-1]), what[-1]) if part)
     return (
         f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "
-        f"with {what} it would count as {first['wanted_class']} ({first['explainer']})"
+        f"with {listed} it would count as {first['wanted_class']} ({first['explainer']})"
     )
 
 
-def _short(value: str) -> str:
-    """A number with four digits; text as it is."""
+def _short(value: str, original: str) -> tuple[str, str]:
+    """Two numbers with four digits, or as many more as it takes to tell them apart; text as it is."""
     try:
-        return f"{float(value):.4g}"
+        numbers = float(value), float(original)
     except ValueError:
-        return value
+        return value, original
+    for digits in range(4, 17):
+        after, before = (f"{number:.{digits}g}" for number in numbers)
+        if after != before:
+            break
+    return after, before

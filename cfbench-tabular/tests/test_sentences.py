@@ -1,0 +1,71 @@
+"""The sentence at the end of a run, and those of ``cfbench explain``."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pandas as pd
+
+from cfbench_tabular.sentences import best_explanation
+
+
+def run(*answers):
+    """A run of cells with one unit each: (cell, role, realistic, L2, changes as (column, original, value))."""
+    told, scores, cells = [], [], []
+    for cell, role, realistic, distance, changes in answers:
+        cells.append(SimpleNamespace(id=cell, role=role))
+        scores += [("realistic", realistic), ("L2", distance)]
+        for column, original, value in changes:
+            told.append(
+                {
+                    "cell": cell,
+                    "unit": "7",
+                    "row": 7,
+                    "answer": 1,
+                    "column": column,
+                    "level": None,
+                    "model": "mlp",
+                }
+                | {"original": original, "value": value, "dataset": "people", "explainer": cell}
+                | {"factual_class": "poor", "wanted_class": "rich"}
+            )
+    table = pd.DataFrame(
+        [
+            {"cell": cell.id, "unit": "7", "metric": name, "value": value}
+            for place, cell in enumerate(cells)
+            for name, value in scores[2 * place : 2 * place + 2]
+        ]
+    )
+    return SimpleNamespace(cells=lambda: cells, scores=table, explanations=pd.DataFrame(told))
+
+
+ONE = [("age", "30.0", "41.25")]
+TWO = [("age", "30.0", "31.0"), ("job", "cook", "clerk")]
+
+
+def test_the_realistic_answer_with_fewest_changes_then_the_nearest():
+    words = best_explanation(run(("a", "", 1, 2.0, TWO), ("b", "", 1, 3.0, ONE), ("c", "", 0, 1.0, ONE)))
+    assert words == (
+        "row 7 of people counts as poor for mlp; with age 41.25 instead of 30 it would count as rich (b)"
+    )
+    assert "(c)" in best_explanation(run(("b", "", 1, 3.0, ONE), ("c", "", 1, 1.0, ONE)))
+
+
+def test_a_bound_is_told_only_where_there_is_nothing_else():
+    assert "(a)" in best_explanation(run(("a", "", 1, 2.0, TWO), ("best", "bound", 1, 1.0, ONE)))
+    assert "(best)" in best_explanation(run(("best", "bound", 1, 1.0, ONE)))
+
+
+def test_numbers_are_told_apart():
+    words = best_explanation(run(("a", "", 1, 2.0, [("age", "6.1", "6.10003"), ("job", "cook", "clerk")])))
+    assert "with age 6.10003 instead of 6.1 and job clerk instead of cook it would" in words
+
+
+def test_many_changes_are_counted():
+    many = [(f"x{place}", "1.0", "2.0") for place in range(9)]
+    words = best_explanation(run(("a", "", 1, 2.0, many)))
+    assert "x4 2 instead of 1 and 4 other changes it would" in words and "x5" not in words
+
+
+def test_without_a_realistic_answer_there_is_nothing_to_tell():
+    assert best_explanation(run(("a", "", 0, 2.0, ONE))) == ""
