@@ -85,6 +85,16 @@ def test_a_class_column_of_many_numbers_gets_a_threshold(file):
     assert "guessed: the median" in text
 
 
+def test_a_rule_that_every_row_keeps_is_drafted_and_can_be_read(file):
+    rows = "".join(f"{n % 13 + 2},{n % 17 + 2},{(n % 13 + 2) * (n % 17 + 2)},{n % 2}\n" for n in range(60))
+    text, data = drafted(file("height,width,area,y\n" + rows))
+    assert data["rules"] == [
+        {"column": "area", "relation": "product", "of": ["height", "width"], "absolute": 0.5}
+    ]
+    Path("study.yaml").write_text(text)
+    assert api.plan("study.yaml").cells
+
+
 def test_another_target_leaves_the_last_column_a_feature(file):
     _, data = drafted(file(), "sex")
     assert data["class_column"] == "sex"

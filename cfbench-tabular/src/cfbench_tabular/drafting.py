@@ -17,6 +17,7 @@ import yaml
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.guessing import kind_of, useless
 from cfbench_tabular.reading import Sheet, in_order, read_sheet, read_text, separator_of
+from cfbench_tabular.relations import rules_in
 from cfbench_tabular.schema import MARKS, Schema
 
 MOST_CLASSES = 20
@@ -36,7 +37,7 @@ data:
 {lines}
     immutable: []               # columns that a counterfactual should leave alone: [birthplace]
     direction: {{}}               # columns that only go one way: {{age: up}}
-    rules: []                   # between numbers: [{{column: area, relation: product, of: [height, width]}}]
+{rules}
 classifiers: [mlp, logistic-regression]      # 'cfbench list classifiers'
 explainers: [{explainers}]
 protocol:
@@ -69,6 +70,7 @@ def csv_document(path: Path, class_column: str | None, explainers: Sequence[str]
         ),
         missing=_missing_line(sheet, whole),
         lines="\n".join(f"      {line}" for line in _column_lines(sheet, features, whole)),
+        rules="\n".join(f"    {line}" for line in _rule_lines(sheet, features, whole)),
         explainers=", ".join(explainers),
     )
 
@@ -144,6 +146,27 @@ def _run_lines(sheet: Sheet, run: Sequence[str], whole: Sequence[int]) -> Iterat
         yield _line(name, "numeric", f"{min(numbers):g} to {max(numbers):g}")
 
 
+def _rule_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -> Iterator[str]:
+    numeric = {}
+    for name in features:
+        cells = [sheet.columns[name][place] for place in whole]
+        if not useless(name, cells) and kind_of(cells) == "numeric":
+            numeric[name] = cells
+    rules = rules_in(numeric)
+    if not rules:
+        yield _line("rules", [], "between numbers: [{column: area, relation: product, of: [height, width]}]")
+        return
+    yield f"{'rules:':<27} # hold in every row, within what the file rounds; a realistic row keeps them"
+    for rule in rules:
+        told = {
+            "column": rule.column,
+            "relation": rule.relation,
+            "of": list(rule.of),
+            "absolute": rule.absolute,
+        }
+        yield f"  - {_yaml(told)}"
+
+
 def _next(name: str) -> str | None:
     """``x8`` after ``x7``; None for a name that ends in no number."""
     found = re.fullmatch(r"(.*?)(0|[1-9]\d*)", name)
@@ -157,7 +180,9 @@ def _line(key: str, value: Any, comment: str) -> str:
 
 def _yaml(value: Any) -> str:
     """A value as it stands in a line of YAML, quoted where it must be."""
-    text: str = yaml.safe_dump(value, default_flow_style=True, width=10**9, allow_unicode=True)
+    text: str = yaml.safe_dump(
+        value, default_flow_style=True, width=10**9, allow_unicode=True, sort_keys=False
+    )
     return text.removesuffix("\n").removesuffix("\n...")
 
 
