@@ -79,6 +79,25 @@ def test_a_schema_in_a_file_of_its_own_and_what_the_configuration_says_besides(r
     assert len(table.rules) == 1
 
 
+def test_what_is_wrong_in_a_schema_is_told_when_a_run_is_planned(tmp_path):
+    (tmp_path / "patients.csv").write_text(PATIENTS)
+    file, schema = str(tmp_path / "patients.csv"), tmp_path / "patients.yaml"
+    schema.write_text("missing: drop\nclass_colum: outcome\n")
+    with pytest.raises(
+        UserError, match=r"patients.yaml:2: class_colum: unknown key. Did you mean 'class_column'"
+    ):
+        Csv(Config(file=file, schema=str(schema))).find(DataAccess())
+    schema.write_text("threshold: 3\n")
+    with pytest.raises(
+        UserError, match="with what the configuration says: a threshold makes its own classes"
+    ):
+        Csv(Config(file=file, schema=str(schema), classes={"a": "b"})).find(DataAccess())
+    with pytest.raises(UserError, match="column 'age': must be numeric"):
+        Csv(Config(file=file, columns={"age": "number"})).find(DataAccess())
+    with pytest.raises(UserError, match="gone.yaml: no such file"):
+        Csv(Config(file=file, schema="gone.yaml")).find(DataAccess())
+
+
 def test_other_separators_blanks_quotes_and_a_mark_at_the_beginning(read):
     text = 'age;town;y\n 34 ; "Bonn; the old one" ;a\n\n51;Ulm;b\n60;Ulm;b\n'
     table = read(b"\xef\xbb\xbf" + text.encode())

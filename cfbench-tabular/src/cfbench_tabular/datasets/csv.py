@@ -58,6 +58,7 @@ class Csv:
         for path in paths.values():
             if not path.is_file():
                 raise UserError(f"{path}: no such file")
+        schema_of(self.config, paths.get(SCHEMA)).plans()  # what is wrong in it is told before anything runs
         digests = {name: file_digest(path) for name, path in paths.items()}
         return Source(paths, "the configuration", sha256=digests)
 
