@@ -94,7 +94,7 @@ def test_what_is_wrong_in_a_schema_is_told_when_a_run_is_planned(tmp_path):
         Csv(Config(file=file, schema=str(schema), classes={"a": "b"})).find(DataAccess())
     with pytest.raises(UserError, match="column 'age': must be numeric"):
         Csv(Config(file=file, columns={"age": "number"})).find(DataAccess())
-    with pytest.raises(UserError, match="gone.yaml: no such file"):
+    with pytest.raises(UserError, match=r"gone\.yaml: no such file"):
         Csv(Config(file=file, schema="gone.yaml")).find(DataAccess())
 
 
