@@ -1,7 +1,7 @@
 """Which explainer suits which data, model and row? (Paper 003, section 5, figures 8 and 9, appendix C.)
 
 For each metric a decision tree (scikit-learn, depth 3, random state 0, as the paper) learns from every factual of
-the runs which explainer answered it best. Its features are the paper's eight and three more: of the data training
+the runs which explainer answered it best. Its features are the paper's eight and two more: of the data training
 rows, numeric columns, categorical columns and the share of encoded columns that are one-hot; of the model neurons
 and test AUC; of the factual whether it is misclassified, its predicted probability, the share of its class, and
 the distance to the nearest training row of the other class.
@@ -223,7 +223,7 @@ def _nodes(fitted: Any, told: Lessons) -> Iterator[dict[str, Any]]:
         parent, branch = parents[node]
         question = ""
         if left >= 0:
-            question = f"{FEATURES[tree.feature[node]]} <= {tree.threshold[node]:.3g}"
+            question = f"{FEATURES[tree.feature[node]]} <= {_short(tree.threshold[node])}"
             if tree.missing_go_to_left[node] and np.isnan(told.features[:, tree.feature[node]]).any():
                 question += " or not known"
         yield {
@@ -235,6 +235,10 @@ def _nodes(fitted: Any, told: Lessons) -> Iterator[dict[str, Any]]:
             "value": float(shares.max()),
             "n": int(reached[node]),
         }
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _held_out(told: Lessons, depth: int) -> Iterator[dict[str, Any]]:
