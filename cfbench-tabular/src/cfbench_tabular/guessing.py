@@ -19,9 +19,14 @@ MOST_LEVELS = 50
 
 
 def kind_of(cells: Sequence[str]) -> Kind:
-    """The type of a column without missing values."""
+    """The type of a column without missing values. One infinity among numbers is a mistake, not a level."""
     distinct = set(cells)
-    return "numeric" if len(distinct) > 2 and all(is_number(cell) for cell in distinct) else "categorical"
+    numbers = [is_number(cell) for cell in distinct]
+    if not all(numbers) and any(numbers):
+        numbers = [
+            cell.strip().lower().lstrip("+-") in ("inf", "infinity") or is_number(cell) for cell in distinct
+        ]
+    return "numeric" if len(distinct) > 2 and all(numbers) else "categorical"
 
 
 def useless(name: str, cells: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_tabular.classifiers.base import Classifier, Report
+from cfbench_tabular.classifiers.base import Classifier, Report, Wrapped
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.problem import Problem
 from cfbench_tabular.table import FloatArray
@@ -39,7 +39,7 @@ def adapted(model: Any, encoding: Encoding) -> Classifier:
     return Adapted(model, encoding)
 
 
-class Adapted:
+class Adapted(Wrapped):
     def __init__(self, model: Any, encoding: Encoding) -> None:
         self._model = model
         self._encoding = encoding

@@ -50,7 +50,13 @@ class LayeredClassifier(DifferentiableClassifier, Protocol):
         """
 
 
-class Counted:
+class Wrapped:
+    """What stands around a model; messages name the model itself."""
+
+    _model: Any
+
+
+class Counted(Wrapped):
     """A classifier that counts the rows it was asked about; gradients count as the prediction that they need."""
 
     def __init__(self, model: Any) -> None:
@@ -111,5 +117,7 @@ def area_under_curve(labels: IntArray, scores: FloatArray) -> float:
     return float((ranks[positive].sum() - ones * (ones + 1) / 2) / (ones * zeros))
 
 
-def _name(model: Classifier) -> str:
+def _name(model: Any) -> str:
+    while isinstance(model, Wrapped):
+        model = model._model
     return type(model).__name__
