@@ -42,6 +42,10 @@ PIVOT = re.compile(
     r"\{\{ pivot\(\"(?P<name>[\w-]+)\", where=\"(?P<where>[^\"]+)\", across=\"(?P<across>\w+)\"\) \}\}"
 )
 REFINED = re.compile(r"\{\{ refined\(\"(?P<name>[\w-]+)\"\) \}\}")
+ACROSS = re.compile(
+    r"\{\{ across\(\"(?P<name>[\w-]+)\", where=\"(?P<where>[^\"]+)\", rows=\"(?P<rows>\w+)\", "
+    r"columns=\"(?P<columns>\w+)\", values=\"(?P<values>\w+)\"\) \}\}"
+)
 GROWTH = re.compile(
     r"\{\{ growth\(\"(?P<name>[\w-]+)\", small=\"(?P<small>[^\"]+)\", large=\"(?P<large>[^\"]+)\", "
     r"items=(?P<items>[\d.]+)\) \}\}"
@@ -60,6 +64,7 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     markdown = TABLE.sub(lambda call: kept_table(call["name"], call["where"], call["columns"]), markdown)
     markdown = PAPER.sub(lambda call: beside_paper(**call.groupdict()), markdown)
     markdown = PIVOT.sub(lambda call: pivot(**call.groupdict()), markdown)
+    markdown = ACROSS.sub(lambda call: across(**call.groupdict()), markdown)
     markdown = GROWTH.sub(lambda call: growth(**call.groupdict()), markdown)
     markdown = REFINED.sub(lambda call: refined(call["name"]), markdown)
     return BESIDE.sub(lambda call: beside_literature(call["dataset"]), markdown)
@@ -130,6 +135,15 @@ def pivot(name: str, where: str, across: str) -> str:
     ]
     table = kept.pivot_table(index="explainer", columns=across, values="shown", aggfunc="first", sort=False)
     return _shown(table.reset_index())
+
+
+def across(name: str, where: str, rows: str, columns: str, values: str) -> str:
+    """One number of a kept benchmark: a line for each of ``rows``, a column for each of ``columns``."""
+    import pandas as pd
+
+    kept = pd.read_csv(RESULTS / f"{name}.csv").query(where)
+    table = kept.pivot_table(index=rows, columns=columns, values=values, sort=False)
+    return _shown(table.map(lambda number: f"{number:.3g}").reset_index())
 
 
 def growth(name: str, small: str, large: str, items: str) -> str:
