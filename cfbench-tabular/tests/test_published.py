@@ -77,6 +77,15 @@ def of_study(study, monkeypatch):
     return load
 
 
+def test_the_22_sets_of_the_study_are_there(study):
+    ours = {spec.name.replace("-", "") for spec in DATASETS}
+    names = {"magicgt": "magic", "statloggc": "statloggermancredit", "studentperf": "studentperformance"}
+    names |= {"internetadv": "internetadvertisements", "defaultofccc": "defaultofcreditcardclients"}
+    theirs = {path.stem.lower() for path in (study.data / "factuals").glob("*.npz")}
+    assert len(theirs) == 22
+    assert {names.get(name, name) for name in theirs} == ours - {"breastcancer", "csv"}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_facts_are_whole(name):
     facts, files = facts_of(name), files_of(name)
@@ -92,6 +101,7 @@ def test_facts_are_whole(name):
     assert all(file.url.startswith("https://archive.ics.uci.edu/") for file in files.downloads)
     downloaded = {saved for file in files.downloads for saved in file.saved}
     assert set(files.forms[0].files) == downloaded
+    assert all(file.sha256 is None or len(file.sha256) == 64 for file in files.downloads)
     spec = next(spec for spec in DATASETS if spec.name == name)
     assert status_files(spec) is files
 

@@ -8,8 +8,8 @@ Each is read in one of two forms. UCI's own files, which are downloaded; and the
 header 0, 1, ..., output; categories first, then numbers, each in UCI's order; a column of two values as 0 and 1;
 classes as whole numbers. Both give the same table, with UCI's names.
 
-What is not known of UCI's files (size, checksum) is left out, and ``cfbench data fetch`` says that it was not
-checked.
+UCI publishes no checksums; those here are what two or more projects publish of its files, independently. Where
+there are not two, none is given, and ``cfbench data fetch`` says that the content was not checked.
 """
 
 from __future__ import annotations
