@@ -63,6 +63,11 @@ class WrongDetail(Explainer):
         from cfbench_tabular.explainers.base import Answer
         return Answer(vectors, {"steps": np.zeros(3)})
 
+class Sleeper(Explainer):
+    def answer(self, vectors):
+        import time
+        time.sleep(120)
+
 class Words(Explainer):
     def answer(self, vectors): return "the nearest one"
 """
@@ -144,6 +149,16 @@ def test_explainers(here):
     own = [{"import": f"own:{name(explainer)}"} for explainer in EXPLAINERS]
     run = cfbench_core.run({**BASE, "explainers": ["nearest-enemy", *own]}, out=here / "run")
     check(run, alone, "explainer", EXPLAINERS)
+
+
+def test_an_explainer_that_takes_too_long_is_an_outcome(here):
+    process = {**BASE, "executor": "process", "workers": 2, "limits": {"seconds": 8}}
+    run = cfbench_core.run(
+        {**process, "explainers": ["nearest-enemy", {"import": "own:Sleeper"}]}, out=here / "run"
+    )
+    assert [cell.status for cell in run.cells()] == ["ok", "timeout"]
+    status = run.scores.groupby("explainer")["status"].unique().map(list)
+    assert status.to_dict() == {"nearest-enemy": ["ok"], "sleeper": ["timeout"]}
 
 
 def test_tables_that_are_awkward_but_sound_are_explained(here):

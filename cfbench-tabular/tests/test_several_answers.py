@@ -10,6 +10,7 @@ import pytest
 
 import cfbench_core
 from cfbench_core import api
+from cfbench_core.errors import UserError
 from cfbench_tabular.explainers.base import Factuals
 from cfbench_tabular.stages import judged_several
 from cfbench_tabular.testing import example_problem
@@ -41,6 +42,14 @@ LADDER = """
         def __init__(self, config): ...
         def counterfactuals(self, model, factuals, context):
             return np.repeat(factuals.vectors[:, None], context.answers + 1, axis=1)
+
+    class Hurried:
+        '''Says what it may take, and takes no time.'''
+        def __init__(self, config): ...
+        def counterfactuals(self, model, factuals, context):
+            from cfbench_tabular.explainers.base import Answer
+            told = np.nan if context.seconds is None else context.seconds
+            return Answer(-factuals.vectors, {"seconds": np.full(len(factuals), told)})
 
     class Third:
         '''Class 1 where the third column is above its mean.'''
@@ -126,3 +135,14 @@ def test_each_line_of_a_judgement_knows_all_answers_of_its_factual(linear):
     assert np.isnan(answers.counterfactuals[3]).all()
     assert np.array_equal(answers.all, several[owner], equal_nan=True)
     assert answers.all_valid.tolist() == [[True, False]] * 2 + [[False, True], [False, False]]
+
+
+def test_an_explainer_is_told_how_long_it_may_take(tmp_path, config):
+    config = {**config, "explainers": [{"import": "ladder:Hurried"}]}
+    for seconds in (None, 0.25):
+        protocol = {"factuals": 6, **({} if seconds is None else {"seconds": seconds})}
+        run = cfbench_core.run({**config, "protocol": protocol}, out=tmp_path / str(seconds))
+        told = run.details[run.details["name"] == "seconds"]["value"]
+        assert told.isna().all() if seconds is None else (told == seconds).all()
+    with pytest.raises(UserError, match=r"protocol.seconds: must be a number > 0"):
+        api.plan({**config, "protocol": {"seconds": 0}})
