@@ -74,6 +74,8 @@ def test_every_reference_resolves(spec):
 def test_conformance(component, check, tmp_path):
     if component == "tabular/classifier/torch":
         pytest.importorskip("torch")
+    if component == "tabular/explainer/mace":
+        pytest.importorskip("z3")
     options = None
     if component == "tabular/dataset/csv":
         (tmp_path / "mine.csv").write_text("x,colour,y\n1,red,a\n2,blue,b\n3,red,a\n4,red,b\n" * 3)

@@ -230,6 +230,15 @@ def cfbench_explainers() -> list[ComponentSpec]:
             needs=BY_SCORES,
             paper="Guidotti et al. 2019",
         ),
+        _spec(
+            "explainer",
+            "mace",
+            "MACE",
+            "The nearest counterfactual by a solver of formulae and bisection, with a proof; needs [mace]",
+            provides={**ANY_COLUMNS, **CONSTRAINED},
+            needs={"classifier": {"access": frozenset({"scores", "layers"})}},
+            paper="Karimi et al. 2020",
+        ),
     ]
 
 

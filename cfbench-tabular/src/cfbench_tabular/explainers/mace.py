@@ -1,0 +1,330 @@
+"""MACE: the nearest counterfactual by satisfiability modulo theories, with a proof.
+
+Karimi, Barthe, Balle & Valera 2020, "Model-agnostic counterfactual explanations for consequential decisions".
+Is there a row of the other class within the distance delta of x? The network, the distance and the constraints
+are a formula of linear arithmetic; a solver (z3) says no, or gives such a row. Bisection of delta between what
+is refused and what was found ends when both are ``epsilon`` apart. With J columns and the distance of one
+|c_j - x_j| / range_j (numbers) or [c_j != x_j] (categories), the distance of a row is, by ``norm``,
+
+- ``l1``: the mean of these;  ``l0``: the share of the columns that change;  ``linf``: the largest.
+
+The formula is exact: the weights are the rationals that the numbers in memory are, a hidden unit is
+max(0, t) by cases, and class 1 is z1 > z0, class 0 the rest. The factual is the one that was given. (The study's
+adapter explained the last training row instead, and put a ReLU in place of the comparison of z0 and z1.)
+The row is asked of the model itself: one so near to the boundary that rounding decides is looked for again beyond
+a ``margin`` of the log-odds, and when there is none, the search ends unproven.
+
+What keeps it small, without loss: the formula of a delta holds only what can move within delta and only the
+hidden units that are neither always on nor always off there (extremes of a relaxation, widened for rounding);
+of a level, it is told which units it decides. Distances that come in steps (``l0``, or no numbers) are bisected
+by steps. The bisection starts from the nearest training row of the other class, its changes undone as far as
+the class allows, where the paper starts from 1; so there is always an answer where there is such a row.
+
+Details: ``objective``, the distance of the answer; ``bound``, within which there is none; ``proven``, 1 when they
+are at most ``epsilon`` apart (or none exists at all), 0 when ``seconds`` ran out first: then the answer is the
+best so far and depends on the machine.
+
+Arithmetic with whole rationals is slow: see the sizes in the documentation, and use ``optimum`` for more.
+Formulae go to z3 directly: the paper's pysmt would only translate them. Needs cfbench-tabular[mace].
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import UserError
+from cfbench_tabular.classifiers.base import LayeredClassifier, predicted_classes, probabilities
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.explainers.exact import Costs, Network, Reach, nearby, reach_of
+from cfbench_tabular.table import FloatArray
+
+SLACK = 1e-9
+"""By which bounds computed in floating point are widened, so that what is refused is refused for sure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    norm: Annotated[Literal["l1", "l0", "linf"], Help("of the distances of the columns")] = "l1"
+    epsilon: Annotated[float, Range(above=0), Help("how far from the nearest the answer may be")] = 1e-3
+    margin: Annotated[float, Range(above=0), Help("log-odds beyond the boundary where rounding decides")] = (
+        1e-6
+    )
+    seconds: Annotated[
+        float, Range(above=0), Help("for each factual; what is found by then depends on the machine")
+    ] = 10.0
+
+
+class MACE:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def counterfactuals(self, model: LayeredClassifier, factuals: Factuals, context: Context) -> Answer:
+        answers = no_answers(factuals)
+        details = np.full((len(factuals), 3), np.nan)
+        network, costs = Network.of(model.layers()), costs_of(self.config.norm, context.encoding)
+        seconds = min(self.config.seconds, context.seconds or np.inf)
+        classes = predicted_classes(model, context.background)
+        for place, row in enumerate(factuals.vectors):
+            label = int(factuals.classes[place])
+            reach = reach_of(costs, row)
+            start = nearby(model, reach, label, context.background[classes != label])
+            search = _Bisection(self.config, model, network, reach, label, time.monotonic() + seconds)
+            found, details[place, 0], details[place, 1] = search.run(start)
+            if found is not None:
+                answers[place] = found
+                details[place, 2] = details[place, 0] - details[place, 1] <= self.config.epsilon
+            else:
+                details[place, 2] = np.isinf(details[place, 1])
+        details[np.isinf(details)] = np.nan
+        return Answer(answers, dict(zip(("objective", "bound", "proven"), details.T, strict=True)))
+
+
+def costs_of(norm: str, encoding: Encoding) -> Costs:
+    """The normalised distances of the paper."""
+    numeric = np.array([column.kind == "numeric" for column in encoding.columns])
+    span = np.where(encoding.high > encoding.low, encoding.high - encoding.low, 1.0)
+    share = 1.0 if norm == "linf" else 1.0 / len(numeric)
+    if norm == "l0":
+        return Costs(encoding, np.zeros(len(numeric)), np.full(len(numeric), share))
+    slope, fixed = np.where(numeric, share / span, 0.0), np.where(numeric, 0.0, share)
+    return Costs(encoding, slope, fixed, largest=norm == "linf")
+
+
+class _Bisection:
+    """The search for one factual."""
+
+    def __init__(
+        self,
+        config: Config,
+        model: LayeredClassifier,
+        network: Network,
+        reach: Reach,
+        label: int,
+        deadline: float,
+    ) -> None:
+        self.config, self.model, self.network, self.reach = config, model, network, reach
+        self.label, self.deadline = label, deadline
+
+    def run(self, best: FloatArray | None) -> tuple[FloatArray | None, float, float]:
+        """The row (d,), its distance, and that within which there is none; infinite where there is none at all."""
+        refused, reached = 0.0, np.inf if best is None else self._distance(best)
+        step = self._step()
+        while reached - refused > self.config.epsilon:
+            tried = 1.0 if np.isinf(reached) else (refused + reached) / 2
+            if step:  # the largest possible distance below the middle, but not what is refused already
+                tried = max(np.floor(tried / step + SLACK), np.ceil(refused / step - SLACK)) * step
+            verdict, row = self._ask(tried)
+            if verdict == "unknown":
+                break
+            if row is not None:
+                best, reached = row, self._distance(row)
+            elif np.isinf(reached):
+                return None, np.inf, np.inf
+            else:
+                refused = min(reached, tried + step)
+        return best, reached, refused
+
+    def _distance(self, row: FloatArray) -> float:
+        return float(self.reach.costs.of(row[None], self.reach.row)[0])
+
+    def _step(self) -> float:
+        """Of what the distances are multiples; 0 where they can be any number."""
+        costs, encoding = self.reach.costs, self.reach.encoding
+        moving = (self.reach.high > self.reach.low) & encoding.numeric
+        return 0.0 if moving.any() and costs.slope.any() else float(costs.fixed.max())
+
+    def _ask(self, distance: float) -> tuple[str, FloatArray | None]:
+        """ "yes" and a row (d,), "no", or "unknown"."""
+        reach = self.reach.within(distance + SLACK)
+        for margin in (0.0, self.config.margin):
+            verdict, row = _Formula(self.network, reach, self.label, margin).solve(self.deadline)
+            if row is None:
+                return ("unknown" if margin else verdict), None
+            chances = probabilities(self.model, row[None])[0]
+            if chances[1 - self.label] - chances[self.label] > self.config.margin / 4:
+                return "yes", row
+        return "unknown", None
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A change of one column: ``amount`` times ``step`` (d,) is added to the factual.
+
+    Attributes:
+        whole: the amount is 0 or 1 (a level).
+        most: the largest amount.
+        price: of an amount of 1.
+    """
+
+    column: int
+    step: FloatArray
+    whole: bool
+    most: float
+    price: float
+
+
+def _moves(reach: Reach) -> list[_Move]:
+    encoding, costs, found = reach.encoding, reach.costs, []
+    for column, block in enumerate(encoding.blocks):
+        here = reach.row[block]
+        unit = np.eye(encoding.width)[block]
+        if encoding.columns[column].kind == "numeric":
+            price = float(costs.slope[column])
+            for sign, room in ((1.0, reach.high - reach.row), (-1.0, reach.row - reach.low)):
+                if room[block][0] > 0:
+                    found.append(_Move(column, sign * unit[0], False, float(room[block][0]), price))
+        elif block.stop - block.start == 1:
+            if reach.high[block][0] > reach.low[block][0]:
+                found.append(
+                    _Move(column, (1 - 2 * here[0]) * unit[0], True, 1.0, float(costs.fixed[column]))
+                )
+        else:
+            for level in np.flatnonzero((here == 0) & (reach.high[block] > 0)):
+                step = unit[level] - here @ unit
+                found.append(_Move(column, step, True, 1.0, float(costs.fixed[column])))
+    return found
+
+
+class _Formula:
+    """Is there a row of the other class within reach?"""
+
+    def __init__(self, network: Network, reach: Reach, label: int, margin: float) -> None:
+        self.z3 = _z3()
+        self.network, self.reach, self.moves = network, reach, _moves(reach)
+        self.solver = self.z3.SolverFor("QF_LRA")
+        self.amounts = [self.z3.Real(f"move{place}") for place in range(len(self.moves))]
+        self._constrain()
+        output = self._output()
+        beyond = output > self._exact(margin) if margin or label == 0 else output <= 0
+        self.solver.add(beyond if label == 0 or not margin else output < self._exact(-margin))
+
+    def solve(self, deadline: float) -> tuple[str, FloatArray | None]:
+        """ "yes" and a row (d,), "no", or "unknown" when time runs out."""
+        left = int(1000 * (deadline - time.monotonic()))
+        if left <= 0:
+            return "unknown", None
+        self.solver.set("timeout", left)
+        verdict = self.solver.check()
+        if verdict != self.z3.sat:
+            return ("no" if verdict == self.z3.unsat else "unknown"), None
+        model, row = self.solver.model(), self.reach.row.copy()
+        for amount, move in zip(self.amounts, self.moves, strict=True):
+            row += float(model.eval(amount, model_completion=True).as_fraction()) * move.step
+        return "yes", np.clip(row, self.reach.low, self.reach.high)
+
+    def _constrain(self) -> None:
+        """Amounts within their room, one level of a category, the distance within the budget."""
+        z3, costs, paid = self.z3, self.reach.costs, []
+        of_column: dict[int, list[Any]] = {}
+        for amount, move in zip(self.amounts, self.moves, strict=True):
+            self.solver.add(amount >= 0, amount <= self._exact(move.most))
+            of_column.setdefault(move.column, []).append(amount)
+            if move.whole:
+                self.solver.add(z3.Or(amount <= 0, amount >= 1))
+            if move.price:
+                paid.append(self._exact(move.price) * amount)
+        for column, amounts in of_column.items():
+            number = self.reach.encoding.columns[column].kind == "numeric"
+            for one, other in combinations(amounts, 2):  # up or down, this level or that
+                self.solver.add(z3.Or(one <= 0, other <= 0))
+            if number and costs.fixed[column] > 0:
+                changed = z3.Real(f"changed{column}")
+                self.solver.add(changed >= 0, z3.Or(changed >= 1, *[z3.And(*[a <= 0 for a in amounts])]))
+                paid.append(self._exact(float(costs.fixed[column])) * changed)
+        if paid and not costs.largest:
+            self.solver.add(z3.Sum(paid) <= self._exact(self.reach.budget))
+
+    def _output(self) -> Any:
+        """The log-odds, after constraints for each hidden unit that can be on or off."""
+        values: list[Any] = []
+        decided = self._decided()
+        for layer, ((weight, bias), (low, high)) in enumerate(
+            zip(self.network.hidden(), _wider(self.reach.units(self.network)), strict=True)
+        ):
+            inner = [self._sum(layer, values, weight[:, unit], bias[unit]) for unit in range(len(bias))]
+            values = []
+            for unit, before in enumerate(inner):
+                if high[unit] <= 0:
+                    values.append(None)
+                elif low[unit] >= 0:
+                    values.append(before)
+                else:
+                    values.append(
+                        self._relu(f"{layer}_{unit}", before, decided.get(unit, []) if layer == 0 else [])
+                    )
+        last = len(self.network.weights) - 1
+        return self._sum(last, values, self.network.weights[-1][:, 0], self.network.biases[-1][0])
+
+    def _relu(self, name: str, before: Any, decided: list[tuple[Any, bool]]) -> Any:
+        """max(0, before); ``decided``: moves that leave the unit no choice, and whether they turn it on."""
+        z3 = self.z3
+        active, on = z3.Real(f"active{name}"), z3.Bool(f"on{name}")
+        self.solver.add(active >= 0, active >= before)
+        self.solver.add(z3.Or(on, z3.And(before <= 0, active <= 0)))
+        self.solver.add(z3.Or(z3.Not(on), z3.And(before >= 0, active <= before)))
+        for amount, turns_on in decided:
+            self.solver.add(z3.Or(amount <= 0, on if turns_on else z3.Not(on)))
+        return active
+
+    def _decided(self) -> dict[int, list[tuple[Any, bool]]]:
+        """For units of the first layer: the levels that decide them, whatever else may change then."""
+        found: dict[int, list[tuple[Any, bool]]] = {}
+        if len(self.network.weights) == 1:
+            return found
+        for amount, move in zip(self.amounts, self.moves, strict=True):
+            if not move.whole:
+                continue
+            there = self.reach.row + move.step
+            here = self.reach.encoding.column_of == move.column
+            rest = replace(
+                self.reach,
+                row=there,
+                low=np.where(here, there, self.reach.low),
+                high=np.where(here, there, self.reach.high),
+                budget=max(0.0, self.reach.budget - move.price),
+            )
+            ((low, high),) = _wider([rest.extremes(self.network.weights[0], self.network.biases[0])])
+            for unit in np.flatnonzero((low >= 0) | (high <= 0)).tolist():
+                found.setdefault(unit, []).append((amount, bool(low[unit] >= 0)))
+        return found
+
+    def _sum(self, layer: int, values: list[Any], weight: FloatArray, bias: float) -> Any:
+        """bias + weight . (the units of the layer before, or the row for the first)."""
+        z3 = self.z3
+        if layer == 0:
+            exact = [Fraction(float(number)) for number in weight]
+            here = sum(
+                (w * Fraction(float(x)) for w, x in zip(exact, self.reach.row, strict=True) if x),
+                Fraction(float(bias)),
+            )
+            terms = [
+                self._exact(sum(exact[p] * int(move.step[p]) for p in np.flatnonzero(move.step))) * amount
+                for amount, move in zip(self.amounts, self.moves, strict=True)
+            ]
+            return z3.Sum([self._exact(here), *terms])
+        terms = [self._exact(float(w)) * v for w, v in zip(weight, values, strict=True) if v is not None]
+        return z3.Sum([self._exact(float(bias)), *terms])
+
+    def _exact(self, number: float | Fraction) -> Any:
+        return self.z3.RealVal(str(Fraction(number)))
+
+
+def _wider(bounds: list[tuple[FloatArray, FloatArray]]) -> list[tuple[FloatArray, FloatArray]]:
+    slack = [SLACK * (1 + np.abs(low) + np.abs(high)) for low, high in bounds]
+    return [(low - s, high + s) for (low, high), s in zip(bounds, slack, strict=True)]
+
+
+def _z3() -> Any:
+    try:
+        import z3
+    except ImportError:
+        raise UserError("mace needs z3: pip install 'cfbench-tabular[mace]'") from None
+    return z3
