@@ -102,11 +102,11 @@ def _document(configuration: Configuration, suite: str | None, registry: Registr
 
 def _default_suite(registry: Registry) -> str:
     """The first installed suite that has something to explain with."""
-    suites = [name for name in registry.suites() if registry.components("explainer", name)]
+    suites = registry.suites_to_run()
     if not suites:
         raise UserError(
             "nothing to run: no explainer is installed. Try: pip install cfbench-explainers-native  (recommenders)"
-            "  or  pip install cfbench-tabular  (classifiers)"
+            "  or  pip install cfbench-tabular  (classifiers)  or  pip install cfbench-text  (written explanations)"
         )
     return suites[0]
 

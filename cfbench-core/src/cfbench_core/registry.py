@@ -19,6 +19,7 @@ from cfbench_core.specs import ComponentSpec, plural
 KNOWN_SUITES = {
     "recsys": "cfbench-explainers-native or cfbench-explainers-gnn",
     "tabular": "cfbench-tabular",
+    "text": "cfbench-text",
 }
 """What to install for a suite that is not there."""
 
@@ -88,6 +89,15 @@ class Registry:
 
     def suites(self) -> list[str]:
         return [component.spec.name for component in self.components("suite")]
+
+    def suites_to_run(self) -> list[str]:
+        """The suites that have something to compare: explainers, or what their spec says in ``"compared"``."""
+        found = self.components("suite")
+        return [
+            one.spec.name
+            for one in found
+            if self.components(one.spec.details.get("compared", "explainer"), one.spec.name)
+        ]
 
     def find(self, suite: str, kind: str, name: str) -> Component:
         """The component, or a UserError with the nearest spelling and the broken plugins that may have had it."""

@@ -20,5 +20,5 @@ def the_suite(name: str | None, registry: Registry) -> Any:
         if not suites:
             advice = "  or  ".join(f"pip install {what} ({suite})" for suite, what in KNOWN_SUITES.items())
             raise UserError(f"no suite is installed. Try: {advice}")
-        name = next((suite for suite in suites if registry.names(suite, "explainer")), suites[0])
+        name = next(iter(registry.suites_to_run()), suites[0])
     return resolve(registry.find(name, "suite", name).spec.target)()

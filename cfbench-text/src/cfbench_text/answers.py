@@ -1,0 +1,143 @@
+"""Reads what an LLM answered to the request for a JSON array of statements. Evidence and texts alike.
+
+Everything complete is kept, whatever surrounds it or cuts it off: prose before the array, an answer that ends
+in the middle of a word. What is left out is counted by kind. An empty array is an answer: there is nothing to
+extract; a failure is not. (The published code of paper 004 counts ``[]`` and every cut answer as failures, and
+drops topics that are not in the list on one side only.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cfbench_text.triplets import SENTIMENTS, Triplet, canonical
+
+Status = Literal["ok", "empty", "cut", "failed"]
+
+NO_ARRAY = "no array"
+MALFORMED = "malformed object"
+NOT_AN_OBJECT = "not an object"
+NO_STATEMENT = "no statement"
+OFF_TOPIC = "topic not in the list"
+OFF_SENTIMENT = "sentiment not in the list"
+
+_ARRAY = re.compile(r"\[\s*(?=[{\]]|$)")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came of one answer.
+
+    Attributes:
+        triplets: the valid statements, as :func:`~cfbench_text.triplets.canonical` has them.
+        status: "ok", "empty" (the array is complete and holds nothing), "cut" (its end is missing; what was
+            whole is kept), "failed" (no array, and nothing whole).
+        left_out: how many objects were not usable, by reason.
+    """
+
+    triplets: tuple[Triplet, ...]
+    status: Status
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_answer(answer: str, topics: Collection[str]) -> Reading:
+    """The statements of an answer whose topic and sentiment are in the lists, compared in lower case."""
+    counts: Counter[str] = Counter()
+    found: list[Triplet] = []
+    start = _ARRAY.search(answer)
+    if start is None:
+        counts[NO_ARRAY] += 1
+    pieces, ended = _pieces(answer, start.end() if start else answer.find("{"))
+    for piece in pieces:
+        value = _decoded(piece)
+        checked = MALFORMED if value is None else _checked(value, topics)
+        if isinstance(checked, Triplet):
+            found.append(checked)
+        else:
+            counts[checked] += 1
+    return Reading(canonical(found), _status(start is not None, ended, len(pieces)), dict(counts))
+
+
+def _status(array: bool, ended: bool, objects: int) -> Status:
+    if array and ended:
+        return "ok" if objects else "empty"
+    return "cut" if array or objects else "failed"
+
+
+def _pieces(text: str, place: int) -> tuple[list[str], bool]:
+    """The complete members of the array that has been opened before ``place``, and whether it is closed."""
+    found: list[str] = []
+    if place < 0:
+        return found, False
+    while place < len(text):
+        if text[place].isspace() or text[place] == ",":
+            place += 1
+        elif text[place] == "]":
+            return found, True
+        else:
+            end = _end_of(text, place)
+            if end is None:
+                return found, False
+            found.append(text[place:end])
+            place = end
+    return found, False
+
+
+def _end_of(text: str, place: int) -> int | None:
+    """Where a member that begins at ``place`` ends, brackets in strings not counted; None when it is cut."""
+    depth = 0
+    for at, mark in _marks(text, place):
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            if depth == 0:  # of a bare value: the array's own end
+                return at
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        elif depth == 0:  # the comma behind a bare value
+            return at
+    return None
+
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_MARK = re.compile(r'["{}\[\],]')
+
+
+def _marks(text: str, place: int) -> Iterator[tuple[int, str]]:
+    """Brackets and commas outside strings; ends where a string is cut."""
+    while found := _MARK.search(text, place):
+        place = found.end()
+        if found.group() == '"':
+            string = _STRING.match(text, found.start())
+            if string is None:
+                return
+            place = string.end()
+        else:
+            yield found.start(), found.group()
+
+
+def _decoded(piece: str) -> Any:
+    try:
+        return json.loads(piece, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _checked(value: Any, topics: Collection[str]) -> Triplet | str:
+    """The triplet, or why it is none."""
+    if not isinstance(value, dict):
+        return NOT_AN_OBJECT
+    statement, topic, sentiment = (value.get(name) for name in ("statement", "topic", "sentiment"))
+    if not isinstance(statement, str) or not statement.strip():
+        return NO_STATEMENT
+    topic, sentiment = (str(text).strip().lower() for text in (topic, sentiment))
+    if topic not in topics:
+        return OFF_TOPIC
+    known = next((name for name in SENTIMENTS if name == sentiment), None)
+    return OFF_SENTIMENT if known is None else Triplet(" ".join(statement.split()), topic, known)

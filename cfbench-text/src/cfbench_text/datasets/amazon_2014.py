@@ -1,0 +1,95 @@
+"""Amazon Reviews 2014 (McAuley et al. 2015), 5-core JSON lines: the five domains of paper 004, and another.
+
+``toys``, ``clothes``, ``beauty``, ``sports``, ``cellphones`` (table II of the paper; topics of tables X to XIV) and
+``musical-instruments``, small enough for a laptop (10,261 reviews of 1,429 users and 900 items; topics of our
+own). Fields: reviewerID, asin, overall, reviewText, unixReviewTime. Their owner publishes no checksums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cfbench_core.config import Help, InputFile
+from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+
+if TYPE_CHECKING:
+    from cfbench_text.reviews import Reviews
+
+LICENCE = "for research, no redistribution"
+PAGE = "https://jmcauley.ucsd.edu/data/amazon/links.html"
+ROOT = "https://snap.stanford.edu/data/amazon/productGraph/categoryFiles"
+
+
+def _files(id: str, category: str) -> DataFiles:
+    name = f"reviews_{category}_5.json.gz"
+    folder = id.replace("-", "_")
+    return DataFiles(
+        id=id,
+        suite="text",
+        forms=(
+            Form(files=(name,)),
+            Form(files=(f"reviews_{category}_5.json",)),
+            Form(files=(f"{folder}/{name}",)),
+        ),
+        downloads=(DataFile(name=name, url=f"{ROOT}/{name}", licence=LICENCE, page=PAGE),),
+        licence=LICENCE,
+        page=PAGE,
+    )
+
+
+TOYS = _files("toys", "Toys_and_Games")
+CLOTHES = _files("clothes", "Clothing_Shoes_and_Jewelry")
+BEAUTY = _files("beauty", "Beauty")
+SPORTS = _files("sports", "Sports_and_Outdoors")
+CELLPHONES = _files("cellphones", "Cell_Phones_and_Accessories")
+MUSICAL_INSTRUMENTS = _files("musical-instruments", "Musical_Instruments")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    path: Annotated[str | None, InputFile(), Help("the owner's 5-core .json.gz or .json")] = None
+    domain: Annotated[str | None, Help("its topics: a domain, or a YAML file; none: those of the set")] = None
+
+
+class Amazon:
+    """One category; ``files`` says which. Its topics bear its name."""
+
+    files: DataFiles
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def find(self, access: DataAccess) -> Source:
+        return access.find(self.files, self.config.path)
+
+    def load(self, source: Source | Mapping[str, Any]) -> Reviews:
+        from cfbench_text.reading import read_reviews
+
+        path = next(iter(Source.of(source).paths.values()))
+        return read_reviews(path, self.files.id, self.config.domain or self.files.id, {})
+
+
+class Toys(Amazon):
+    files = TOYS
+
+
+class Clothes(Amazon):
+    files = CLOTHES
+
+
+class Beauty(Amazon):
+    files = BEAUTY
+
+
+class Sports(Amazon):
+    files = SPORTS
+
+
+class Cellphones(Amazon):
+    files = CELLPHONES
+
+
+class MusicalInstruments(Amazon):
+    files = MUSICAL_INSTRUMENTS

@@ -1,0 +1,53 @@
+"""``reviews``: a file of reviews of one's own, JSON lines or CSV, gzipped or not.
+
+    data: {name: reviews, path: my_reviews.jsonl, domain: my_topics.yaml}
+
+Needed are a user, an item and a text; rating and time are read where they are. Columns are known by their
+usual names (those of Amazon Reviews 2014 and 2023 among them), or named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cfbench_core.config import Help, InputFile
+from cfbench_core.data_files import DataAccess, Source
+from cfbench_core.errors import UserError
+from cfbench_core.hashing import file_digest
+
+if TYPE_CHECKING:
+    from cfbench_text.reviews import Reviews
+
+PATH = "path"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    path: Annotated[str, InputFile(), Help("JSON lines or CSV, gzipped or not")]
+    domain: Annotated[str, Help("its topics: the name of a domain, or the path of a YAML file")]
+    user: Annotated[str | None, Help("column of the user; none: by its usual names")] = None
+    item: Annotated[str | None, Help("column of the item; none: by its usual names")] = None
+    text: Annotated[str | None, Help("column of the review; none: by its usual names")] = None
+    rating: Annotated[str | None, Help("column of the rating; none: by its usual names")] = None
+    time: Annotated[str | None, Help("column of the time in seconds; none: by its usual names")] = None
+
+
+class ReviewsFile:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def find(self, access: DataAccess) -> Source:
+        path = Path(self.config.path).expanduser()
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+        return Source({PATH: path}, "the configuration", sha256={PATH: file_digest(path)})
+
+    def load(self, source: Source | Mapping[str, Any]) -> Reviews:
+        from cfbench_text.reading import read_reviews
+
+        path = Source.of(source).paths[PATH]
+        columns = {name: getattr(self.config, name) for name in ("user", "item", "text", "rating", "time")}
+        return read_reviews(path, path.name.partition(".")[0], self.config.domain, columns)

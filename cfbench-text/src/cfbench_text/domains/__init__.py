@@ -1,0 +1,110 @@
+"""Topics of a domain, with the keywords by which the extractor by rules finds them.
+
+A domain is a YAML file: ``title``, and ``topics``, a mapping from the topic's short name (lower case) to
+``title``, ``description`` and ``keywords``. Those of paper 004, tables X to XIV, come with the package, beside
+one for musical instruments and one for the synthetic reviews. A domain of one's own is the path of a file.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cfbench_core.errors import UserError, did_you_mean
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One thing that statements are about. ``keywords`` are in lower case, single words or phrases."""
+
+    name: str
+    title: str
+    description: str
+    keywords: tuple[str, ...]
+
+
+class Domain:
+    """The topics of a domain, in the order of its file."""
+
+    def __init__(self, title: str, topics: tuple[Topic, ...]) -> None:
+        self.title = title
+        self.topics = {topic.name: topic for topic in topics}
+        self._topic_of = {word: topic.name for topic in reversed(topics) for word in topic.keywords}
+        longest_first = sorted(self._topic_of, key=lambda word: (-len(word), word))
+        self._keyword = re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
+
+    def keywords_in(self, text: str) -> list[str]:
+        """The keywords of a text, exact words in any case, in order, with repetitions; the longest at a place."""
+        return self._keyword.findall(text.lower())
+
+    def topic_of(self, statement: str) -> str:
+        """The topic with most keywords in the statement, of several the first to appear; "" without any."""
+        found = Counter(self._topic_of[word] for word in self.keywords_in(statement))
+        return max(found, key=lambda topic: found[topic], default="")
+
+    @property
+    def vocabulary(self) -> frozenset[str]:
+        """All keywords."""
+        return frozenset(self._topic_of)
+
+
+def names() -> list[str]:
+    """The domains that come with the package."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+@functools.lru_cache(maxsize=16)
+def load_domain(name: str) -> Domain:
+    """A domain by its name, with - or _, or by the path of its file.
+
+    Raises:
+        UserError: if there is none, or the file is not as it should be; what is wrong and where.
+    """
+    path = FOLDER / f"{name.replace('-', '_')}.yaml"
+    if not path.is_file():
+        path = Path(name).expanduser()
+    if not path.is_file():
+        known = [found.replace("_", "-") for found in names()]
+        raise UserError(
+            f"domain {name!r}: no such domain or file.{did_you_mean(name, known)} There are {', '.join(known)}"
+        )
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read as YAML ({str(error).splitlines()[0]})") from None
+    return _domain(path, document)
+
+
+def _domain(path: Path, document: Any) -> Domain:
+    topics = document.get("topics") if isinstance(document, dict) else None
+    if not isinstance(topics, dict) or not topics:
+        raise UserError(f"{path}: needs 'topics', a mapping from short names to title, description, keywords")
+    title = str(document.get("title", path.stem))
+    return Domain(title, tuple(_topic(path, str(name), about) for name, about in topics.items()))
+
+
+def _topic(path: Path, name: str, about: Any) -> Topic:
+    where = f"{path}: topics.{name}"
+    if name != name.lower() or not name.strip():
+        raise UserError(f"{where}: the short name of a topic must be in lower case")
+    if not isinstance(about, Mapping):
+        raise UserError(f"{where}: must be a mapping with title, description and keywords")
+    unknown = set(about) - {"title", "description", "keywords"}
+    if unknown:
+        raise UserError(
+            f"{where}: has no option {sorted(unknown)[0]!r}; there are title, description, keywords"
+        )
+    keywords = about.get("keywords") or []
+    if not isinstance(keywords, list) or not keywords or not all(str(word).strip() for word in keywords):
+        raise UserError(f"{where}.keywords: must be a list of words or phrases")
+    words = tuple(dict.fromkeys(" ".join(str(word).lower().split()) for word in keywords))
+    return Topic(name, str(about.get("title", name)), str(about.get("description", "")), words)

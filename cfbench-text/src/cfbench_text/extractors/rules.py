@@ -1,0 +1,79 @@
+"""``rules``: statements without a language model. Deterministic, quick and modest, and it says so in tables.
+
+A review is split into sentences and these into clauses; a clause is kept if it has a keyword of a topic of the
+domain (pure opinions have none) and at least three words; its topic is the one with most keywords, its
+sentiment that of VADER's compound score at the usual +-0.05 (Hutto & Gilbert 2014). It is told of the user
+("my" becomes "their"). The openings of the suite's own paragraphs are no part of a statement. Reviews of any
+length are read to their end; paper 004 uses Llama-3-8B instead, whose statements are atomic where ours are
+clauses.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cfbench_core.config import Help, Range
+from cfbench_text.extractors.base import Extraction
+from cfbench_text.splitting import clauses, sentences
+from cfbench_text.triplets import FIRST, LATER, Sentiment, Triplet, canonical
+from cfbench_text.wording import as_statement
+
+if TYPE_CHECKING:
+    from cfbench_text.domains import Domain
+
+
+_OPENING = re.compile(f"^(?:{'|'.join(map(re.escape, (*FIRST.values(), *LATER.values())))})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    words: Annotated[int, Range(minimum=1), Help("a clause with fewer is no statement")] = 3
+    neutral: Annotated[
+        float, Range(minimum=0, maximum=1), Help("compound scores of VADER nearer to 0 are neutral")
+    ] = 0.05
+
+
+class Rules:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def extract(self, texts: Sequence[str], domain: Domain) -> list[Extraction]:
+        found = []
+        for text in texts:
+            triplets = canonical(self._triplets(text, domain))
+            found.append(Extraction(triplets, "ok" if triplets else "empty"))
+        return found
+
+    def signature(self) -> Mapping[str, str]:
+        from importlib.metadata import version
+
+        return {"extractor": "rules", "vaderSentiment": version("vaderSentiment")}
+
+    def _triplets(self, text: str, domain: Domain) -> list[Triplet]:
+        found = []
+        for sentence in sentences(text):
+            if not domain.keywords_in(sentence):
+                continue
+            for clause in clauses(_OPENING.sub("", sentence)):
+                statement = as_statement(clause)
+                topic = domain.topic_of(statement)
+                if topic and statement.count(" ") + 1 >= self.config.words:
+                    found.append(Triplet(statement, topic, self._sentiment(clause)))
+        return found
+
+    def _sentiment(self, clause: str) -> Sentiment:
+        score = _vader().polarity_scores(clause)["compound"]
+        if abs(score) < self.config.neutral:
+            return "neutral"
+        return "positive" if score > 0 else "negative"
+
+
+@functools.cache
+def _vader() -> Any:
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # type: ignore[import-untyped]
+
+    return SentimentIntensityAnalyzer()

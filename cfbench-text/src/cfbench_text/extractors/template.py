@@ -1,0 +1,35 @@
+"""``template``: the exact inverse of the paragraph that the suite makes of statements (``triplets.py``).
+
+Topics, which the paragraph does not tell, are found by the keywords of the domain; a statement without any has
+none. A text that is not in the template's form is a failure, not an empty answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cfbench_text.extractors.base import Extraction
+from cfbench_text.triplets import parse
+
+if TYPE_CHECKING:
+    from cfbench_text.domains import Domain
+
+OTHER_FORM = "not in the template's form"
+
+
+class Template:
+    def __init__(self, config: None = None) -> None: ...
+
+    def extract(self, texts: Sequence[str], domain: Domain) -> list[Extraction]:
+        found = []
+        for text in texts:
+            triplets = parse(text, domain.topic_of)
+            if triplets is None:
+                found.append(Extraction((), "failed", {OTHER_FORM: 1}))
+            else:
+                found.append(Extraction(triplets, "ok" if triplets else "empty"))
+        return found
+
+    def signature(self) -> Mapping[str, str]:
+        return {"extractor": "template"}

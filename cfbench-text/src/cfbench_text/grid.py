@@ -1,0 +1,190 @@
+"""The cells of one data set, as data: reviews -> statements -> generator -> texts -> statements -> scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.config import Reference
+from cfbench_core.hashing import file_digest
+from cfbench_core.plan import Cell, Column
+from cfbench_core.specs import lacking, resolve
+from cfbench_core.stages import UNITS, Stage
+from cfbench_text.config import TextConfig
+
+if TYPE_CHECKING:
+    from cfbench_core.data_files import DataAccess
+
+STAGES = "cfbench_text.stages"
+VERSION = "1"  # of the stages; raise it when what they compute changes
+STATEMENTS, READ = "statements", "statements of texts"
+"""Roles: the statements of the reviews, and those of what was written."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric, with the judge that answers for it where it needs one."""
+
+    metric: Reference
+    judge: Reference | None = None
+
+    def columns(self) -> list[Column]:
+        """Those of the metric, the judge's name added: nobody reads a score without knowing who judged."""
+        found: Sequence[Column] = resolve(self.metric.spec.target).columns
+        return [replace(column, name=self.name(column.name)) for column in found]
+
+    def name(self, column: str) -> str:
+        return column if self.judge is None else f"{column} ({self.judge.label})"
+
+    def parameters(self) -> dict[str, Any]:
+        judge = None if self.judge is None else self.judge.parameters()
+        label = None if self.judge is None else self.judge.label
+        asked = sorted(self.metric.spec.needs.get("judge", {}).get("verdict", ()))
+        return {"metric": self.metric.parameters(), "judge": judge, "label": label, "asked": asked}
+
+
+def measures(metrics: Sequence[Reference], judges: Sequence[Reference]) -> list[Measure]:
+    """Every metric, once for each judge that gives what it needs."""
+    found = []
+    for metric in metrics:
+        needed = metric.spec.needs.get("judge")
+        if needed is None:
+            found.append(Measure(metric))
+        else:
+            found += [Measure(metric, judge) for judge in judges if not lacking(needed, judge.spec.provides)]
+    return found
+
+
+class Grid:
+    """The cells of one data set."""
+
+    def __init__(
+        self,
+        config: TextConfig,
+        dataset: Reference,
+        chosen: Sequence[Measure],
+        access: DataAccess | None,
+        explanations: Path | None,
+    ) -> None:
+        self.config = config
+        self.dataset = dataset
+        self.measures = chosen
+        self.explanations = explanations
+        protocol = config.protocol
+        data = Stage(
+            kind="data",
+            label=dataset.label,
+            target=f"{STAGES}:read_data",
+            parameters={
+                "version": VERSION,
+                "dataset": dataset.parameters(),
+                "split": protocol.split,
+                "train": protocol.train,
+                "validation": protocol.validation,
+                "least": protocol.least,
+                **_source_of(dataset, access),
+            },
+        )
+        statements = Stage(
+            kind="statements",
+            label=f"statements of {dataset.label}",
+            target=f"{STAGES}:extract_statements",
+            parameters={"version": VERSION, "extractor": config.extractor.parameters()},
+            inputs={"data": data},
+        )
+        units = Stage(
+            kind="units",
+            label=f"rows of {dataset.label}",
+            target=f"{STAGES}:choose_units",
+            parameters={"version": VERSION, "rows": protocol.rows},
+            inputs={"data": data},
+            seed=config.seed if protocol.rows is not None else 0,
+        )
+        self.known = {"data": data, STATEMENTS: statements, UNITS: units}
+
+    def cell(self, recommender: Reference) -> Cell:
+        labels: Mapping[str, str | int] = {"dataset": self.dataset.label, "model": recommender.label}
+        model = {} if self.explanations else {"model": self.fitted(recommender)}
+        written = self.imported(labels) if self.explanations else self.explained(recommender, model)
+        read = Stage(
+            kind="statements",
+            label=f"statements of {recommender.label} on {self.dataset.label}",
+            target=f"{STAGES}:read_texts",
+            parameters={
+                "version": VERSION,
+                "extractor": self.config.extractor.parameters(),
+                "read": recommender.spec.details.get("read", self.config.protocol.read),
+            },
+            inputs={"data": self.known["data"], UNITS: self.known[UNITS], "explanations": written},
+            chunked=True,
+        )
+        scores = Stage(
+            kind="scores",
+            label=f"scores of {recommender.label} on {self.dataset.label}",
+            target=f"{STAGES}:score",
+            parameters={
+                "version": VERSION,
+                "measures": [measure.parameters() for measure in self.measures],
+                "empty": self.config.protocol.empty,
+            },
+            inputs={**self.known, "explanations": written, READ: read},
+            chunked=True,
+        )
+        columns = [column for measure in self.measures for column in measure.columns()]
+        stages = {**self.known, **model, "explanations": written, READ: read, "scores": scores}
+        return Cell(labels, columns, stages, role=recommender.spec.role)
+
+    def fitted(self, recommender: Reference) -> Stage:
+        return Stage(
+            kind="model",
+            label=f"{recommender.label} on {self.dataset.label}",
+            target=f"{STAGES}:fit_model",
+            parameters={
+                "version": VERSION,
+                "recommender": recommender.parameters(),
+                "threads": self.config.threads,
+            },
+            inputs={name: self.known[name] for name in ("data", STATEMENTS)},
+            seed=self.config.seed,
+        )
+
+    def explained(self, recommender: Reference, model: Mapping[str, Stage]) -> Stage:
+        sees = "references" in recommender.spec.provides.get("sees", frozenset())
+        return Stage(
+            kind="explanations",
+            label=f"{recommender.label} on {self.dataset.label}",
+            target=f"{STAGES}:explain",
+            parameters={"version": VERSION, "sees references": sees, "threads": self.config.threads},
+            inputs={**self.known, **model},
+            seed=self.config.seed,
+            chunked=True,
+        )
+
+    def imported(self, labels: Mapping[str, str | int]) -> Stage:
+        """Explanations made elsewhere: the rows of the file that bear this cell's labels."""
+        assert self.explanations is not None
+        return Stage(
+            kind="explanations",
+            label=f"{labels['model']} on {self.dataset.label}",
+            target=f"{STAGES}:import_explanations",
+            parameters={
+                "version": VERSION,
+                "file": str(self.explanations.resolve()),
+                "digest": file_digest(self.explanations),
+                "labels": dict(labels),
+            },
+            inputs=self.known,
+            chunked=True,
+        )
+
+
+def _source_of(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any]:
+    """The files that a data set was found in, as a parameter; nothing for one that needs no files."""
+    from cfbench_core.data_files import DataAccess
+
+    component = dataset.create()
+    if not hasattr(component, "find"):
+        return {}
+    return {"source": component.find(access or DataAccess()).parameters()}

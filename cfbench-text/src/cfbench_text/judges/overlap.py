@@ -1,0 +1,87 @@
+"""``overlap``: a judge without a model. It compares words, and is no judge of meaning; tables name it.
+
+Of two statements on different topics neither says anything about the other. On one topic their similarity s is
+the cosine of tf-idf vectors (words in lower case without stop words, tf raw, idf = ln((1 + n) / (1 + df)) + 1
+over the statements of the training reviews); with the same sentiment it is the probability of entailment, with
+the opposite one that of contradiction, with one neutral neither; the rest is "neutral". Equal statements
+have s = 1. A document supports a statement as much as its best statement entails it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cfbench_text.judges.base import Document
+from cfbench_text.reviews import FloatArray
+from cfbench_text.triplets import Triplet
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+STOP_WORDS = frozenset(
+    """
+    a an and are as at be been but by can could did do does for from had has have he her his i if in into is it
+    it's its just my of on or our she so than that the their them then there these they this those to too was we
+    were what when which who will with would you your user
+    """.split()  # noqa: SIM905 (as people write lists of words)
+)
+OPPOSITES = {("positive", "negative"), ("negative", "positive")}
+
+
+class Overlap:
+    def __init__(self, config: None = None) -> None:
+        self._idf: Mapping[str, float] = {}
+        self._unseen = 1.0
+        self._vector = functools.lru_cache(maxsize=100_000)(self._new_vector)
+
+    def prepare(self, statements: Sequence[str]) -> None:
+        counts = Counter(word for statement in statements for word in set(words(statement)))
+        n = len(statements)
+        self._idf = {word: math.log((1 + n) / (1 + count)) + 1 for word, count in counts.items()}
+        self._unseen = math.log(1 + n) + 1
+        self._vector.cache_clear()
+
+    def entailment(self, pairs: Sequence[tuple[Triplet, Triplet]]) -> FloatArray:
+        found = np.zeros((len(pairs), 3))
+        for row, (premise, hypothesis) in enumerate(pairs):
+            if premise.topic == hypothesis.topic:
+                similar = self.similarity(premise.statement, hypothesis.statement)
+                if premise.sentiment == hypothesis.sentiment:
+                    found[row, 0] = similar
+                elif (premise.sentiment, hypothesis.sentiment) in OPPOSITES:
+                    found[row, 1] = similar
+        found[:, 2] = 1 - found[:, 0] - found[:, 1]
+        return found
+
+    def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
+        best = [
+            self.entailment([(premise, statement) for premise in document.triplets])[:, 0].max(initial=0.0)
+            for document, statement in pairs
+        ]
+        return np.asarray(best, dtype=np.float64)
+
+    def signature(self) -> Mapping[str, str]:
+        return {"judge": "overlap (words, not meaning)"}
+
+    def similarity(self, one: str, other: str) -> float:
+        """Cosine of two statements; 1 for equal ones, even of stop words alone."""
+        if one == other:
+            return 1.0
+        first, second = self._vector(one), self._vector(other)
+        if len(second) < len(first):
+            first, second = second, first
+        return min(1.0, math.fsum(weight * second.get(word, 0.0) for word, weight in first.items()))
+
+    def _new_vector(self, statement: str) -> Mapping[str, float]:
+        weights = {w: tf * self._idf.get(w, self._unseen) for w, tf in Counter(words(statement)).items()}
+        length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
+        return {word: weight / length for word, weight in weights.items()}
+
+
+def words(statement: str) -> list[str]:
+    """Its words in lower case, without stop words."""
+    return [word for word in _WORD.findall(statement.lower()) if word not in STOP_WORDS]

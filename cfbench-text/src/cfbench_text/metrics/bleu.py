@@ -1,0 +1,40 @@
+"""BLEU of each explanation (Papineni et al. 2002), by ``sacrebleu``: up to 4-grams, as far as the text is long.
+
+Mean of sentence BLEU (effective order, exponential smoothing, tokenizer 13a), in [0, 1] where sacrebleu has 0 to
+100. BLEU of all texts together is in the analysis ``corpus``. Not a measure of truth.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cfbench_core.plan import Column
+from cfbench_text.metrics.base import Answers
+from cfbench_text.reviews import FloatArray
+
+
+class BLEU:
+    columns = (Column("BLEU", "higher", (0.0, 1.0), "How many word sequences are those of the reference?"),)
+
+    def __init__(self, config: None = None) -> None: ...
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        values = [
+            _sacrebleu().sentence_score(text, [reference]).score / 100 if reference else np.nan
+            for text, reference in zip(answers.texts, answers.references, strict=True)
+        ]
+        return {"BLEU": np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0)}
+
+    def signature(self) -> Mapping[str, str]:
+        return {"sacrebleu": str(_sacrebleu().get_signature())}
+
+
+@functools.cache
+def _sacrebleu() -> Any:
+    from sacrebleu.metrics import bleu
+
+    return bleu.BLEU(effective_order=True)

@@ -1,0 +1,30 @@
+"""FMR, feature matching ratio (Li et al. 2020): are the words of the user's topics in the text, word for word?
+
+Features of a row are the keywords of the domain in the user's statements; the value is the share of them that the
+text names, in any sentiment. The original has one feature a row; with one the two are equal. FCR, DIV and USR
+are properties of all texts together: analysis ``corpus``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cfbench_core.plan import Column
+from cfbench_text.metrics.base import Answers
+from cfbench_text.reviews import FloatArray
+
+
+class FMR:
+    columns = (Column("FMR", "higher", (0.0, 1.0), "How many of the user's keywords does the text name?"),)
+
+    def __init__(self, config: None = None) -> None: ...
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        values = np.full(len(answers), np.nan)
+        for row, (text, evidence) in enumerate(zip(answers.texts, answers.evidence, strict=True)):
+            wanted = {word for t in evidence for word in answers.domain.keywords_in(t.statement)}
+            if wanted:
+                values[row] = len(wanted & set(answers.domain.keywords_in(text))) / len(wanted)
+        return {"FMR": values}

@@ -1,0 +1,69 @@
+"""StMatch-P, -R, -F1 (ours): StEnt where a statement of the reference supports one statement of the text only.
+
+A vague reference cannot support many predictions, nor one prediction cover much of the reference. Statements are
+matched one to one so that the sum of E(premise s_l, hypothesis s'_k) is largest; that sum is divided by n for P;
+R the other way round, with a matching of its own. Pairs that ``same`` rules out are worth nothing, but the
+denominators stay those of all statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from cfbench_core.config import Help
+from cfbench_text.judges.base import ENTAILMENT
+from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
+from cfbench_text.reviews import FloatArray
+from cfbench_text.triplets import Triplet
+
+Triplets = Sequence[tuple[Triplet, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    same: Annotated[
+        tuple[Literal["topic", "sentiment"], ...], Help("what two statements must share to be matched")
+    ] = ()
+
+
+class OneToOne:
+    columns = ratio_columns(
+        "StMatch",
+        "How surely are the statements of the text entailed, each by a statement of the reference of its own?",
+        "How surely are the statements of the reference entailed, each by a statement of the text of its own?",
+    )
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        verdicts = answers.verdicts
+        predicted = self._matched(verdicts.of_predicted, answers.predicted, answers.evidence)
+        evidence = self._matched(verdicts.of_evidence, answers.evidence, answers.predicted)
+        return with_f1("StMatch", predicted, evidence, answers.empty)
+
+    def _matched(
+        self, matrices: Sequence[FloatArray], hypotheses: Triplets, premises: Triplets
+    ) -> list[FloatArray]:
+        """For each row (h,): what each hypothesis is matched with is worth, 0 for one that is left over."""
+        found = []
+        for matrix, mine, others in zip(matrices, hypotheses, premises, strict=True):
+            allowed = [
+                [
+                    all(getattr(one, name) == getattr(other, name) for name in self.config.same)
+                    for other in others
+                ]
+                for one in mine
+            ]
+            values = np.zeros(len(mine))
+            if len(mine) and len(others):
+                weights = matrix[..., ENTAILMENT] * np.array(allowed)
+                rows, columns = linear_sum_assignment(weights, maximize=True)
+                values[rows] = weights[rows, columns]
+            found.append(values)
+        return found

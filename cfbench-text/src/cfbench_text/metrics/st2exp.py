@@ -1,0 +1,47 @@
+"""St2Exp-P, -R, -F1 (paper 004, equations 6 to 8): is each statement supported by the other side's document?
+
+    P = 1/n sum_k f(s'_k, e)    R = 1/m sum_l f(s_l, e')    F1 = 2 P R / (P + R)
+
+f is 1 where the judge is surer than ``threshold`` that the document supports the statement; without a threshold
+f is how sure it is. In the paper the judge is an LLM; ours is the one that the column names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
+from cfbench_text.reviews import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    threshold: Annotated[
+        float | None, Range(minimum=0, below=1), Help("supported above it; none: the judge's own number")
+    ] = 0.5
+
+
+class St2Exp:
+    columns = ratio_columns(
+        "St2Exp",
+        "How many statements of the text does the reference support?",
+        "How many statements of the reference does the text support?",
+    )
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        verdicts = answers.verdicts
+        predicted, evidence = map(self._values, verdicts.supported), map(self._values, verdicts.covered)
+        return with_f1("St2Exp", list(predicted), list(evidence), answers.empty)
+
+    def _values(self, support: FloatArray) -> FloatArray:
+        if self.config.threshold is None:
+            return support
+        return np.asarray(support > self.config.threshold, dtype=np.float64)

@@ -1,0 +1,38 @@
+"""StCoh-P, -R (paper 004, section IV-B2): StEnt with f = E - C, so that contradiction is worse than silence.
+
+    P = 1/n sum_k max_l [E - C](premise s_l, hypothesis s'_k), in [-1, 1]; R the other way round
+
+There is no F1: a harmonic mean of numbers below 0 means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cfbench_core.plan import Column
+from cfbench_text.judges.base import CONTRADICTION, ENTAILMENT
+from cfbench_text.metrics.base import Answers, best, precision_recall
+from cfbench_text.reviews import FloatArray
+
+
+def coherence(matrix: FloatArray) -> FloatArray:
+    return matrix[..., ENTAILMENT] - matrix[..., CONTRADICTION]
+
+
+class StCoh:
+    columns = (
+        Column(
+            "StCoh-P", "higher", (-1.0, 1.0), "Does the reference entail the text rather than contradict it?"
+        ),
+        Column(
+            "StCoh-R", "higher", (-1.0, 1.0), "Does the text entail the reference rather than contradict it?"
+        ),
+    )
+
+    def __init__(self, config: None = None) -> None: ...
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        verdicts = answers.verdicts
+        predicted, evidence = best(verdicts.of_predicted, coherence), best(verdicts.of_evidence, coherence)
+        precision, recall = precision_recall(predicted, evidence, answers.empty)
+        return {"StCoh-P": precision, "StCoh-R": recall}

@@ -1,0 +1,34 @@
+"""StEnt-P, -R, -F1 (paper 004, equations 9 to 11): how surely does some statement of the other side entail each?
+
+    P = 1/n sum_k max_l E(premise s_l, hypothesis s'_k)    R = 1/m sum_l max_k E(premise s'_k, hypothesis s_l)
+
+P is SummaC-ZS on statements in place of sentences. The direction is that of the paper's text: what is asked
+about is the hypothesis. (The paper's code gives SummaC its arguments the other way round.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cfbench_text.judges.base import ENTAILMENT
+from cfbench_text.metrics.base import Answers, best, ratio_columns, with_f1
+from cfbench_text.reviews import FloatArray
+
+
+def entailment(matrix: FloatArray) -> FloatArray:
+    return matrix[..., ENTAILMENT]
+
+
+class StEnt:
+    columns = ratio_columns(
+        "StEnt",
+        "How surely does a statement of the reference entail each statement of the text?",
+        "How surely does a statement of the text entail each statement of the reference?",
+    )
+
+    def __init__(self, config: None = None) -> None: ...
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        verdicts = answers.verdicts
+        predicted, evidence = best(verdicts.of_predicted, entailment), best(verdicts.of_evidence, entailment)
+        return with_f1("StEnt", predicted, evidence, answers.empty)

@@ -1,0 +1,33 @@
+"""StEnt-bin-P, -R, -F1 (paper 004, section IV-B2): StEnt with f = 1 where entailment is the likeliest of three.
+
+A tie counts as entailment, as E = max(E, C, N) in the paper says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cfbench_text.judges.base import ENTAILMENT
+from cfbench_text.metrics.base import Answers, best, ratio_columns, with_f1
+from cfbench_text.reviews import FloatArray
+
+
+def entailed(matrix: FloatArray) -> FloatArray:
+    return np.asarray(matrix[..., ENTAILMENT] >= matrix.max(axis=-1), dtype=np.float64)
+
+
+class StEntBin:
+    columns = ratio_columns(
+        "StEnt-bin",
+        "How many statements of the text are entailed by a statement of the reference?",
+        "How many statements of the reference are entailed by a statement of the text?",
+    )
+
+    def __init__(self, config: None = None) -> None: ...
+
+    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+        verdicts = answers.verdicts
+        predicted, evidence = best(verdicts.of_predicted, entailed), best(verdicts.of_evidence, entailed)
+        return with_f1("StEnt-bin", predicted, evidence, answers.empty)

@@ -1,0 +1,152 @@
+"""What cfbench-text registers. Data only: importing it imports neither NumPy nor torch."""
+
+from __future__ import annotations
+
+from cfbench_core.hooks import hookimpl
+from cfbench_core.specs import ComponentSpec
+from cfbench_text.datasets import DATASETS
+
+HERE = "cfbench_text"
+STUDY = "Kabongo & Guigue 2025"
+BY_ENTAILMENT = {"judge": {"verdict": frozenset({"entailment"})}}
+BY_SUPPORT = {"judge": {"verdict": frozenset({"support"})}}
+SEES_REFERENCES = {"sees": frozenset({"references"})}
+
+
+def _spec(
+    kind: str, name: str, implementation: str, summary: str, options: bool = False, **more: object
+) -> ComponentSpec:
+    """A component of this distribution; its configuration, if any, is the ``Config`` of the same file."""
+    module = f"{HERE}.{kind}s.{name.replace('-', '_')}"
+    return ComponentSpec(
+        id=f"text/{kind}/{name}",
+        summary=summary,
+        target=f"{module}:{implementation}",
+        config=f"{module}:Config" if options else None,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@hookimpl
+def cfbench_components() -> list[ComponentSpec]:
+    return [
+        ComponentSpec(
+            id="text/suite/text",
+            summary="Is the reason that a recommender wrote true? Statements against the user's own review",
+            target=f"{HERE}.suite:TextSuite",
+            paper=STUDY,
+            details={"conformance": f"{HERE}.testing:checks", "compared": "recommender"},
+        ),
+        _spec("extractor", "rules", "Rules", "Clauses with a keyword of a topic; sentiment by VADER", True),
+        _spec("extractor", "template", "Template", "The exact inverse of the suite's own paragraphs"),
+        _spec(
+            "judge",
+            "overlap",
+            "Overlap",
+            "Topic, sentiment and tf-idf of words: compares words, not meaning",
+            provides={"verdict": frozenset({"entailment", "support"})},
+        ),
+    ]
+
+
+@hookimpl
+def cfbench_datasets() -> list[ComponentSpec]:
+    return list(DATASETS)
+
+
+@hookimpl
+def cfbench_recommenders() -> list[ComponentSpec]:
+    return [
+        _spec("recommender", "item-review", "ItemReview", "What the latest reviewer of the item said of it"),
+        _spec(
+            "recommender",
+            "most-frequent",
+            "MostFrequent",
+            "What is said most often: at all, of the item, or by the user",
+            True,
+            role="floor",
+        ),
+        _spec(
+            "recommender",
+            "shuffled-reference",
+            "ShuffledReference",
+            "The true explanation of another row",
+            provides=SEES_REFERENCES,
+            role="floor",
+        ),
+        _spec(
+            "recommender",
+            "reference",
+            "Reference",
+            "The true explanation itself",
+            provides=SEES_REFERENCES,
+            role="bound",
+        ),
+        ComponentSpec(
+            id="text/recommender/round-trip",
+            summary="The true explanation, read by the extractor alone: what the extraction loses",
+            target=f"{HERE}.recommenders.reference:Reference",
+            provides=SEES_REFERENCES,
+            role="bound",
+            details={"read": "extractor"},
+        ),
+    ]
+
+
+@hookimpl
+def cfbench_metrics() -> list[ComponentSpec]:
+    return [
+        _spec(
+            "metric",
+            "hallucination",
+            "Hallucination",
+            "Shares of statements that are wrong, denied, or missing",
+            needs=BY_ENTAILMENT,
+        ),
+        _spec(
+            "metric",
+            "st2exp",
+            "St2Exp",
+            "Does the other side's text support each statement?",
+            True,
+            needs=BY_SUPPORT,
+            paper=STUDY,
+        ),
+        _spec(
+            "metric",
+            "stent",
+            "StEnt",
+            "How surely does the other side entail each statement?",
+            needs=BY_ENTAILMENT,
+            paper=STUDY,
+        ),
+        _spec(
+            "metric",
+            "stent-bin",
+            "StEntBin",
+            "How many statements does the other side entail?",
+            needs=BY_ENTAILMENT,
+            paper=STUDY,
+        ),
+        _spec(
+            "metric",
+            "stcoh",
+            "StCoh",
+            "Entailment less contradiction of each statement",
+            needs=BY_ENTAILMENT,
+            paper=STUDY,
+        ),
+        _spec(
+            "metric",
+            "one-to-one",
+            "OneToOne",
+            "Entailment where a statement supports one statement only",
+            True,
+            needs=BY_ENTAILMENT,
+        ),
+        _spec("metric", "fmr", "FMR", "Are the user's keywords in the text?", paper="Li et al. 2020"),
+        _spec(
+            "metric", "bleu", "BLEU", "Word sequences shared with the reference", paper="Papineni et al. 2002"
+        ),
+        _spec("metric", "rouge", "ROUGE", "Words shared with the reference", paper="Lin 2004"),
+    ]

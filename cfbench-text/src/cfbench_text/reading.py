@@ -1,0 +1,156 @@
+"""Reads reviews from JSON lines or CSV, gzipped or not, with the line where something is wrong."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_text.reviews import Reviews, array_of_text
+
+USUAL: Mapping[str, tuple[str, ...]] = {
+    "user": ("reviewerID", "user_id", "user", "userId", "uid"),
+    "item": ("asin", "parent_asin", "item_id", "item", "itemId", "iid"),
+    "text": ("reviewText", "text", "review", "review_text", "body"),
+    "rating": ("overall", "rating", "stars", "score"),
+    "time": ("unixReviewTime", "timestamp", "time", "unix_time"),
+}
+"""What the columns of review files are called; the first that is there counts."""
+
+NEEDED = ("user", "item", "text")
+MILLISECONDS = 10**11
+"""Times above are not seconds: those of Amazon Reviews 2023 are thousandths."""
+
+
+def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str | None]) -> Reviews:
+    """The reviews of a file; those without a user, an item or a text field are left out and counted.
+
+    Args:
+        columns: what "user", "item", "text", "rating", "time" are called in it; None: by their usual names.
+
+    Raises:
+        UserError: file, line, and what is wrong: no JSON, a column that no line has, a rating that is no number.
+    """
+    names: dict[str, str | None] | None = None
+    kept: dict[str, list[Any]] = {key: [] for key in USUAL}
+    dropped = 0
+    for number, row in _rows(path):
+        if names is None:
+            names = {key: _column(path, row, key, columns.get(key)) for key in USUAL}
+        values = {key: None if column is None else row.get(column) for key, column in names.items()}
+        if any(values[key] is None or (key != "text" and values[key] == "") for key in NEEDED):
+            dropped += 1
+            continue
+        where = f"{path}:{number}"
+        for key in NEEDED:
+            kept[key].append(str(values[key]))
+        kept["rating"].append(_number(where, names["rating"], values["rating"], math.nan))
+        time = int(_number(where, names["time"], values["time"], 0))
+        kept["time"].append(time // 1000 if time > MILLISECONDS else time)
+    if names is None:
+        raise UserError(f"{path}: holds no reviews")
+    return Reviews(
+        name,
+        domain,
+        array_of_text(kept["user"]),
+        array_of_text(kept["item"]),
+        np.asarray(kept["rating"], dtype=np.float64),
+        np.asarray(kept["time"], dtype=np.int64),
+        array_of_text(kept["text"]),
+        about={"dropped": {"without user, item or text": dropped}},
+    )
+
+
+def _column(path: Path, row: Mapping[str, Any], key: str, given: str | None) -> str | None:
+    """What a file calls something; None where it may be missing and is."""
+    if given is not None:
+        if given not in row:
+            raise UserError(
+                f"{path}: has no column {given!r}.{did_you_mean(given, row)} It has {', '.join(row)}"
+            )
+        return given
+    found = next((name for name in USUAL[key] if name in row), None)
+    if found is None and key in NEEDED:
+        raise UserError(
+            f"{path}: no column looks like the {key} ({', '.join(USUAL[key])}); name it with '{key}: ...'. "
+            f"It has {', '.join(map(str, row))}"
+        )
+    return found
+
+
+def _number(where: str, column: str | None, value: Any, missing: float) -> float:
+    if value is None or value == "":
+        return missing
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise UserError(f"{where}: {column} must be a number, got {str(value)[:40]!r}") from None
+    if math.isinf(number) or (math.isnan(number) and not math.isnan(missing)):
+        raise UserError(f"{where}: {column} must be a finite number, got {str(value)[:40]!r}")
+    return number
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows of a file with their line numbers."""
+    with opened(path) as file:
+        kind = Path(path.name.lower().removesuffix(".gz")).suffix
+        yield from csv_rows(path, file) if kind in (".csv", ".tsv") else json_lines(path, file)
+
+
+def json_lines(path: Path, file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Objects, one a line; blank lines are passed over.
+
+    Raises:
+        UserError: with the number of a line that holds no object.
+    """
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise UserError(f"{path}:{number}: is not JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise UserError(f"{path}:{number}: must be an object, one a line, got {line.strip()[:40]!r}")
+        yield number, row
+
+
+def csv_rows(path: Path, file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows under the names of the first line, with their line numbers."""
+    csv.field_size_limit(sys.maxsize)  # a review may be longer than the module's 131,072 characters
+    delimiter = "\t" if ".tsv" in path.name.lower() else ","
+    reader = csv.DictReader(file, delimiter=delimiter, restkey="")
+    try:
+        for row in reader:
+            if row.get(""):
+                raise UserError(f"{path}:{reader.line_num}: has more fields than the first line names")
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise UserError(f"{path}:{reader.line_num}: {error}") from None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[str]]:
+    """A text file, gzipped or not, read as UTF-8.
+
+    Raises:
+        UserError: if it cannot be read.
+    """
+    try:
+        with path.open("rb") as raw:
+            zipped = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            binary: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+            yield io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from None

@@ -1,0 +1,53 @@
+"""Reviews: who said what about which item, when. A data set is read into this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cfbench_text.triplets import Triplet
+
+TextArray = np.ndarray[Any, np.dtype[np.object_]]
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """N reviews in the order of their file.
+
+    Attributes:
+        name: of the data set.
+        domain: name or path of its topics.
+        users, items: (N,) identifiers, text.
+        ratings: (N,) NaN where there is none.
+        times: (N,) seconds since 1970; 0 where there is none, then the order is that of the file.
+        texts: (N,) what was written; may be empty.
+        titles: of items, as far as they are known.
+        known: the true statements of each review, where these are known because the reviews are synthetic.
+        about: what to tell people: "synthetic" (bool), "dropped" (counts by reason), "licence", "page".
+    """
+
+    name: str
+    domain: str
+    users: TextArray
+    items: TextArray
+    ratings: FloatArray
+    times: IntArray
+    texts: TextArray
+    titles: Mapping[str, str] = field(default_factory=dict)
+    known: Sequence[tuple[Triplet, ...]] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+
+def array_of_text(values: Sequence[str]) -> TextArray:
+    """(N,) of Python strings."""
+    found: TextArray = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found

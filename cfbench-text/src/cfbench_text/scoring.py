@@ -1,0 +1,100 @@
+"""Applies metrics to answers, each judge asked once for all metrics that need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.config import create
+from cfbench_core.errors import UserError
+from cfbench_text.corpus import Corpus
+from cfbench_text.judging import verdicts
+from cfbench_text.metrics.base import Answers, Verdicts, best
+from cfbench_text.metrics.hallucination import contradicted
+from cfbench_text.metrics.stent_bin import entailed
+from cfbench_text.reviews import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Judged = Mapping[str, Verdicts]
+"""What each judge said, by its label."""
+
+
+def score_all(
+    answers: Answers, measures: Sequence[Mapping[str, Any]], corpus: Corpus
+) -> tuple[dict[str, FloatArray], Judged, dict[str, Mapping[str, str]]]:
+    """(B,) values by column, the judges' verdicts, and the signatures of metrics and judges.
+
+    measures: as :meth:`cfbench_text.grid.Measure.parameters` gives them.
+    """
+    judged, signatures = _ask_judges(answers, measures, corpus)
+    scores: dict[str, FloatArray] = {}
+    for measure in measures:
+        metric, label = create(measure["metric"]), measure["label"]
+        given = answers if label is None else replace(answers, verdicts=judged[label])
+        found = metric.score(given)
+        names = [column.name for column in metric.columns]
+        if list(found) != names or any(np.shape(found[name]) != (len(answers),) for name in names):
+            raise UserError(
+                f"{measure['metric']['component']}: must give a number for each text, named {names}"
+            )
+        suffix = "" if label is None else f" ({label})"
+        scores |= {f"{name}{suffix}": np.asarray(values, dtype=np.float64) for name, values in found.items()}
+        if hasattr(metric, "signature"):
+            signatures[measure["metric"]["component"]] = dict(metric.signature())
+    return scores, judged, signatures
+
+
+def _ask_judges(
+    answers: Answers, measures: Sequence[Mapping[str, Any]], corpus: Corpus
+) -> tuple[dict[str, Verdicts], dict[str, Mapping[str, str]]]:
+    wanted: dict[str, set[str]] = {}
+    judges: dict[str, Any] = {}
+    for measure in measures:
+        if measure["label"] is not None:
+            wanted.setdefault(measure["label"], set()).update(measure["asked"])
+            judges[measure["label"]] = measure["judge"]
+    judged: dict[str, Verdicts] = {}
+    signatures: dict[str, Mapping[str, str]] = {}
+    for label, asked in wanted.items():
+        judge = create(judges[label])
+        judge.prepare(corpus.training_statements)
+        sides = (answers.predicted, answers.evidence, answers.texts, answers.references)
+        judged[label] = verdicts(judge, asked, *sides)
+        signatures[label] = dict(judge.signature())
+    return judged, signatures
+
+
+def statement_rows(units: Sequence[str], answers: Answers, judged: Judged) -> pd.DataFrame:
+    """Every statement of both sides, once for each judge that compared statements, and how it stands.
+
+    Columns: unit, judge, side ("text" or "reference"), statement, topic, sentiment, verdict ("entailed",
+    "contradicted" or "unsupported" by the other side), other (the statement of the other side that entails it
+    most, null without one).
+    """
+    import pandas as pd
+
+    lines = []
+    for label, said in judged.items():
+        if not said.of_predicted and len(answers):
+            continue
+        sides = (
+            ("text", answers.predicted, answers.evidence, said.of_predicted),
+            ("reference", answers.evidence, answers.predicted, said.of_evidence),
+        )
+        for side, mine, others, matrices in sides:
+            right, denied = best(matrices, entailed), best(matrices, contradicted)
+            for row, unit in enumerate(units):
+                for place, triplet in enumerate(mine[row]):
+                    verdict = "contradicted" if denied[row][place] else "unsupported"
+                    verdict = "entailed" if right[row][place] else verdict
+                    closest = int(matrices[row][place, :, 0].argmax()) if others[row] else None
+                    other = None if closest is None else others[row][closest].statement
+                    told = (triplet.statement, triplet.topic, triplet.sentiment)
+                    lines.append((unit, label, side, *told, verdict, other))
+    names = ["unit", "judge", "side", "statement", "topic", "sentiment", "verdict", "other"]
+    return pd.DataFrame(lines, columns=names).astype("string")

@@ -1,0 +1,89 @@
+"""Divides reviews into training, validation and test rows by time, and reports what was left out.
+
+``per-user`` (paper 004, section III-C): users with at least five reviews; of the n reviews of each, in order of
+time and, within one second, of the file, the first floor(0.8 n) train, and the rest is shared by validation
+and test, test first. So every user has a test row. ``global``: one moment for all, the first 80% of all
+reviews train, the next 10% validate. Then rows of validation and test whose item (with ``global`` also whose
+user) is not in a training row are left out: models of identifiers know nothing of them.
+
+A user may review an item once: of several reviews of the same user, item and time the first counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from cfbench_text.reviews import IntArray, Reviews
+
+PARTS = ("train", "validation", "test")
+OUT = -1
+
+
+@dataclass(frozen=True)
+class Split:
+    """(N,) the part of each review as a place in ``PARTS``, -1 where it was left out; and what was left out."""
+
+    parts: IntArray
+    report: Mapping[str, int] = field(default_factory=dict)
+
+
+def divide(
+    reviews: Reviews, kind: Literal["per-user", "global"], train: float, validation: float, least: int
+) -> Split:
+    """The split of ``reviews``. ``least``: reviews that a user must have; of fewer all are left out."""
+    n = len(reviews)
+    report = {"reviews": n}
+    keep = _first_of_each(reviews)
+    report["left out, said twice"] = int(n - keep.sum())
+    _, users = np.unique(reviews.users.astype(str), return_inverse=True)
+    counts = np.bincount(users[keep], minlength=int(users.max(initial=-1)) + 1)
+    few = keep & (counts[users] < least)
+    report[f"left out, users with fewer than {least}"] = int(few.sum())
+    keep &= ~few
+    order = np.lexsort((np.arange(n), reviews.times))
+    order = order[keep[order]]
+    parts = np.full(n, OUT, dtype=np.int64)
+    if kind == "per-user":
+        _per_user(parts, order, users, train, validation)
+    else:
+        first, second = int(train * len(order)), int((train + validation) * len(order))
+        parts[order[:first]], parts[order[first:second]], parts[order[second:]] = 0, 1, 2
+    unseen = np.zeros(n, dtype=bool)
+    known = (reviews.items, reviews.users) if kind == "global" else (reviews.items,)
+    for names in known:
+        unseen |= (parts > 0) & ~np.isin(names.astype(str), names[parts == 0].astype(str))
+    for place, name in ((1, "validation"), (2, "test")):
+        report[f"left out of {name}, not in training"] = int((unseen & (parts == place)).sum())
+    parts[unseen] = OUT
+    report |= {name: int((parts == place).sum()) for place, name in enumerate(PARTS)}
+    report["users"] = len(np.unique(users[parts >= 0]))
+    report["items"] = len(np.unique(reviews.items[parts >= 0].astype(str)))
+    return Split(parts, report)
+
+
+def _first_of_each(reviews: Reviews) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Whether a review is the first of its user, item and time."""
+    first: dict[tuple[str, str, int], int] = {}
+    for row, name in enumerate(zip(reviews.users, reviews.items, reviews.times.tolist(), strict=True)):
+        first.setdefault(name, row)
+    keep = np.zeros(len(reviews), dtype=bool)
+    keep[list(first.values())] = True
+    return keep
+
+
+def _per_user(parts: IntArray, order: IntArray, users: IntArray, train: float, validation: float) -> None:
+    """Fills in ``parts``: the rows of each user as they come in ``order``."""
+    order = order[np.argsort(users[order], kind="stable")]
+    edges = np.flatnonzero(np.diff(users[order], prepend=-1))
+    share = validation / (1 - train)
+    for start, stop in zip(edges, [*edges[1:], len(order)], strict=True):
+        n = stop - start
+        first = min(int(train * n + 1e-9), n - 1)
+        validating = min(int(share * (n - first) + 1e-9), n - first - 1)
+        parts[order[start : start + first]] = 0
+        parts[order[start + first : start + first + validating]] = 1
+        parts[order[start + first + validating : stop]] = 2

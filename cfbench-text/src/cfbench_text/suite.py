@@ -1,0 +1,175 @@
+"""The text suite: from a configuration to cells, as data. Imports neither pandas nor torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.config import Reference
+from cfbench_core.errors import UserError
+from cfbench_core.plan import Cell, TableLayout
+from cfbench_core.specs import Capabilities, ComponentSpec, lacking, resolve
+from cfbench_text.config import TextConfig
+from cfbench_text.grid import STAGES, Grid, measures
+
+if TYPE_CHECKING:
+    from cfbench_core.data_files import DataAccess
+    from cfbench_core.registry import Registry
+    from cfbench_core.run_directory import Run
+
+NEEDED = {
+    "dataset": ("load",),
+    "extractor": ("extract", "signature"),
+    "recommender": ("fit", "explain", "save", "load"),
+    "judge": ("prepare", "signature"),
+    "metric": ("score", "columns"),
+}
+"""What a class of one's own must have, by kind."""
+
+CONTROLS = (
+    {"name": "most-frequent"},
+    {"name": "most-frequent", "of": "item", "label": "most-frequent-item"},
+    {"name": "most-frequent", "of": "user", "label": "most-frequent-user"},
+)
+FIRST_METRICS = [
+    "hallucination",
+    "st2exp",
+    "stent",
+    "stent-bin",
+    "stcoh",
+    "one-to-one",
+    "fmr",
+    "bleu",
+    "rouge",
+]
+
+
+class TextSuite:
+    """reviews -> statements -> generator -> texts -> statements -> scores, for every data set and generator."""
+
+    config = TextConfig
+    layout = TableLayout(by=("dataset",), row="model", cluster="user", unit_columns=("user", "item", "time"))
+
+    def cells(
+        self,
+        config: TextConfig,
+        registry: Registry,
+        access: DataAccess | None = None,
+        explanations: Path | None = None,
+    ) -> Sequence[Cell]:
+        chosen = measures(_metrics(config, registry), config.judges)
+        recommenders = _external(explanations) if explanations else config.recommenders
+        cells = []
+        for dataset in config.data:
+            grid = Grid(config, dataset, chosen, access, explanations)
+            cells += [grid.cell(recommender) for recommender in recommenders]
+        return cells
+
+    def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
+        """What a class named by ``import:`` can do, told from the methods it has."""
+        missing = [name for name in NEEDED.get(kind, ()) if not hasattr(implementation, name)]
+        if missing:
+            raise UserError(f"{implementation.__name__} has no {', '.join(missing)}: a {kind} needs it")
+        if kind == "judge":
+            given = {name for name in ("entailment", "support") if hasattr(implementation, name)}
+            return {"verdict": frozenset(given)}, {}
+        return {}, {}
+
+    def default_document(self, registry: Registry) -> Mapping[str, Any]:
+        """What is installed and needs no model; controls are calibration rows, so they are always there."""
+        others = [
+            one.spec.name
+            for one in registry.components("recommender", "text")
+            if one.spec.details.get("default", True) and one.spec.name != "most-frequent"
+        ]
+        return {
+            "suite": "text",
+            "seed": 0,
+            "data": ["toy-reviews"],
+            "extractor": "rules",
+            "recommenders": [*others, *CONTROLS],
+            "judges": ["overlap"],
+        }
+
+    def example_document(self, registry: Registry) -> str:
+        return EXAMPLE_DOCUMENT
+
+    def describe_data(self, config: TextConfig, summaries: Mapping[str, Any]) -> str:
+        told = []
+        for dataset in config.data:
+            known = summaries.get(dataset.label)
+            if known is not None:
+                kind = "synthetic, " if known["synthetic"] else ""
+                told.append(f"{dataset.label} ({kind}{known['reviews']:,} reviews, {known['users']:,} users)")
+        return ", ".join(told)
+
+    def in_words(self, run: Run) -> str:
+        from cfbench_text.in_words import worst_hallucination
+
+        return worst_hallucination(run)
+
+
+def _metrics(config: TextConfig, registry: Registry) -> Sequence[Reference]:
+    """Those that the configuration names, else all that are installed, need no model, and have their judge."""
+    if config.metrics is not None:
+        for metric in config.metrics:
+            needed = metric.spec.needs.get("judge")
+            if needed is not None and all(lacking(needed, judge.spec.provides) for judge in config.judges):
+                verdict = " and ".join(sorted(needed.get("verdict", ())))
+                raise UserError(
+                    f"metric {metric.label} needs a judge that gives {verdict}; name one in 'judges'"
+                )
+        return config.metrics
+    names = [
+        one.spec.name
+        for one in registry.components("metric", "text")
+        if one.spec.details.get("default", True)
+    ]
+    names.sort(key=lambda name: (FIRST_METRICS.index(name) if name in FIRST_METRICS else 99, name))
+    return [_with_defaults(registry, name) for name in names]
+
+
+def _with_defaults(registry: Registry, metric: str) -> Reference:
+    component = registry.find("text", "metric", metric)
+    options = resolve(component.spec.config)() if component.spec.config else None
+    owner = f"{component.distribution} {component.distribution_version}"
+    return Reference("metric", metric, component.spec, options, owner)
+
+
+def _external(path: Path) -> tuple[Reference, ...]:
+    """Stand for who wrote the texts in a file: one for each name in its column model, if any."""
+    from cfbench_text.tables import models_in
+
+    spec = ComponentSpec(
+        id="text/recommender/external",
+        summary="explanations made elsewhere",
+        target=f"{STAGES}:import_explanations",
+    )
+    return tuple(
+        Reference("recommender", name, spec) for name in models_in(path) or [path.name.partition(".")[0]]
+    )
+
+
+EXAMPLE_DOCUMENT = """\
+# A study of written reasons. Check it with 'cfbench plan', run it with 'cfbench run'.
+suite: text
+seed: 0
+data:                                  # 'cfbench list datasets --suite text'
+  - toy-reviews                        # synthetic
+  # - musical-instruments              # Amazon 2014; 'cfbench data fetch musical-instruments'
+  # - {name: reviews, path: mine.jsonl, domain: my_topics.yaml}
+extractor: rules                       # reviews and texts into statements; 'cfbench list extractors'
+recommenders:                          # who writes the explanations
+  - item-review
+  - most-frequent
+  - {name: most-frequent, of: item, label: most-frequent-item}
+  - reference                          # the ceiling
+  - round-trip                         # the ceiling that the extractor leaves
+  - shuffled-reference                 # the floor
+judges: [overlap]                      # compares words; no judge of meaning
+protocol:
+  split: per-user                      # by time, 80/10/10
+  empty: zero                          # a text without statements has recall 0
+limits: {seconds: 1800, memory_gb: 8}  # of each piece of work
+"""

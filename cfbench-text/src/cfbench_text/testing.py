@@ -1,0 +1,3 @@
+"""The conformance kit of the suite."""
+
+checks: dict[str, tuple[()]] = {}
