@@ -72,6 +72,12 @@ def over_flats(gradients: FloatArray, last: FloatArray) -> FloatArray:
     return np.where(flat[:, None], last, gradients) if flat.any() else gradients
 
 
+def signs(differences: FloatArray) -> FloatArray:
+    """-1, 0 or 1; what only rounding has left of a difference counts as 0, lest it decide which way to go."""
+    found: FloatArray = np.sign(np.where(np.abs(differences) < 1e-12, 0.0, differences))
+    return found
+
+
 class Adam:
     """Kingma & Ba 2015: m / (sqrt(v) + 1e-8) with decay .9 and .999; each row has moments of its own."""
 

@@ -50,6 +50,7 @@ from cfbench_tabular.explainers.descent import (
     margins,
     over_flats,
     pulled_back,
+    signs,
 )
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
@@ -209,7 +210,7 @@ class _Search:
         last = last.copy()
         last[short] = over_flats(-slopes, last[short])
         gradient = np.where(short[:, :, None], last, 0.0)
-        gradient += (pull / d)[:, None, None] * self.weights * np.sign(points - self.factuals[active, None])
+        gradient += (pull / d)[:, None, None] * self.weights * signs(points - self.factuals[active, None])
         if k > 1 and config.diversity > 0:
             gradient -= k * config.diversity * diversity_gradient(points, self.weights)
         if config.one_hot == "penalise":

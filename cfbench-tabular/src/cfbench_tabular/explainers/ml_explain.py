@@ -41,11 +41,15 @@ from cfbench_tabular.explainers.descent import (
     margins,
     over_flats,
     pulled_back,
+    signs,
 )
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 HALVINGS = 8
 """Steps of the last bisection."""
+
+FLAT = 1e-9
+"""A gradient of this length is rounding: terms that cancel out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,11 +140,9 @@ class _Search:
         """The points a step down: the gradient of the loss is -P(class of the factual) times the slopes."""
         own = 1 / (1 + np.exp(np.minimum(margin, 700.0)))
         away = points - self.factuals[active]
-        gradient = (
-            2 * self.config.l2 * away + self.config.l1 * np.sign(away) - (weight * own)[:, None] * slopes
-        )
+        gradient = 2 * self.config.l2 * away + self.config.l1 * signs(away) - (weight * own)[:, None] * slopes
         norms = np.linalg.norm(gradient, axis=1)
-        moved = points - (length / np.where(norms > 0, norms, 1.0))[:, None] * gradient
+        moved = points - (length / np.where(norms > FLAT, norms, np.inf))[:, None] * gradient
         return np.clip(moved, self.low[active], self.high[active]) if self.config.ranges else moved
 
     def _distance(self, rows: FloatArray, active: IntArray) -> FloatArray:

@@ -39,7 +39,7 @@ class Options:
     """What both methods can be told."""
 
     theta: Annotated[float, Range(minimum=0), Help("weight of the distance to the prototype")] = 0.2
-    beta: Annotated[float, Range(minimum=0), Help("weight of the absolute distance")] = 0.1
+    beta: Annotated[float, Range(minimum=0), Help("weight of the absolute distance")] = 0.5
     kappa: Annotated[float, Range(minimum=0), Help("log-odds beyond the boundary that are asked for")] = 0.0
     neighbours: Annotated[int, Range(minimum=1), Help("training rows that make a prototype")] = 1
     cost: Annotated[float, Range(above=0), Help("first weight of the class")] = 1.0

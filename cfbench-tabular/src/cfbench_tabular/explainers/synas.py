@@ -38,6 +38,7 @@ from cfbench_tabular.explainers.descent import (
     margins,
     over_flats,
     pulled_back,
+    signs,
 )
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
@@ -49,6 +50,9 @@ SHARES = (0.03, 0.1, 0.25, 0.5, 1.0)
 
 HALVINGS = 8
 """Steps of the last bisection."""
+
+FLAT = 1e-9
+"""A gradient of this length is rounding: terms that cancel out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,12 +241,12 @@ class _Search:
             weight = np.where(turned, weight / 2, weight * 2)
             length = np.where(np.isfinite(cheapest), length * 0.8, length)
             slopes = over_flats(margin_gradients(self.model, rows, classes), slopes)
-            gradient = self.config.number * np.sign(rows - starts) - (weight / self.steepest[sequences.of])[
+            gradient = self.config.number * signs(rows - starts) - (weight / self.steepest[sequences.of])[
                 :, None
             ] * np.where(turned[:, None], 0.0, slopes)
             gradient = np.where(free, gradient, 0.0)
             norms = np.linalg.norm(gradient, axis=1)
-            rows = rows - (length / np.where(norms > 0, norms, 1.0))[:, None] * gradient
+            rows = rows - (length / np.where(norms > FLAT, norms, np.inf))[:, None] * gradient
             rows = np.clip(rows, low, high)
             sequences.rows = rows
             worth, margin, _ = self._judged(sequences)
