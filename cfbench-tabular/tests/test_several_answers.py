@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 
 import numpy as np
@@ -50,6 +51,15 @@ LADDER = """
             from cfbench_tabular.explainers.base import Answer
             told = np.nan if context.seconds is None else context.seconds
             return Answer(-factuals.vectors, {"seconds": np.full(len(factuals), told)})
+
+    class Loads:
+        '''Loads a module on its first call, slowly, as libraries are.'''
+        asked = []
+        def __init__(self, config): ...
+        def counterfactuals(self, model, factuals, context):
+            import slow_to_load
+            Loads.asked.append(len(factuals))
+            return -factuals.vectors
 
     class Third:
         '''Class 1 where the third column is above its mean.'''
@@ -146,3 +156,14 @@ def test_an_explainer_is_told_how_long_it_may_take(tmp_path, config):
         assert told.isna().all() if seconds is None else (told == seconds).all()
     with pytest.raises(UserError, match=r"protocol.seconds: must be a number > 0"):
         api.plan({**config, "protocol": {"seconds": 0}})
+
+
+def test_loading_code_is_not_part_of_the_time_of_an_answer(tmp_path, config, monkeypatch):
+    (tmp_path / "slow_to_load.py").write_text("import time\ntime.sleep(0.5)\n")
+    monkeypatch.delitem(sys.modules, "slow_to_load", raising=False)
+    run = cfbench_core.run(
+        {**config, "explainers": [{"import": "ladder:Loads"}], "chunk": 6, "protocol": {"factuals": 6}},
+        out=tmp_path / "run",
+    )
+    assert sys.modules["ladder"].Loads.asked == [6, 6, 6], "the first of two chunks is asked twice"
+    assert run.costs["elapsed_seconds"].max() < 0.05

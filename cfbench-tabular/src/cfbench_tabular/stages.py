@@ -6,6 +6,7 @@ data -> model -> units -> explanations -> scores. A unit is one row of the table
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -198,9 +199,12 @@ def _load_units(folder: Path) -> pd.DataFrame:
 
 
 def explain(task: Task) -> dict[str, Any]:
-    """Asks for all factuals of the chunk at once. The time is that of this call, shared out equally."""
+    """Asks for all factuals of the chunk at once. The time is that of this call, shared out equally.
+
+    A call that loaded code on its way is no measure of an answer: then a fresh explainer is asked again, unless the
+    call was so long that loading hardly counts.
+    """
     chunk = _Chunk.of(task)
-    explainer = create(task.parameters["explainer"])
     background, labels = chunk.problem.sample("train")
     context = Context(
         chunk.problem.encoding,
@@ -210,15 +214,29 @@ def explain(task: Task) -> dict[str, Any]:
         seconds=task.parameters["seconds"],
         labels=labels,
     )
-    model = Counted(chunk.model)
-    started = time.perf_counter()
-    answer = Answer.of(explainer.counterfactuals(model, chunk.factuals, context))
-    elapsed = time.perf_counter() - started
+    loaded = len(sys.modules)
+    answer, elapsed, evaluations = _timed(task, chunk, context)
+    if len(sys.modules) > loaded and elapsed < LOADING_HARDLY_COUNTS:
+        answer, elapsed, evaluations = _timed(task, chunk, context)
     answers, each = answer.several(), max(1, len(chunk.units))
     _check_answers(answer.counterfactuals, chunk.factuals, context.answers, task.work.label)
     _check_details(answer.details, len(chunk.units), task.work.label)
-    details = {**answer.details, EVALUATIONS: np.full(len(chunk.units), model.evaluations / each)}
+    details = {**answer.details, EVALUATIONS: np.full(len(chunk.units), evaluations / each)}
     return chunk.write(task, answers, elapsed / each, details)
+
+
+LOADING_HARDLY_COUNTS = 20.0
+"""Seconds of a call beside which the loading of libraries is little."""
+
+
+def _timed(task: Task, chunk: _Chunk, context: Context) -> tuple[Answer, float, int]:
+    """What a fresh explainer answers, the seconds of that call alone, and how often it asked the model."""
+    explainer = create(task.parameters["explainer"])
+    model = Counted(chunk.model)
+    started = time.perf_counter()
+    given = explainer.counterfactuals(model, chunk.factuals, context)
+    elapsed = time.perf_counter() - started
+    return Answer.of(given), elapsed, model.evaluations
 
 
 def _check_answers(answers: FloatArray, factuals: Factuals, asked: int, label: str) -> None:
