@@ -64,6 +64,14 @@ def test_a_run_ends_in_the_tables_of_the_contract(registry: Registry, tmp_path: 
     assert done.config["seed"] == 0 and done.config["limits"] == {"seconds": 1800.0, "memory_gb": 8.0}
 
 
+def test_what_data_sets_and_models_told_of_themselves_is_kept(registry: Registry, tmp_path: Path) -> None:
+    done = run(registry, tmp_path / "run")
+    assert len(done.summaries("data")) == len(done.summaries("model")) == 1
+    (told,) = done.summaries("model").values()
+    assert told["quality"]
+    assert done.summaries("scores") == {}
+
+
 def test_executors_workers_order_and_chunks_change_nothing(
     registry: Registry, tmp_path: Path, monkeypatch: Any
 ) -> None:

@@ -12,7 +12,7 @@ from cfbench_core.seeds import generator
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import Problem
-from cfbench_tabular.table import Table
+from cfbench_tabular.table import BoolArray, FloatArray, Table
 from cfbench_tabular.testing.example import example_problem, factuals_of, reference_model
 
 
@@ -73,6 +73,34 @@ def survives_no_answers(subject: Subject) -> None:
         require(not np.isinf(np.asarray(values, dtype=np.float64)).any(), f"{name} is infinite")
 
 
+def scores_one_as_among_many(subject: Subject) -> None:
+    """Does an answer get the same score alone as in a batch, of which some have no answer?"""
+    metric, together = subject.create(), _judged(valid=True)
+    missing = np.arange(10) % 3 == 1
+    counterfactuals = np.where(missing[:, None], np.nan, together.counterfactuals)
+    scores = metric.score(_some(together, slice(None), counterfactuals, ~missing))
+    for place in (0, 5):
+        one = slice(place, place + 1)
+        alone = metric.score(_some(together, one, counterfactuals[one], ~missing[one]))
+        for name, values in scores.items():
+            same = np.allclose(alone[name][0], values[place], rtol=1e-9, atol=1e-12, equal_nan=True)
+            require(same, f"{name} of answer {place} is another alone")
+
+
+def _some(answers: Answers, places: slice, counterfactuals: FloatArray, valid: BoolArray) -> Answers:
+    """Some of the factuals, with other answers."""
+    return Answers(
+        factuals=answers.factuals[places],
+        counterfactuals=counterfactuals,
+        factual_classes=answers.factual_classes[places],
+        valid=valid,
+        encoding=answers.encoding,
+        background=answers.background,
+        model=answers.model,
+        background_labels=answers.background_labels,
+    )
+
+
 def _judged(valid: bool) -> Answers:
     """The first training rows of one class as counterfactuals of the other, or no answers at all."""
     problem = example_problem()
@@ -93,4 +121,6 @@ def _judged(valid: bool) -> Answers:
 
 
 DATASET_CHECKS = checks_of(can_be_learnt_from, reads_the_same_again)
-METRIC_CHECKS = checks_of(names_its_columns, stays_in_its_range, survives_no_answers)
+METRIC_CHECKS = checks_of(
+    names_its_columns, stays_in_its_range, survives_no_answers, scores_one_as_among_many
+)
