@@ -91,6 +91,8 @@ def test_what_is_missing_is_told_in_a_line_and_costs_its_own_cells_only(folder):
     assert found["tic-tac-toe/study-network/nearest-enemy"].endswith("has no models/TicTacToe.npz")
     assert found["tic-tac-toe/mlp/nearest-enemy"] == ""
     assert "breast-cancer is not one of the study's data sets" in found["breast-cancer/mlp/nearest-enemy"]
+    targeted = reasons({**config, "data": [{"name": "tic-tac-toe", "target": "negative"}]})
+    assert all("leave out 'target'" in reason for reason in targeted.values())
 
 
 def test_a_folder_that_is_nowhere_is_told_with_where_it_was_looked_for(here):
