@@ -1,0 +1,292 @@
+"""Random draws, genetic search, or training rows of the other class: the methods of dice-ml for any model.
+
+The library of Mothilal, Sharma & Tan 2020, "Explaining machine learning classifiers through diverse
+counterfactual explanations". Their gradient method needs torch or TensorFlow (cfbench has its own: ``dice``);
+what the library offers for every model is
+
+- ``random``: ``samples`` copies of the row; one random column of each is drawn anew, round after round, until
+  enough copies are in the other class. Answers are drawn from these.
+- ``genetic``: a population of ten times as many rows as answers, from the nearest training rows of the other
+  class; mated and mutated for a smaller sum of class loss, distance and number of changes.
+- ``kdtree``: training rows of the other class near the row, by distance and number of changes.
+
+``random`` and ``kdtree`` then move numbers that are already close to the row's back towards it, step by step
+(``sparsity``). The library cannot tell whether more than one answer is the better: they come as it gives them.
+
+dice-ml is given raw columns: numbers with as many decimals as the training rows show (at most a thousandth of
+a standard deviation), categories as text. Immutable columns are not varied, and numbers stay in the range of
+:meth:`~cfbench_tabular.encoding.Encoding.allowed` (``random`` may overshoot it by the last decimal).
+
+Around it: a random stream for each row (dice-ml draws from Python's and NumPy's global ones, which are put
+back); class 1 only where its probability is larger, as the suite decides, where dice-ml takes a tie for either
+class; numbers that it kept are exactly the row's again (it computes with 32 bits). It is stopped after
+``evaluations`` questions to the model: started with a model that never says the other class, ``genetic`` would
+look for ever. No answer, besides: a row with a level that no training row has, or with a broken number in a
+column of whole ones; dice-ml refuses such rows.
+"""
+
+import contextlib
+import io
+import random
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_tabular.classifiers.base import Classifier, probabilities
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.base import Context, Factuals
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+OUTCOME = "class"
+"""A column that dice-ml asks for; what stands there plays no part in these methods."""
+
+WHOLE = 2**31 - 1
+"""Larger whole numbers do not fit into what dice-ml keeps them in."""
+
+NO_ANSWER = "No counterfactuals found"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    method: Annotated[
+        Literal["random", "genetic", "kdtree"], Help("how rows of the other class are found")
+    ] = "random"
+    samples: Annotated[int, Range(minimum=1), Help("random: copies of the row in a round")] = 1000
+    iterations: Annotated[int, Range(minimum=1), Help("genetic: generations, at most")] = 500
+    sparsity: Annotated[
+        Literal["linear", "binary"] | None, Help("how close numbers go back to the row's; none: they do not")
+    ] = "linear"
+    evaluations: Annotated[int, Range(minimum=1), Help("rows that the model is asked about, for each")] = (
+        50_000
+    )
+    seconds: Annotated[
+        float | None,
+        Range(above=0),
+        Help("for each row; none: as the protocol says. Then nothing repeats exactly"),
+    ] = None
+
+
+class DiceML:
+    def __init__(self, config: Config) -> None:
+        import dice_ml
+
+        self.config = config
+        self.library = dice_ml
+
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
+        """(B, n, d) encoded rows; NaN where dice-ml finds fewer than n = ``context.answers``."""
+        answers = np.full((len(factuals), context.answers, context.encoding.width), np.nan)
+        if len(factuals) == 0:
+            return answers
+        with _quiet():
+            frames = Frames(context.encoding, context.background)
+            data = self.library.Data(
+                dataframe=frames.of(context.background).assign(**{OUTCOME: 0}),
+                continuous_features=frames.numbers,
+                outcome_name=OUTCOME,
+                continuous_features_precision=frames.decimals,
+            )
+            for place, unit in enumerate(factuals.units):
+                with _streams(context.generator(unit)):
+                    row, label = factuals.vectors[place], int(factuals.classes[place])
+                    found = self._answers(data, frames, model, row, label, context)
+                answers[place, : len(found)] = found[: context.answers]
+        return answers
+
+    def _answers(
+        self, data: Any, frames: "Frames", model: Classifier, row: FloatArray, label: int, context: Context
+    ) -> FloatArray:
+        """(up to n, d) what dice-ml answers to one row (d,)."""
+        from raiutils.exceptions import UserConfigValidationException
+
+        nothing = np.empty((0, len(row)))
+        varied, ranges = frames.allowed(row)
+        if not varied or not frames.known(row):
+            return nothing
+        seconds = self.config.seconds or context.seconds or np.inf
+        asked = _Asked(model, frames, row, self.config.evaluations, seconds)
+        try:
+            explainer = self.library.Dice(
+                data, self.library.Model(model=asked, backend="sklearn"), method=self.config.method
+            )
+            found = explainer.generate_counterfactuals(
+                frames.of(row[None]),
+                total_CFs=context.answers,
+                desired_class=1 - label,
+                features_to_vary=varied,
+                permitted_range=ranges,
+                **self._options(),
+            ).cf_examples_list[0]
+        except _Enough:
+            return nothing
+        except UserConfigValidationException as error:
+            if NO_ANSWER in str(error):
+                return nothing
+            raise
+        last = found.final_cfs_df if found.final_cfs_df_sparse is None else found.final_cfs_df_sparse
+        return frames.vectors(last, row)
+
+    def _options(self) -> dict[str, Any]:
+        sparse = {
+            "posthoc_sparsity_param": None if self.config.sparsity is None else 0.1,
+            "posthoc_sparsity_algorithm": self.config.sparsity or "linear",
+        }
+        if self.config.method == "random":
+            return {**sparse, "sample_size": self.config.samples}
+        if self.config.method == "genetic":
+            return {"maxiterations": self.config.iterations}
+        return sparse
+
+
+class Frames:
+    """Encoded rows as the data frames of raw columns that dice-ml works with, named c0, c1, ...
+
+    Attributes:
+        numbers: the numeric columns.
+        decimals: how many of each are kept; 0 where all training rows hold whole numbers.
+    """
+
+    def __init__(self, encoding: Encoding, background: FloatArray) -> None:
+        self.encoding = encoding
+        self.names = [f"c{place}" for place in range(len(encoding.columns))]
+        numeric = [column.kind == "numeric" for column in encoding.columns]
+        self.numbers = [name for name, number in zip(self.names, numeric, strict=True) if number]
+        self.levels: dict[str, list[str]] = {}
+        self.decimals: dict[str, int] = {}
+        self.whole: list[str] = []
+        raw = encoding.decode(background)
+        for name, column, scale in zip(self.names, encoding.columns, encoding.scale, strict=True):
+            values = raw[column.name]
+            if column.kind != "numeric":
+                self.levels[name] = sorted(set(values))
+            elif (values == np.round(values)).all() and np.abs(values).max(initial=0) < WHOLE:
+                self.whole.append(name)
+                self.decimals[name] = 0
+            else:
+                self.decimals[name] = decimals_of(values, scale)
+
+    def of(self, vectors: FloatArray) -> "DataFrame":
+        """Encoded rows (N, d) as a frame."""
+        import pandas as pd
+
+        raw = self.encoding.decode(vectors)
+        frame = pd.DataFrame(
+            {name: raw[column.name] for name, column in zip(self.names, self.encoding.columns, strict=True)}
+        )
+        return frame.astype(dict.fromkeys(self.whole, np.int64))
+
+    def vectors(self, frame: "DataFrame", row: FloatArray) -> FloatArray:
+        """(N, d) encoded rows of a frame; numbers that are those of ``row`` (d,) exactly so."""
+        parts = []
+        for place, (name, column) in enumerate(zip(self.names, self.encoding.columns, strict=True)):
+            block = self.encoding.blocks[place]
+            if column.kind != "numeric":
+                parts.append(self.encoding.encode_column(place, frame[name].to_numpy()))
+                continue
+            values = frame[name].to_numpy().astype(np.float64)
+            kept = np.round(values, self.decimals[name])
+            own = self.encoding.decode_number(place, row[block])[0]
+            near = max(0.5 * 10.0 ** -self.decimals[name], 1e-6 * abs(own))
+            part = self.encoding.encode_column(place, kept)
+            parts.append(np.where(np.abs(values - own)[:, None] < near, row[block], part))
+        return np.concatenate(parts, axis=1)
+
+    def allowed(self, row: FloatArray) -> tuple[list[str], dict[str, list[Any]]]:
+        """Names of the columns that may change, and between what or to which levels."""
+        low, high = (bound[0] for bound in self.encoding.allowed(row[None]))
+        varied, ranges = [], {}
+        for place, (name, column) in enumerate(zip(self.names, self.encoding.columns, strict=True)):
+            block = self.encoding.blocks[place]
+            if column.immutable:
+                continue
+            varied.append(name)
+            if column.kind == "numeric":
+                ends = [self.encoding.decode_number(place, bound[block])[0] for bound in (low, high)]
+                ranges[name] = [round(end) for end in ends] if name in self.whole else ends
+            elif block.stop - block.start == 1:
+                within = [level for n, level in enumerate(column.levels) if low[block] <= n <= high[block]]
+                ranges[name] = [level for level in within if level in self.levels[name]]
+        return varied, ranges
+
+    def known(self, row: FloatArray) -> bool:
+        """Whether dice-ml can take up the row: all its levels are among the training rows, whole numbers whole."""
+        raw = self.encoding.decode(row[None])
+        for name, column in zip(self.names, self.encoding.columns, strict=True):
+            value = raw[column.name][0]
+            if name in self.levels and value not in self.levels[name]:
+                return False
+            if name in self.whole and value != round(value):
+                return False
+        return True
+
+
+def decimals_of(values: FloatArray, scale: float) -> int:
+    """As many as it takes to write the values (N,), at most those of a thousandth of the ``scale``, at least 1."""
+    most = max(1, int(np.ceil(3 - np.log10(scale))))
+    for decimals in range(1, most):
+        if np.abs(values - np.round(values, decimals)).max() < 1e-9 * scale:
+            return decimals
+    return most
+
+
+class _Enough(Exception):  # noqa: N818 (no error)
+    """The model was asked as often, or the search took as long, as it may."""
+
+
+class _Asked:
+    """The model as dice-ml wants it, for one row: frames in, (n, 2) probabilities out, until it is enough."""
+
+    def __init__(
+        self, model: Classifier, frames: Frames, row: FloatArray, evaluations: int, seconds: float
+    ) -> None:
+        self.model, self.frames, self.row = model, frames, row
+        self.left, self.end = evaluations, time.perf_counter() + seconds
+
+    def predict_proba(self, frame: "DataFrame") -> FloatArray:
+        self.left -= len(frame)
+        if self.left < 0 or time.perf_counter() > self.end:
+            raise _Enough
+        found = probabilities(self.model, self.frames.vectors(frame, self.row)).copy()
+        return np.where(self._tied(found)[:, None], [0.5 + 1e-9, 0.5 - 1e-9], found)
+
+    def predict(self, frame: "DataFrame") -> IntArray:
+        found = self.predict_proba(frame)
+        return (found[:, 1] > found[:, 0]).astype(np.int64)
+
+    def _tied(self, found: FloatArray) -> BoolArray:
+        tied: BoolArray = found[:, 1] == found[:, 0]
+        return tied
+
+
+@contextlib.contextmanager
+def _streams(generator: np.random.Generator) -> Iterator[None]:
+    """Global random streams seeded from the unit's, and put back afterwards."""
+    state, numpy_state = random.getstate(), np.random.get_state()
+    seed = int(generator.integers(2**32))
+    random.seed(seed)
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numpy_state)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing printed (dice-ml draws a progress bar for each row) and nothing warned."""
+    silence = io.StringIO()
+    with (
+        contextlib.redirect_stdout(silence),
+        contextlib.redirect_stderr(silence),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        yield
