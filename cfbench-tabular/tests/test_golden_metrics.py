@@ -153,6 +153,7 @@ def test_realism_by_the_studys_one_sided_checks(complete):
         for column in ("RUC", "RMC"):
             stored = np.where(answers.valid, rows[column].to_numpy(dtype=float), np.nan)
             assert np.array_equal(scores[column], stored, equal_nan=True), (name, column)
+        assert scores["realistic"].astype(bool).tolist() == rows["realistic"].astype(bool).tolist(), name
         compared += int(answers.valid.sum())
     assert compared == 511
 

@@ -1,0 +1,81 @@
+"""What the analyses have in common."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cfbench_core.run_directory import Run
+from cfbench_core.specs import resolve
+from cfbench_tabular.analysis import ANALYSES
+from cfbench_tabular.analysis.shared import counted, listed, studies, type_of
+
+
+def made(name: str) -> Any:
+    (spec,) = (spec for spec in ANALYSES if spec.name == name)
+    return resolve(spec.target)(resolve(spec.config)() if spec.config else None)
+
+
+@pytest.mark.parametrize(
+    ("summary", "name"),
+    [
+        ({"numeric_columns": 3, "categorical_columns": 0}, "numerical"),
+        ({"numeric_columns": 0, "categorical_columns": 1}, "categorical"),
+        ({"numeric_columns": 3, "categorical_columns": 1}, "mixed"),
+        ({}, ""),
+    ],
+)
+def test_the_type_of_a_data_set_is_that_of_its_columns(summary: dict[str, int], name: str) -> None:
+    assert type_of(summary) == name
+
+
+def test_runs_over_different_data_are_one_study_and_the_later_cell_counts(write: Any, make_cell: Any) -> None:
+    metrics = {"coverage": [1, 1], "L2": [1.0, 2.0]}
+    first = write(*(make_cell(who, metrics, dataset="one") for who in "ab"), name="first", data={"one": {}})
+    second = write(
+        *(make_cell(who, metrics, dataset="two") for who in "ab"),
+        make_cell("a", {"coverage": [0, 0], "L2": [1.0, 2.0]}, dataset="one"),
+        name="second",
+        data={"one": {}, "two": {}},
+    )
+    (study,) = studies([first, second])
+    assert [dataset.name for dataset in study.datasets] == ["one", "two"]
+    table = made("coverage").table([first, second]).query("answers == 'valid'").set_index("explainer")["mean"]
+    assert table.to_dict() == {"a": 0.5, "b": 1.0}
+
+
+def test_every_analysis_answers_for_runs_that_say_nothing_of_their_data(write: Any, make_cell: Any) -> None:
+    """Runs of earlier versions have no summaries and no facts of the factuals."""
+    draw = np.random.default_rng(0)
+    names = ["x", "y", "z"]
+    cells = [
+        make_cell(who, {"coverage": [1] * 9, "L2": draw.uniform(size=9), "stability": [1] * 9}, dataset=name)
+        for who in "ab"
+        for name in names
+    ]
+    run = write(*cells)
+    plan = json.loads((run.directory / "plan.json").read_text())
+    del plan["summaries"]
+    (run.directory / "plan.json").write_text(json.dumps(plan))
+    old = Run(run.directory)
+    assert old.summaries("data") == {}
+    for spec in ANALYSES:
+        analysis = made(spec.name)
+        assert analysis.why_not([old]) == ""
+        table = analysis.table([old])
+        assert len(table) and analysis.figures(table) and analysis.words(table), spec.name
+
+
+def test_runs_of_other_suites_are_no_question(write: Any, make_cell: Any) -> None:
+    run = write(*(make_cell(who, {"coverage": [1], "L2": [1.0]}) for who in "ab"))
+    plan = json.loads((run.directory / "plan.json").read_text())
+    (run.directory / "plan.json").write_text(json.dumps({**plan, "suite": "recsys"}))
+    assert all(made(spec.name).why_not([Run(run.directory)]) for spec in ANALYSES)
+
+
+def test_words() -> None:
+    assert listed(["a"]) == "a" and listed(["a", "b", "c"]) == "a, b and c"
+    assert counted(1, "data set") == "1 data set" and counted(1200, "row") == "1,200 rows"
