@@ -56,8 +56,9 @@ def main() -> None:
     parser.add_argument("--factuals", type=int, default=10, help="of each class")
     parser.add_argument("--answers", type=int, default=1, help="counterfactuals of each factual")
     asked = parser.parse_args()
-    rows = [row for name in asked.sets for row in compared(name, asked.factuals, asked.answers)]
-    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda number: f"{number:.3f}"))
+    for name in asked.sets:
+        rows = pd.DataFrame(compared(name, asked.factuals, asked.answers))
+        print(rows.to_string(index=False, float_format=lambda number: f"{number:.3f}"), flush=True)
 
 
 def compared(

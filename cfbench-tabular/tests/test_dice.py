@@ -172,6 +172,16 @@ def test_answers_are_rows_and_two_valued_columns_are_not_forced_to_one(linear, s
     assert 0 < answers[:, 4].mean() < 1
 
 
+def test_setting_back_does_not_make_answers_equal(linear):
+    """Any of the three changes alone is enough, and each answer could be brought back to the same one."""
+    columns = tuple(Column(name, "categorical", ("no", "yes")) for name in "abcd")
+    encoding = Encoding(columns, np.zeros(4), np.ones(4), np.zeros(4), np.ones(4))
+    answers = several(
+        DiCE(Config()), linear([3.0, 2.0, 2.0, 1.0], -0.5), encoding, [[0.0] * 4], [[0.0] * 4], 3
+    )[0]
+    assert len(np.unique(answers, axis=0)) == 3
+
+
 def test_setting_back_makes_answers_sparser_and_never_loses_the_class(network, numbers):
     draw = np.random.default_rng(5)
     model, factuals, rows = (

@@ -17,7 +17,8 @@ Afterwards the answers are made sparse (section 3.4): columns are set back to x 
 |c_j - x_j| / MAD_j, as long as the class stays; then the numbers that are left are moved towards x as far as the
 class stays, in steps of a tenth (``linear``) or by bisection (``binary``). The paper sets back numbers only
 (``restored: numbers``). The study's adapter edited single one-hot places, which broke categories, and all its
-two-valued columns became 1; here a category is set back whole or not at all.
+two-valued columns became 1; here a category is set back whole or not at all. An answer that would become
+the same as another is left as it was.
 
 Departures: every iterate is made into rows (largest level of each category, range, immutable and one-way columns
 kept) and asked of the model; of all iterates the set with most valid rows is kept, of these the one with the
@@ -249,6 +250,9 @@ class _Search:
         given = np.flatnonzero(~np.isnan(rows[:, 0]))
         if self.config.sparsity != "none" and len(given):
             rows[given] = self._set_back(rows[given], factuals[given], classes[given])
+            sets = rows.reshape(n, k, d)
+            equal = (sets[:, :, None] == sets[:, None]).all(axis=3) & np.tri(k, k=-1, dtype=bool)
+            rows = np.where(equal.any(axis=2)[:, :, None], kept, sets).reshape(n * k, d)
         away = np.where(np.isnan(rows[:, 0]), np.inf, distances(rows, factuals, self.weights))
         order = away.reshape(n, k).argsort(axis=1, kind="stable")
         return np.take_along_axis(rows.reshape(n, k, d), order[:, :, None], axis=1)
