@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit
 
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.errors import UserError
@@ -112,7 +112,13 @@ class MLP:
         return kept
 
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
-        return _forward(self.weights, vectors)
+        """By the log-odds: the softmax of two outputs is the logistic function of their difference."""
+        hidden = vectors @ self.weights["W1"]
+        hidden += self.weights["b1"]
+        np.maximum(hidden, 0.0, out=hidden)
+        (zero, one), (zero_bias, one_bias) = self.weights["W2"].T, self.weights["b2"]
+        log_odds = hidden @ (one - zero) + (one_bias - zero_bias)
+        return np.stack([expit(-log_odds), expit(log_odds)], axis=1)
 
     def log_odds_gradient(self, vectors: FloatArray) -> FloatArray:
         active = vectors @ self.weights["W1"] + self.weights["b1"] > 0
@@ -169,9 +175,3 @@ def read_weights(path: Path) -> Mapping[str, np.ndarray[Any, Any]]:
     if lacking:
         raise UserError(f"{path}: lacks {', '.join(lacking)} (it has {', '.join(arrays)})")
     return arrays
-
-
-def _forward(weights: Mapping[str, FloatArray], vectors: FloatArray) -> FloatArray:
-    hidden = np.maximum(vectors @ weights["W1"] + weights["b1"], 0.0)
-    result: FloatArray = softmax(hidden @ weights["W2"] + weights["b2"], axis=1)
-    return result
