@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -137,3 +139,32 @@ def test_without_an_enemy_it_ends_without_an_answer():
 def test_a_row_on_the_boundary_has_an_answer(ask, linear, numbers):
     answers = ask(GrowingSpheres(Config(samples=100)), linear([1.0]), numbers(1), [[0.0]], [[0.0]])
     assert 0 < answers[0, 0] < 1e-6
+
+
+def test_numbers_stay_as_observed_unless_ranges_are_ignored(ask, linear, numbers):
+    """The first column alone would have to leave its range (-9 to 9), so both move."""
+    model, factual = linear([1.0, 0.3], -10.0), [[8.0, 0.0]]
+    clipped = ask(GrowingSpheres(Config()), model, numbers(2), factual, factual)
+    assert clipped[0, 0] <= 9.0
+    assert clipped[0, 1] > 3.0
+    free = ask(GrowingSpheres(Config(ranges="ignore")), model, numbers(2), factual, factual)
+    assert free[0, 0] > 9.0
+
+
+def test_immutable_columns_never_move_and_one_way_columns_go_one_way(ask, linear, numbers):
+    encoding = numbers(3)
+    columns = (
+        replace(encoding.columns[0], immutable=True),
+        replace(encoding.columns[1], direction="down"),
+        encoding.columns[2],
+    )
+    encoding = replace(encoding, columns=columns)
+    factuals = np.random.default_rng(0).normal(scale=0.5, size=(20, 3))
+    model = linear([5.0, 1.0, 1.0], 0.5)
+    answers = ask(GrowingSpheres(Config()), model, encoding, factuals, factuals)
+    found = model.predict_proba(answers)
+    assert (found.argmax(axis=1) != model.predict_proba(factuals).argmax(axis=1)).all()
+    assert (answers[:, 0] == factuals[:, 0]).all()
+    assert (answers[:, 1] <= factuals[:, 1]).all()
+    fixed = replace(encoding, columns=tuple(replace(column, immutable=True) for column in columns))
+    assert np.isnan(ask(GrowingSpheres(Config()), model, fixed, factuals, factuals)).all()

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -122,3 +123,17 @@ def test_a_large_set_is_reduced_too(ask, linear, numbers):
         SEDC(Config(iterations=400)), linear([1.0] * 16, -3.5), numbers(16), [[1.0] * 16], [[0.0] * 16]
     )
     assert (answers[0] == 0).sum() == 13
+
+
+def test_columns_that_must_not_become_typical_are_in_no_set(ask, linear, numbers):
+    """The first column alone would do, the second too, but only the third may go down."""
+    encoding = numbers(3)
+    columns = (
+        replace(encoding.columns[0], immutable=True),
+        replace(encoding.columns[1], direction="up"),
+        encoding.columns[2],
+    )
+    factual, background = [[3.0, 3.0, 2.0]], [[0.0, 0.0, 0.0]]
+    model = linear([1.0, 1.0, 1.0], -7.0)
+    answers = ask(SEDC(Config()), model, replace(encoding, columns=columns), factual, background)
+    assert answers.tolist() == [[3.0, 3.0, 0.0]]

@@ -15,7 +15,10 @@ uniform.
 
 Departures: the first eta grows with the root of the number of encoded columns, so that it means the same
 change per column everywhere. ``one_hot: project`` moves each point to the nearest one that is a row (largest
-level of each category) and undoes whole columns; ``ignore`` is as published, blind to categories. The paper
+level of each category) and undoes whole columns; ``ignore`` is as published, blind to categories. ``ranges:
+clip`` moves numbers to the nearest that was observed, and keeps to what a one-way column allows; ``ignore`` is
+as published. Immutable columns never move: the spheres are those of the others. (The study's adapter doubled
+the radius from shell to shell, through an array that two names shared.) The paper
 searches for ever; here it ends after ``layers`` shells without an answer (counted in shells, not seconds: an
 answer must not depend on the machine). A row's points come from a random stream of its own.
 """
@@ -46,6 +49,7 @@ class Config:
     one_hot: Annotated[Literal["project", "ignore"], Help("points that are rows only, or as published")] = (
         "project"
     )
+    ranges: Annotated[Literal["clip", "ignore"], Help("numbers as observed only, or as published")] = "clip"
 
 
 class GrowingSpheres:
@@ -54,8 +58,10 @@ class GrowingSpheres:
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
         search = _Search(self.config, model, factuals, context)
+        if search.free == 0:
+            return no_answers(factuals)
         everyone = np.arange(len(factuals))
-        thickness = np.full(len(factuals), self.config.radius * np.sqrt(context.encoding.width))
+        thickness = np.full(len(factuals), self.config.radius * np.sqrt(search.free))
 
         shrinking = everyone
         for _ in range(self.config.halvings):
@@ -86,6 +92,8 @@ class _Search:
         self.factuals = factuals
         self.encoding = context.encoding
         self.streams = [context.generator(unit) for unit in factuals.units]
+        self.free = int((~self.encoding.immutable).sum())
+        self.low, self.high = self._limits()
 
     def nearest_enemies(self, asked: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
         """(A, d) the nearest enemy among n points in the shell of each factual in ``asked`` (A,), or NaN.
@@ -124,14 +132,32 @@ class _Search:
         return kept
 
     def _draw(self, asked: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
-        n, d = self.config.samples, self.encoding.width
-        directions = np.stack([self.streams[place].standard_normal((n, d)) for place in asked])
-        uniform = np.stack([self.streams[place].random(n) for place in asked])
-        directions /= np.linalg.norm(directions, axis=2, keepdims=True)
-        share = ((inner / outer) ** d)[:, None]
-        radii = outer[:, None] * (share + (1 - share) * uniform) ** (1 / d)
-        points = self.factuals.vectors[asked, None] + radii[:, :, None] * directions
-        return points if self.config.one_hot == "ignore" else _project(self.encoding, points)
+        n = self.config.samples
+        points: FloatArray = np.empty((len(asked), n, self.encoding.width))
+        uniform = np.empty((len(asked), n))
+        for place, factual in enumerate(asked):
+            self.streams[factual].standard_normal(out=points[place])
+            self.streams[factual].random(out=uniform[place])
+        if self.encoding.immutable.any():
+            points[:, :, self.encoding.immutable] = 0.0
+        share = ((inner / outer) ** self.free)[:, None]
+        radii = outer[:, None] * (share + (1 - share) * uniform) ** (1 / self.free)
+        points *= (radii / np.sqrt(np.einsum("and,and->an", points, points)))[:, :, None]
+        points += self.factuals.vectors[asked, None]
+        if self.config.one_hot == "project":
+            points = _project(self.encoding, points)
+        np.clip(points, self.low[asked, None], self.high[asked, None], out=points)
+        return points
+
+    def _limits(self) -> tuple[FloatArray, FloatArray]:
+        """(B, d) and (B, d): between what points may lie."""
+        low, high = self.encoding.allowed(self.factuals.vectors)
+        bound = self.encoding.immutable
+        if self.config.one_hot == "project":
+            bound = bound | ~self.encoding.numeric
+        if self.config.ranges == "clip":
+            bound = bound | self.encoding.numeric
+        return np.where(bound, low, -np.inf), np.where(bound, high, np.inf)
 
     def _is_enemy(self, points: FloatArray, asked: IntArray) -> BoolArray:
         """(A, n) for points (A, n, d)."""

@@ -15,8 +15,9 @@ category's places), sets are taken by gain per cost, and the cheapest explaining
 
 For a linear log-odds the answer is the smallest possible set; in general it is irreducible, not always
 smallest.
-Departure: none in the search; replacements are returned exactly as they were tried (never truncated), and the
-search ends after ``iterations`` sets taken up, without an answer.
+Departure: none in the search; replacements are returned exactly as they were tried (never truncated, as the means
+in the study's adapter), columns that must not become typical (immutable, one-way) are in no set, and the search
+ends after ``iterations`` sets taken up, without an answer.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_tabular.classifiers.base import Classifier, probabilities
 from cfbench_tabular.explainers.base import Context, Factuals, no_answers
+from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 EXHAUSTIVE = 10
@@ -143,12 +145,14 @@ class _Replacement:
         self.model = model
         self.factuals = factuals
         self.blocks = context.encoding.blocks
-        self.typical = context.encoding.typical(context.background)
         self.column_of_place = context.encoding.column_of
+        allowed, rows = context.encoding.allowed(factuals.vectors), factuals.vectors
+        typical = np.broadcast_to(context.encoding.typical(context.background), rows.shape)
+        self.typical = allowed_only(context.encoding, *allowed, rows, typical)
 
     def start(self, factual: int) -> tuple[FloatArray, float]:
         """(M,) the cost of replacing each column, 0 where it changes nothing; P(other class) before."""
-        squares = (self.factuals.vectors[factual] - self.typical) ** 2
+        squares = (self.factuals.vectors[factual] - self.typical[factual]) ** 2
         costs = np.sqrt(np.bincount(self.column_of_place, squares, minlength=len(self.blocks)))
         gains, _ = self.ask(np.array([factual]), [frozenset()])
         return costs, float(gains[0])
@@ -158,7 +162,9 @@ class _Replacement:
         chosen = np.zeros((len(sets), len(self.blocks)), dtype=bool)
         for place, columns in enumerate(sets):
             chosen[place, list(columns)] = True
-        return np.where(chosen[:, self.column_of_place], self.typical, self.factuals.vectors[factuals])
+        return np.where(
+            chosen[:, self.column_of_place], self.typical[factuals], self.factuals.vectors[factuals]
+        )
 
     def ask(self, factuals: IntArray, sets: list[Columns]) -> tuple[FloatArray, BoolArray]:
         """(S,) the probability of the class that factual s is not in, and whether it is the predicted one."""
