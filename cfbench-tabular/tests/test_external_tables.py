@@ -53,6 +53,13 @@ def test_a_wide_table_of_typed_columns(tmp_path):
     ]
 
 
+def test_a_level_that_pandas_took_for_a_number_is_known_again(tmp_path):
+    frame = pd.DataFrame({"unit": [0, 1, 2], "age": [30.0, 40.0, 50.0], "job": [2.0, None, 7.0]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    found = read_explanations(tmp_path / "t.parquet", FEATURES, {})
+    assert found[["unit", "column", "value"]].to_numpy().tolist() == [["0", "job", "2"], ["2", "job", "7.0"]]
+
+
 def test_rows_of_other_cells_are_not_looked_at(tmp_path):
     text = "unit,model,age,job\n0,a,31,clerk\n99,b,32,clerk\n"
     assert read(tmp_path / "t.csv", text, model="a", dataset="people") == [("0", 1, "age", "31")]

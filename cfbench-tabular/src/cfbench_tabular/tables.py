@@ -163,10 +163,23 @@ def _long(path: Path, table: pd.DataFrame, features: Mapping[str, AnyArray]) -> 
     others = table.drop(columns=list(features))
     parts = []
     for name, values in features.items():
-        values, given = values[rows], table[name].to_numpy(object)
-        changed = [not pd.isna(new) and not _same(old, new) for old, new in zip(values, given, strict=True)]
-        parts.append(others[changed].assign(column=name, level=None, value=table[name][changed].astype(str)))
+        given = _in_words_of(values, table[name])
+        changed = [
+            not pd.isna(new) and not _same(old, new) for old, new in zip(values[rows], given, strict=True)
+        ]
+        parts.append(others[changed].assign(column=name, level=None, value=given[changed].astype(str)))
     return pd.concat(parts, ignore_index=True)
+
+
+def _in_words_of(values: AnyArray, given: pd.Series) -> pd.Series:
+    """Cells of a category as the data set writes its levels: pandas makes 2.0 of "2" where cells are empty."""
+    levels = set(values.tolist())
+    if not all(isinstance(level, str) for level in levels):
+        return given
+    words = {
+        cell: str(cell).removesuffix(".0") for cell in given.dropna().unique() if str(cell) not in levels
+    }
+    return given.astype(object).replace({cell: word for cell, word in words.items() if word in levels})
 
 
 def _same(old: Any, new: Any) -> bool:
