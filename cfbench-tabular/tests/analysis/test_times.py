@@ -41,6 +41,8 @@ def test_the_map_has_colours_by_powers_of_ten_and_gaps_for_failures(write: Any, 
 def test_of_a_real_run(real_run: Any) -> None:
     table = times.table([real_run])
     assert len(table) == 9 and (table["seconds"] > 0).all() and (table["n"] == 20).all()
-    _, growth = times.figures(table)
+    numerical, categorical, growth = times.figures(table)
+    assert ">wine<" in numerical.svg and ">wine<" not in categorical.svg
+    assert ">balance-scale<" in categorical.svg and "numerical data" in numerical.title
     assert "by columns" in growth.title and ">encoded columns<" in growth.svg
     assert times.words(table)

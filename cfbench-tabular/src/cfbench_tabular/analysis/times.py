@@ -1,9 +1,10 @@
 """How long does an answer take, by explainer and data set? (Paper 003, figure 4.)
 
-The time is that of the explainer's call alone, shared out over the factuals of the batch; loading, training and
-scoring are not in it. (The study's includes starting Python, beside 49 other processes.) Data sets stand by their
-number of encoded columns; colours go by powers of ten. A second figure draws the same times over that number: how
-they grow with it, as far as data sets of different size tell (they differ in rows and network too).
+The time is that of the explainer's call alone, shared out over the factuals of the batch (so ``std`` is that
+between batches); loading, training and scoring are not in it. The study's includes starting Python, beside 49 other
+processes. Data sets stand by their number of encoded columns, in a map for each type of data; colours go by powers
+of ten. Another figure draws the same times over that number: how they grow with it, as far as data sets of
+different size tell, which differ in rows and network too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Times:
         return "" if finished(runs) else "no cell has ended well"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: model, dataset, type, encoded_columns, explainer, role, seconds (mean), median, n."""
+        """Columns: model, dataset, type, encoded_columns, explainer, role, seconds (mean), median, std, n."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
@@ -50,38 +51,21 @@ class Times:
                             "role": method.role,
                             "seconds": float(values.mean()) if len(values) else np.nan,
                             "median": float(np.median(values)) if len(values) else np.nan,
+                            "std": float(values.std(ddof=1)) if len(values) > 1 else np.nan,
                             "n": len(values),
                         }
                     )
         return pd.DataFrame(rows)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
-        from cfbench_core.analyses import Figure
-        from cfbench_core.reports.charts import heat_map
-        from cfbench_core.reports.charts.svg import duration
-
         table = tidied(table)
         drawn = []
         for labels, rows in groups_of(table, ("model",)):
-            wide = rows.pivot(index="explainer", columns="dataset", values="seconds")
-            columns = rows.drop_duplicates("dataset").sort_values("encoded_columns", kind="stable")
-            order = np.log(wide.where(wide > 0)).mean(axis=1).sort_values(kind="stable").index
-            wide = wide.reindex(index=order, columns=list(columns["dataset"]))
-            values = wide.to_numpy(dtype=float)
-            text = [[duration(v) if v > 0 else "–" for v in own] for own in values]
             where = place(labels, table)
             heading = f"Time of an answer{': ' + where if where else ''}"
-            svg = heat_map(
-                list(wide.index),
-                list(wide.columns),
-                values,
-                title=heading,
-                direction="lower",
-                text=text,
-                log=True,
-            )
-            note = "Data sets from left to right by their number of encoded columns."
-            drawn.append(Figure(heading, svg, note, wide=len(wide.columns) > 5))
+            for kind, own in groups_of(rows, ("type",)):
+                more = f", {kind['type']} data" if rows["type"].nunique() > 1 and kind["type"] else ""
+                drawn.append(_by_data_set(own, f"{heading}{more}"))
             if rows["encoded_columns"].nunique() > 2:
                 drawn.append(_growth(rows, f"{heading}, by columns"))
         return drawn
@@ -102,6 +86,31 @@ class Times:
             f"{slow} with {duration(means[slow])}, {means[slow] / means[quick]:,.0f} times that. The longest time is "
             f"{duration(worst['seconds'])}, of {worst['explainer']} on {worst['dataset']}."
         )
+
+
+def _by_data_set(rows: pd.DataFrame, heading: str) -> Figure:
+    """Explainers by data sets, the quickest explainer on top and the narrowest data set on the left."""
+    from cfbench_core.analyses import Figure
+    from cfbench_core.reports.charts import heat_map
+    from cfbench_core.reports.charts.svg import duration
+
+    wide = rows.pivot(index="explainer", columns="dataset", values="seconds")
+    columns = rows.drop_duplicates("dataset").sort_values("encoded_columns", kind="stable")
+    order = np.log(wide.where(wide > 0)).mean(axis=1).sort_values(kind="stable").index
+    wide = wide.reindex(index=order, columns=list(columns["dataset"]))
+    values = wide.to_numpy(dtype=float)
+    svg = heat_map(
+        list(wide.index),
+        list(wide.columns),
+        values,
+        title=heading,
+        direction="lower",
+        text=[[duration(v) if v > 0 else "–" for v in own] for own in values],
+        log=True,
+    )
+    widths = [f"{w:.0f}" for w in columns["encoded_columns"] if not np.isnan(w)]
+    note = f"Data sets from left to right by their encoded columns: {', '.join(widths)}." if widths else ""
+    return Figure(heading, svg, note, wide=len(wide.columns) > 5)
 
 
 def _growth(rows: pd.DataFrame, heading: str) -> Figure:
