@@ -121,6 +121,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             provides={**ANY_COLUMNS, **CONSTRAINED},
             needs=BY_SCORES,
             paper="Laugel et al. 2018",
+            version="2",  # within observed ranges
         ),
         _spec(
             "explainer",
