@@ -114,6 +114,18 @@ def test_groups_go_by_the_types_of_columns(write: Any, make_cell: Any) -> None:
     }
 
 
+def test_each_data_set_may_be_a_group_of_its_own(write: Any, make_cell: Any) -> None:
+    run = write(
+        *(answered(make_cell, "a", [1, 1], [1.0, 2.0], dataset=name) for name in ("x", "y")),
+        answered(make_cell, "b", [1, 1], [2.0, 3.0], dataset="x"),
+        answered(make_cell, "b", [1, 1], [0.0, 0.0], dataset="y"),
+        data={"x": {}, "y": {}},
+    )
+    table = Rankings(Config(each=True)).table([run]).query("metric == 'L2' and answers == 'valid'")
+    found = table.set_index(["group", "explainer"])["rank"]
+    assert found["total", "a"] == 1.5 and found["x", "a"] == 1.0 and found["y", "a"] == 2.0
+
+
 def test_who_failed_is_last_and_who_was_not_to_run_is_not_ranked(write: Any, make_cell: Any) -> None:
     run = write(
         *(answered(make_cell, who, [1, 1], [1.0, 2.0]) for who in "ab"),

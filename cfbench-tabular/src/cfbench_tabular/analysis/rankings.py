@@ -75,6 +75,7 @@ class Config:
         "L2",
     )
     alpha: Annotated[float, Range(above=0, below=1), Help("level of the tests")] = 0.05
+    each: Annotated[bool, Help("also each data set by itself, as a group of its name")] = False
 
 
 class Rankings:
@@ -93,7 +94,7 @@ class Rankings:
         return "" if len(explainers) > 1 else "needs two explainers or more that compete"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: model, answers (valid, realistic), group (total, numerical, categorical, mixed), metric, direction,
+        """Columns: model, answers (valid, realistic), group (total, numerical, categorical, mixed; a data set), metric, direction,
         reading (factuals, data sets), explainer, rank (the average), best (whether it is not told from the best),
         units, chi2 (Friedman's), F and p (Iman and Davenport's), cd (Nemenyi's critical difference)."""
         import pandas as pd
@@ -101,11 +102,15 @@ class Rankings:
         rows = [
             row
             for study in studies(runs)
-            for group, datasets in study.groups()
+            for group, datasets in [*study.groups(), *self._each(study)]
             for answers in (VALID, REALISTIC)
             for row in self._rows(study, group, datasets, answers)
         ]
         return pd.DataFrame(rows)
+
+    def _each(self, study: Study) -> Iterator[tuple[str, list[DataSet]]]:
+        if self.config.each:
+            yield from ((dataset.name, [dataset]) for dataset in study.datasets)
 
     def _rows(
         self, study: Study, group: str, datasets: Sequence[DataSet], answers: str
