@@ -94,8 +94,8 @@ class Rankings:
         return "" if len(explainers) > 1 else "needs two explainers or more that compete"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: model, answers (valid, realistic), group (total, numerical, categorical, mixed; a data set), metric, direction,
-        reading (factuals, data sets), explainer, rank (the average), best (whether it is not told from the best),
+        """Columns: model, answers (valid, realistic), group (total, numerical, categorical, mixed, or a data set),
+        metric, direction, reading (factuals, data sets), explainer, rank (the average), best (not told from the best),
         units, chi2 (Friedman's), F and p (Iman and Davenport's), cd (Nemenyi's critical difference)."""
         import pandas as pd
 
