@@ -239,6 +239,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             provides={**ANY_COLUMNS, **CONSTRAINED},
             needs={"classifier": {"access": frozenset({"scores", "layers"})}},
             paper="Karimi et al. 2020",
+            details={"default": False},  # seconds for each factual, and z3 is not there for everybody
         ),
     ]
 
