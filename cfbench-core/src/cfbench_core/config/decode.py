@@ -145,8 +145,8 @@ class _Decoder:
         """
         shorthand = getattr(cls, "shorthand", None)
         if shorthand and isinstance(node, yaml.ScalarNode) and plain(node) is not None:
-            key = yaml.ScalarNode("tag:yaml.org,2002:str", shorthand, node.start_mark, node.end_mark)
-            node = yaml.MappingNode("tag:yaml.org,2002:map", [(key, node)], node.start_mark, node.end_mark)
+            named = yaml.ScalarNode("tag:yaml.org,2002:str", shorthand, node.start_mark, node.end_mark)
+            node = yaml.MappingNode("tag:yaml.org,2002:map", [(named, node)], node.start_mark, node.end_mark)
         if not isinstance(node, yaml.MappingNode):
             keys = ", ".join(field.name for field in dataclasses.fields(cls))
             return self.wrong(node, path, f"must be a mapping with the keys {keys}, got {_shown(node)}")
