@@ -37,6 +37,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "cf_gnnexplainer",
             "CFGNNExplainer",
             paper="Lucic et al. 2022",
+            presets="cfbench_explainers_gnn:presets/cf-gnnexplainer.yaml",
         ),
         _explainer(
             "cf2",
@@ -44,6 +45,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "cf2",
             "CF2",
             paper="Tan et al. 2022",
+            presets="cfbench_explainers_gnn:presets/cf2.yaml",
         ),
         _explainer(
             "c2explainer",
@@ -52,6 +54,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "C2Explainer",
             provides=ADDING,
             paper="Ma 2025",
+            presets="cfbench_explainers_gnn:presets/c2explainer.yaml",
         ),
         _explainer(
             "unr-explainer",
@@ -59,6 +62,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "unr_explainer",
             "UNRExplainer",
             paper="Kang et al. 2024",
+            presets="cfbench_explainers_gnn:presets/unr-explainer.yaml",
         ),
         _explainer(
             "clear",
@@ -69,6 +73,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             needs={"recommender": {"access": frozenset({"gradients", "embeddings"})}},
             details=TAKES_LONG,
             paper="Ma et al. 2022",
+            presets="cfbench_explainers_gnn:presets/clear.yaml",
         ),
         _explainer(
             "random-edges",

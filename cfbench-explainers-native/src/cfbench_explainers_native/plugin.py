@@ -145,6 +145,7 @@ def cfbench_explainers() -> list[ComponentSpec]:
             "Prince",
             provides={**PROVIDES, "format": frozenset({"explicit"}), "level": frozenset({"item"})},
             paper="Ghazimatin et al. 2020",
+            presets="cfbench_explainers_native:presets/prince.yaml",
         ),
         _explainer(
             "accent",
@@ -166,5 +167,6 @@ def cfbench_explainers() -> list[ComponentSpec]:
             },
             needs=EMBEDDINGS,
             paper="Chen et al. 2022",
+            presets="cfbench_explainers_native:presets/grease.yaml",
         ),
     ]
