@@ -3,11 +3,11 @@
 Van Looveren & Klaise 2021; the objective, FISTA and the search of the weight of the class are in
 :mod:`prototypes <.prototypes>`, the distances of levels (MVDM, ABDM) in :mod:`levels <.levels>`.
 
-Departures: the hinge is on the log-odds, whose slope does not vanish where the network is sure, and is measured in
-standard deviations (divided by the norm of its gradient at x), so that one weight suits all models. A category is walked
-along its line: the gradient is that of the mixture of the two levels at either side, the answer and its class are
-those of the nearer one. Prototypes are rows (k-d tree); the autoencoder, which the paper has as an alternative, is
-left out.
+Departures: the hinge is on the log-odds, whose slope does not vanish where the network is sure, and is
+measured in standard deviations (divided by the norm of its gradient at x), so that one weight suits all
+models. A category is walked along its line: the gradient is that of the mixture of the two levels at either
+side, the answer and its class are those of the nearer one. Prototypes are rows (k-d tree); the autoencoder,
+which the paper has as an alternative, is left out.
 
 The study's adapter gave the prototype the weight 0; here it is ``theta``, which is not 0 unless told so.
 """

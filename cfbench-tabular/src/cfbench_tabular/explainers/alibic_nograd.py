@@ -4,9 +4,9 @@ Van Looveren & Klaise 2021; see :mod:`alibic <.alibic>`. The derivative of the m
 
     (m(c + h e_j) - m(c - h e_j)) / 2 h,    h = ``step`` standard deviations (or as much of the line of levels),
 
-all coordinates and all factuals in one call. It is asked for only while c is in the class of the factual: elsewhere
-the hinge has no gradient. Where a point's differences are all 0, as on the steps of a tree, they are taken again with
-10 times, then 100 times the step.
+all coordinates and all factuals in one call. It is asked for only while c is in the class of the factual:
+elsewhere the hinge has no gradient. Where a point's differences are all 0, as on the steps of a tree, they
+are taken again with 10 times, then 100 times the step.
 
 One coordinate per column, so a category of forty levels takes two questions, not eighty.
 """

@@ -7,23 +7,25 @@ Constraints on the way:
 
 - Direction: a gradient that would move a column where it may not go is set to 0 (immutable columns, one-way
   columns, the end of the observed range).
-- Number of changes: only the ``features`` columns with the largest gradients at x may change; ``skip`` leaves out
-  the very largest, for another explanation. The merit of a category is that of its best switch, g_v - g_u.
-- Categories: the level u that the row has and the level v with the largest value compete for each category; when
-  v has overtaken u, c takes v and drops u. Two-valued columns turn when they pass 1/2.
+- Number of changes: only the ``features`` columns with the largest gradients at x may change; ``skip`` leaves
+  out the very largest, for another explanation. The merit of a category is that of its best switch, g_v
+  less g_u.
+- Categories: the level u that the row has and the level v with the largest value compete for each category;
+  when v has overtaken u, c takes v and drops u. Two-valued columns turn when they pass 1/2.
 
-The loss is the log loss; its gradient is used without the factor 1 - P(other class), which lies between 1/2 and
-1 until the class changes (Adam would divide it out). In ``project`` the gradient is that at the row whose levels
-have won so far, not at a mixture of levels.
+The loss is the log loss; its gradient is used without the factor 1 - P(other class), which lies between 1/2
+and 1 until the class changes (Adam would divide it out). In ``project`` the gradient is that at the row whose
+levels have won so far, not at a mixture of levels.
 
 Departures: of several categories whose challenger has won in the same step, only the one whose switch gains
-most is switched, then the class is looked at again: with Adam's first steps, all of one size, all would switch
-together. The numbers of the answer are pulled back towards x by bisection (``halvings``; 0 as published), since
-the last step goes beyond the boundary by up to its size. Where the network is flat, the last slope is followed.
-Answers stay in the observed range.
+most is switched, then the class is looked at again: with Adam's first steps, all of one size, all would
+switch together; and gradients are taken less their mean over the levels of a category, since Adam would move
+all levels whose gradient is positive alike. The numbers of the answer are pulled back towards x by bisection
+(``halvings``; 0 as published), since the last step goes beyond the boundary by up to its size. Where the
+network is flat, the last slope is followed. Answers stay in the observed range.
 
-The study's adapter named every column of a mixed table as categorical, which made each number 1.0; here a number
-is what the encoding says is one.
+The study's adapter named every column of a mixed table as categorical, which made each number 1.0; here a
+number is what the encoding says is one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What the explainers that follow a gradient share: which way the other class lies, Adam, and pulling back.
 
 With class y of a factual and log-odds z(c) = log(p1 / p0), the margin is s z(c), s = +1 for y = 0 and -1 for
-y = 1: positive where c is in the other class. Its gradient is that of every loss of one row that falls with the
-margin (log loss, hinge, probability), but for a positive factor; unlike that of a probability it does not vanish
-where the model is sure.
+y = 1: positive where c is in the other class. Its gradient is that of every loss of one row that falls with
+the margin (log loss, hinge, probability), but for a positive factor; unlike that of a probability it does not
+vanish where the model is sure.
 """
 
 from __future__ import annotations

@@ -1,32 +1,32 @@
 """DiCE: several counterfactuals at once, close to the factual and unlike each other.
 
 Mothilal, Sharma & Tan 2020, "Explaining machine learning classifiers through diverse counterfactual
-explanations" (equation 4). For k counterfactuals c_1 ... c_k of x, Adam descends
+explanations". For k counterfactuals c_1 ... c_k of x, Adam descends
 
     1/k sum_i hinge(c_i) + proximity/k sum_i dist(c_i, x) / d - diversity det(K) + categories sum_i penalty(c_i)
 
 - hinge(c) = max(0, 1 - margin(c)), the margin being the log-odds of the other class;
-- dist(a, b) = sum_j w_j |a_j - b_j|, w_j = 1 / MAD_j of the training rows for numbers and 1 for places of categories
-  (a column whose MAD is 0: its mean absolute deviation instead, or 1);
+- dist(a, b) = sum_j w_j |a_j - b_j|, w_j = 1 / MAD_j of the training rows for numbers and 1 for places of
+  categories (a column whose MAD is 0: its mean absolute deviation instead, or 1);
 - K_ij = 1 / (1 + dist(c_i, c_j)), with 1e-4 added on the diagonal;
 - penalty(c) = sum over one-hot categories of (sum of its places - 1)^2.
 
 k is what the protocol asks for (``answers``). The first c starts at x, the others near it.
 
-Afterwards the answers are made sparse (section 3.4): columns are set back to x in order of rising
-|c_j - x_j| / MAD_j, as long as the class stays; then the numbers that are left are moved towards x as far as the
-class stays, in steps of a tenth (``linear``) or by bisection (``binary``). The paper sets back numbers only
+Afterwards the answers are made sparse: columns are set back to x in order of rising |c_j - x_j|
+/ MAD_j, as long as the class stays; then the numbers that are left are moved towards x as far as the class
+stays, in steps of a tenth (``linear``) or by bisection (``binary``). The paper sets back numbers only
 (``restored: numbers``). The study's adapter edited single one-hot places, which broke categories, and all its
-two-valued columns became 1; here a category is set back whole or not at all. An answer that would become
-the same as another is left as it was.
+two-valued columns became 1; here a category is set back whole or not at all. An answer that would become the
+same as another is left as it was.
 
-Departures: every iterate is made into rows (largest level of each category, range, immutable and one-way columns
-kept) and asked of the model; of all iterates the set with most valid rows is kept, of these the one with the
-lowest proximity less diversity; the paper takes the last one, valid or not. Rows that are not valid are no
-answers. ``one_hot: project`` has the gradient at the rows themselves, so that what is descended is what is
-answered; ``penalise`` has it between levels, as published. A search ends when nothing better came in ``patience``
-steps; as long as some of the k rows are not valid, it goes on with half the weight of the proximity instead. Where
-the network is flat, the last slope is followed.
+Departures: every iterate is made into rows (largest level of each category, range, immutable and one-way
+columns kept) and asked of the model; of all iterates the set with most valid rows is kept, of these the one
+with the lowest proximity less diversity; the paper takes the last one, valid or not. Rows that are not valid
+are no answers. ``one_hot: project`` has the gradient at the rows themselves, so that what is descended is
+what is answered; ``penalise`` has it between levels, as published. A search ends when nothing better came in
+``patience`` steps; as long as some of the k rows are not valid, it goes on with half the weight of the
+proximity instead. Where the network is flat, the last slope is followed.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
 """ML-Explain: gradient descent on the probability of the other class and the distance to the factual.
 
-Afonichkin 2019, "Explaining machine learning models by generating counterfactuals" (thesis, Aalto University).
-From c = x,
+Afonichkin 2019, "Explaining machine learning models by generating counterfactuals" (thesis, Aalto
+University). From c = x,
 
     w loss(c) + l2 ||c - x||_2^2 + l1 ||c - x||_1,    loss(c) = -log P(other class | c)
 
-is descended; w is doubled while c is in the class of the factual and halved while it is not, so that c settles on
-the boundary where it is nearest to x. Of all iterates in the other class, the one that is nearest (by the last two
-terms) is the answer.
+is descended; w is doubled while c is in the class of the factual and halved while it is not, so that c
+settles on the boundary where it is nearest to x. Of all iterates in the other class, the one that is nearest
+(by the last two terms) is the answer.
 
-The study's adapter minimised the probability of the class that was wanted: it found answers for 24% of its factuals,
-and these by chance. Here the sign is tested.
+The study's adapter minimised the probability of the class that was wanted: it found answers for 24% of its
+factuals, and these by chance. Here the sign is tested.
 
-Departures: steps have a length of their own, ``rate`` until the class changes first, then shorter by a tenth each
-time, whatever the size of the gradient (a probability has almost none where the network is sure). The original knows
-nothing of categories (``one_hot: ignore``); by default the gradient is that at the row with the largest level of each
-category, and such rows are the answers. ``ranges`` keeps to the observed range and to immutable and one-way columns,
-which the original cannot. The answer's numbers are pulled back by bisection. Where the network is flat, the last
-slope is followed.
+Departures: steps have a length of their own, ``rate`` until the class changes first, then shorter by a tenth
+each time, whatever the size of the gradient (a probability has almost none where the network is sure). The
+original knows nothing of categories (``one_hot: ignore``); by default the gradient is that at the row with
+the largest level of each category, and such rows are the answers. ``ranges`` keeps to the observed range and
+to immutable and one-way columns, which the original cannot. The answer's numbers are pulled back by
+bisection. Where the network is flat, the last slope is followed.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """Counterfactuals guided by prototypes: what ALIBIC and its version without gradients share.
 
-Van Looveren & Klaise 2021, "Interpretable counterfactual explanations guided by prototypes"; the optimiser is that of
-Dhurandhar et al. 2018. With x and c as points with one coordinate per column (:mod:`levels <.levels>`),
-d = c - x, and p the prototype, the mean of the ``neighbours`` training rows of the other class (as the model predicts
-it) that are nearest to x, found in a k-d tree:
+Van Looveren & Klaise 2021, "Interpretable counterfactual explanations guided by prototypes"; the optimiser is
+that of Dhurandhar et al. 2018. With x and c as points with one coordinate per column (:mod:`levels
+<.levels>`), d = c - x, and p the prototype, the mean of the ``neighbours`` training rows of the other class
+(as the model predicts it) that are nearest to x, found in a k-d tree:
 
     cost max(0, kappa - margin(c)) + beta ||d||_1 + ||d||_2^2 + theta ||c - p||_2^2
 
-FISTA: c_{t+1} = S(y_t - rate_t grad(y_t)), S shrinking each d_j by rate_t beta towards 0 (d_j = 0 where it is smaller)
-and cutting at the range, then y_{t+1} = c_{t+1} + t / (t + 3) (c_{t+1} - c_t); rate_t falls with the root of what is
-left of the iterations, from ``rate`` / (1 + theta), so that no theta makes it unstable. Of all c in the other class,
-the one with the smallest sum of the last three terms is kept. Around it, ``cost`` is searched: ten times as large as
-long as nothing is found, then by bisection between the largest that finds nothing and the smallest that does.
+FISTA: c_{t+1} = S(y_t - rate_t grad(y_t)), S shrinking each d_j by rate_t beta towards 0 (d_j = 0 where it is
+smaller) and cutting at the range, then y_{t+1} = c_{t+1} + t / (t + 3) (c_{t+1} - c_t); rate_t falls with the
+root of what is left of the iterations, from ``rate`` / (1 + theta), so that no theta makes it unstable. Of
+all c in the other class, the one with the smallest sum of the last three terms is kept. Around it, ``cost``
+is searched: ten times as large as long as nothing is found, then by bisection between the largest that finds
+nothing and the smallest that does.
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
 """SynAS: the cheapest sequence of one to three actions that changes the class.
 
-Ramakrishnan, Lee & Albarghouthi 2020, "Synthesizing action sequences for modifying model decisions". Actions are:
-add v to a number (v is free), or set a category to a level. An action costs ``effort``, and ``number`` |v| (v in
-standard deviations) or ``category``. For a sequence the parameters v minimise, as in an adversarial attack,
+Ramakrishnan, Lee & Albarghouthi 2020, "Synthesizing action sequences for modifying model decisions". Actions
+are: add v to a number (v is free), or set a category to a level. An action costs ``effort``, and ``number``
+|v| (v in standard deviations) or ``category``. For a sequence the parameters v minimise, as in an adversarial
+attack,
 
     sum of the costs + w max(0, kappa - margin(row after the actions))
 
-by gradient descent, w doubled while the class is that of the factual and halved while it is not. Sequences are
-searched best first, by length: each of the ``beam`` best of one length is extended by every action on a column that it
-does not touch; a sequence is worth its costs so far and what the rest of the way to the boundary would cost at the
-steepest slope at the factual. The cheapest sequence that changes the class is the answer. The search ends when a
-longer one could not be cheaper.
+by gradient descent, w doubled while the class is that of the factual and halved while it is not. Sequences
+are searched best first, by length: each of the ``beam`` best of one length is extended by every action on a
+column that it does not touch; a sequence is worth its costs so far and what the rest of the way to the
+boundary would cost at a quarter of the steepest slope at the factual. The cheapest sequence that changes the
+class is the answer. The search ends when a longer one could not be cheaper.
 
-Actions stay in the observed range and leave immutable and one-way columns alone (their preconditions). As they touch
-different columns, their order does not matter, and a set of actions is looked at once.
+Actions stay in the observed range and leave immutable and one-way columns alone (their preconditions). As
+they touch different columns, their order does not matter, and a set of actions is looked at once.
 
-Departures: actions have no effects on other columns (a data set would have to say them). The study's adapter was
-limited to one action, and found answers for 60% of its factuals; the limit here is ``length``.
+Departures: actions have no effects on other columns (a data set would have to say them). The study's adapter
+was limited to one action, and found answers for 60% of its factuals; the limit here is ``length``.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ NUMBERS = 4_000_000
 
 SHARES = (0.03, 0.1, 0.25, 0.5, 1.0)
 """How far a number is first moved, of the way to either end of its range."""
+
+PESSIMISM = 4.0
+"""How many times dearer the rest of the way is taken to be than at the steepest slope: ranges end, slopes flatten."""
 
 HALVINGS = 8
 """Steps of the last bisection."""
@@ -188,7 +192,7 @@ class _Search:
         margin = margins(self.model, sequences.rows, self.classes[sequences.of])
         cost = self._cost(sequences)
         taken = self._take_up(sequences, margin, cost)
-        missing = np.maximum(0.0, self.config.kappa - margin) / self.steepest[sequences.of]
+        missing = PESSIMISM * np.maximum(0.0, self.config.kappa - margin) / self.steepest[sequences.of]
         return cost + missing, margin, taken
 
     def _cost(self, sequences: _Sequences) -> FloatArray:
