@@ -6,7 +6,7 @@ black box decision making" (first 2018 as "Local rule-based explanations of blac
 1. Two populations of ``population`` / 2 copies of x are bred for ``generations``, one for each fitness
 
        same class:   [M(z) = M(x)]  + 1 - d(x, z) - [z = x]
-       other class:  [M(z) != M(x)] + 1 - d(x, z) - [z = x]
+       other class:  [M(z) != M(x)] + 1 - d(x, z) - [z = x]   (P(other class | z) for [...] where that is 0)
 
    d = h/m (share of the h categories that differ) + (m - h)/m (root mean square of (x_j - z_j) / range_j over
    the m - h numbers). Each generation: tournaments of three, two-point crossover of neighbours with probability
@@ -21,8 +21,10 @@ the columns of the rule take their values from the nearest row of the leaf; then
 any that flips: no answer. Classes are those of the model, p1 > p0, never a truncated probability (the study's
 adapter cut p to 0, which made every row of one class).
 
-Departures: the tree is scikit-learn's instead of C4.5, so it splits categories level by level; the paper gives
-rules, rows are ours. Immutable and one-way columns are bred accordingly, so no rule asks for what is forbidden.
+Departures: while the other class is not reached its probability counts, since with the bare indicator nothing
+leads there. The tree is scikit-learn's instead of C4.5, so it splits categories level by level. The paper gives
+rules, rows are ours; where it takes many columns at once to change the class, the short rules of a tree do not,
+and there is no answer. Immutable and one-way columns are bred accordingly, so no rule asks for what is forbidden.
 
 Details: ``fidelity``, the share of the neighbourhood where tree and model agree; ``rule_length``, how many
 columns the rule speaks of.
@@ -37,7 +39,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes
+from cfbench_tabular.classifiers.base import Classifier, predicted_classes, probabilities
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
 from cfbench_tabular.explainers.columns import allowed_only
@@ -113,25 +115,28 @@ class _Breeding:
         """(A, N, d) and the classes (A, N) that the model gives them."""
         current = np.tile(rows[:, None, None], (1, 2, self.half, 1))
         low, high = (side[:, None, None] for side in self.encoding.allowed(rows))
-        found = self._classes(current)
+        found = self._asked(current)
         for _ in range(self.config.generations):
             bred = self._crossed(self._selected(current, self._fitness(current, rows, classes, found)))
             current = allowed_only(self.encoding, low, high, rows[:, None, None], self._mutated(bred))
-            found = self._classes(current)
-        return current.reshape(len(rows), -1, rows.shape[1]), found.reshape(len(rows), -1)
+            found = self._asked(current)
+        labels = (found[..., 1] > found[..., 0]).astype(np.int64)
+        return current.reshape(len(rows), -1, rows.shape[1]), labels.reshape(len(rows), -1)
 
-    def _classes(self, current: FloatArray) -> IntArray:
+    def _asked(self, current: FloatArray) -> FloatArray:
+        """(A, 2, H, 2) probabilities of class 0 and class 1."""
         flat = current.reshape(-1, current.shape[-1])
-        return predicted_classes(self.model, flat).reshape(current.shape[:-1])
+        return probabilities(self.model, flat).reshape(*current.shape[:-1], 2)
 
     def _fitness(
-        self, current: FloatArray, rows: FloatArray, classes: IntArray, found: IntArray
+        self, current: FloatArray, rows: FloatArray, classes: IntArray, found: FloatArray
     ) -> FloatArray:
         """(A, 2, H)."""
         distance = self._distance(current, rows[:, None, None])
-        same = found == classes[:, None, None]
-        same[:, 1] = ~same[:, 1]
-        return np.asarray(same + 1 - distance - (distance == 0))
+        wanted = np.stack([classes, 1 - classes], axis=1)[:, :, None]
+        reached = (found[..., 1] > found[..., 0]) == (wanted == 1)
+        chance = np.where(wanted == 1, found[..., 1], found[..., 0])
+        return np.asarray(np.where(reached, 1.0, chance) + 1 - distance - (distance == 0))
 
     def _distance(self, current: FloatArray, rows: FloatArray) -> FloatArray:
         encoding = self.encoding
