@@ -27,6 +27,7 @@ OFF_TOPIC = "topic not in the list"
 OFF_SENTIMENT = "sentiment not in the list"
 
 _ARRAY = re.compile(r"\[\s*(?=[{\]]|$)")
+_ODD_ARRAY = re.compile(r"\[\s*(?=[\"\[])")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def read_answer(answer: str, topics: Collection[str]) -> Reading:
     """The statements of an answer whose topic and sentiment are in the lists, compared in lower case."""
     counts: Counter[str] = Counter()
     found: list[Triplet] = []
-    start = _ARRAY.search(answer)
+    start = _ARRAY.search(answer) or _ODD_ARRAY.search(answer)
     if start is None:
         counts[NO_ARRAY] += 1
     pieces, ended = _pieces(answer, start.end() if start else answer.find("{"))

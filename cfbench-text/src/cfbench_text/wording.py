@@ -27,6 +27,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(?:myself|ourselves)\b", "themselves"),
     )
 )
+_FIRST_PERSON = re.compile(r"\b(?:i|we|my|our|me|us|mine|myself|ourselves)\b", re.IGNORECASE)
 _ME = re.compile(r"\b(?:me|us)\b")  # as they are written: ME is Maine, US a country
 _MINE = re.compile(r"(?<!gold )(?<!coal )(?<!land )(?<!\ba )(?<!the )\bmine\b")
 _LOWERED = re.compile(
@@ -37,6 +38,8 @@ _LOWERED = re.compile(
 
 def third_person(text: str) -> str:
     """The text, told of the user. Texts without a first person come back as they are."""
+    if not _FIRST_PERSON.search(text):
+        return text
     for pattern, into in _RULES:
         text = pattern.sub(into, text)
     return _MINE.sub("theirs", _ME.sub("them", text))

@@ -20,6 +20,7 @@ import yaml
 from cfbench_core.errors import UserError, did_you_mean
 
 FOLDER = Path(__file__).parent
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,23 @@ class Domain:
         self.title = title
         self.topics = {topic.name: topic for topic in topics}
         self._topic_of = {word: topic.name for topic in reversed(topics) for word in topic.keywords}
-        longest_first = sorted(self._topic_of, key=lambda word: (-len(word), word))
-        self._keyword = re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
+        self._starting: dict[str, list[tuple[list[str], str]]] = {}
+        for keyword in sorted(self._topic_of, key=lambda word: (-len(_WORD.findall(word)), word)):
+            words = _WORD.findall(keyword)
+            self._starting.setdefault(words[0], []).append((words, keyword))
 
     def keywords_in(self, text: str) -> list[str]:
-        """The keywords of a text, exact words in any case, in order, with repetitions; the longest at a place."""
-        return self._keyword.findall(text.lower())
+        """The keywords of a text, whole words in any case, in order, with repetitions; the longest at a place."""
+        words, found, place = _WORD.findall(text.lower()), [], 0
+        while place < len(words):
+            taken = 1
+            for parts, keyword in self._starting.get(words[place], ()):
+                if words[place : place + len(parts)] == parts:
+                    found.append(keyword)
+                    taken = len(parts)
+                    break
+            place += taken
+        return found
 
     def topic_of(self, statement: str) -> str:
         """The topic with most keywords in the statement, of several the first to appear; "" without any."""
@@ -104,7 +116,11 @@ def _topic(path: Path, name: str, about: Any) -> Topic:
             f"{where}: has no option {sorted(unknown)[0]!r}; there are title, description, keywords"
         )
     keywords = about.get("keywords") or []
-    if not isinstance(keywords, list) or not keywords or not all(str(word).strip() for word in keywords):
+    if (
+        not isinstance(keywords, list)
+        or not keywords
+        or not all(_WORD.search(str(word)) for word in keywords)
+    ):
         raise UserError(f"{where}.keywords: must be a list of words or phrases")
     words = tuple(dict.fromkeys(" ".join(str(word).lower().split()) for word in keywords))
     return Topic(name, str(about.get("title", name)), str(about.get("description", "")), words)

@@ -59,9 +59,11 @@ class Rules:
             if not domain.keywords_in(sentence):
                 continue
             for clause in clauses(_OPENING.sub("", sentence)):
+                if len(clause.split()) < self.config.words or not domain.keywords_in(clause):
+                    continue
                 statement = as_statement(clause)
                 topic = domain.topic_of(statement)
-                if topic and statement.count(" ") + 1 >= self.config.words:
+                if topic:
                     found.append(Triplet(statement, topic, self._sentiment(clause)))
         return found
 
