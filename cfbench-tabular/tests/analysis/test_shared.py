@@ -11,7 +11,7 @@ import pytest
 from cfbench_core.run_directory import Run
 from cfbench_core.specs import resolve
 from cfbench_tabular.analysis import ANALYSES
-from cfbench_tabular.analysis.shared import counted, listed, studies, type_of
+from cfbench_tabular.analysis.shared import blanked, comparable, counted, listed, studies, type_of
 
 
 def made(name: str) -> Any:
@@ -74,6 +74,15 @@ def test_runs_of_other_suites_are_no_question(write: Any, make_cell: Any) -> Non
     plan = json.loads((run.directory / "plan.json").read_text())
     (run.directory / "plan.json").write_text(json.dumps({**plan, "suite": "recsys"}))
     assert all(made(spec.name).why_not([Run(run.directory)]) for spec in ANALYSES)
+
+
+def test_equal_answers_tie_whatever_the_last_digits_and_failures_are_blank() -> None:
+    values = np.array([[2.0, 2.0 + 1e-13, 2.0 + 1e-6], [1e-7, 1e-7 + 1e-19, 0.0], [-3.0, 3.0, np.inf]])
+    judged = np.array([[1, 1, 1], [1, 1, 1], [1, 0, 1]])
+    found = comparable(blanked(values, judged))
+    assert found[0, 0] == found[0, 1] < found[0, 2] and found[1, 0] == found[1, 1] > found[1, 2] == 0
+    assert found[2, 0] == -3.0 and np.isnan(found[2, 1]) and np.isinf(found[2, 2])
+    assert found[:2] == pytest.approx(values[:2], rel=1e-9)
 
 
 def test_words() -> None:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cfbench_tabular.analysis.shared import JUDGES, VALID, DataSet, FloatArray, blanked, competitors, studies
+from cfbench_tabular.analysis.shared import (
+    JUDGES,
+    VALID,
+    DataSet,
+    FloatArray,
+    blanked,
+    comparable,
+    competitors,
+    studies,
+)
 from cfbench_tabular.facts import ENEMY, MISCLASSIFIED, SCORE, SHARE
 
 if TYPE_CHECKING:
@@ -65,7 +74,7 @@ def _of_dataset(
     dataset: DataSet, names: Sequence[str], metric: str, judge: str, direction: str
 ) -> tuple[FloatArray, FloatArray]:
     units, values = dataset.values(names, (metric, judge))
-    found = blanked(values[..., 0], values[..., 1])
+    found = comparable(blanked(values[..., 0], values[..., 1]))
     answered = ~np.isnan(found).all(axis=1)
     costs = np.where(np.isnan(found), np.inf, found if direction == "lower" else -found)[answered]
     best = (costs == costs.min(axis=1, keepdims=True)).astype(np.float64)

@@ -35,6 +35,7 @@ from cfbench_tabular.analysis.shared import (
     FloatArray,
     Study,
     blanked,
+    comparable,
     competitors,
     counted,
     finished,
@@ -183,7 +184,7 @@ def ranked(dataset: DataSet, names: Sequence[str], metric: str, judge: str, dire
     _, values = dataset.values(names, (metric, judge))
     if not len(values):
         return np.empty((0, len(names)))
-    return ranks(blanked(values[..., 0], values[..., 1]), direction)
+    return ranks(comparable(blanked(values[..., 0], values[..., 1])), direction)
 
 
 # Figures

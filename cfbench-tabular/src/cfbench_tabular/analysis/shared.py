@@ -29,6 +29,7 @@ GROUPS = (TOTAL, "numerical", "categorical", "mixed")
 VALID, REALISTIC = "valid", "realistic"
 JUDGES: Mapping[str, str] = {VALID: "coverage", REALISTIC: "realistic"}
 """By which answers count: the metric that says so of each."""
+DIGITS = 10
 _WORDS = ("role", "type", "branch", "question", "explainer")
 
 
@@ -151,6 +152,15 @@ def finished(runs: Sequence[Run], *metrics: str) -> bool:
 def blanked(values: FloatArray, judged: FloatArray) -> FloatArray:
     """``values`` of answers that count (``judged`` is 1), else NaN: a failure has no distance to be proud of."""
     return np.where(judged == 1.0, values, np.nan)
+
+
+def comparable(values: FloatArray) -> FloatArray:
+    """To ten significant digits: equal answers must tie, and products of matrices round differently from batch to
+    batch. (The published ranks of MD break such ties by the last digits.)"""
+    size = np.abs(values)
+    with np.errstate(divide="ignore"):
+        unit = np.where((size > 0) & np.isfinite(size), 10.0 ** (np.floor(np.log10(size)) - DIGITS + 1), 1.0)
+    return np.where(np.isfinite(size), np.round(values / unit) * unit, values)
 
 
 # A table that may come from a CSV file
