@@ -185,6 +185,11 @@ class _Patience(int):
     lets an int of a class of its own answer that.
     """
 
+    asked: _Asked
+    end: float
+    idle: int
+    seen: int
+
     def __new__(cls, rounds: int, asked: _Asked, seconds: float) -> "_Patience":
         made = super().__new__(cls, rounds)
         made.asked, made.end = asked, time.perf_counter() + seconds
