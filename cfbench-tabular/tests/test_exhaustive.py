@@ -111,6 +111,7 @@ def test_numbers_stay_unless_values_are_declared(linear, numbers):
     row = np.array([[0.0]])
     answer, _, _ = asked(linear([1.0], -1.5), numbers(1), row, background)
     assert np.isnan(answer.counterfactuals).all()
+    assert answer.details["proven"].tolist() == [0.0]
     answer, _, _ = asked(linear([1.0], -1.5), numbers(1), row, background, values=10)
     assert answer.counterfactuals.tolist() == [[2.0]]
     answer, _, _ = asked(linear([1.0], -1.5), numbers(1), row, background, values=2)

@@ -11,8 +11,8 @@ many rows there are to try; when they exceed ``limit`` in all, it refuses: no an
 - ``bound``: no counterfactual changes fewer columns than this.
 
 Numbers stay as they are unless ``values`` declares how many of the values seen in training each may take
-(spread evenly over the ordered distinct ones); the proof then holds for these values only. Immutable columns
-and one-way columns are respected.
+(spread evenly over the ordered distinct ones). Then nothing is proven: there are more values than were tried.
+Immutable columns and one-way columns are respected.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class Exhaustive:
             options = _alternatives(context.encoding, parts, row, low[place], high[place])
             label = int(factuals.classes[place])
             answers[place], proven[place], bound[place] = self._search(model, context, row, label, options)
+        untried = ((high > low) & context.encoding.numeric).any(axis=1)  # numbers have more values than that
+        proven[untried], bound[untried] = 0.0, np.nan
         return Answer(answers, {"proven": proven, "bound": bound})
 
     def _search(
