@@ -6,9 +6,9 @@ the levels on a line that keeps them as well as it can.
 
 - MVDM (modified value difference metric, Cost & Salzberg 1993): d(a, b) = sum over the classes y, as the
   model predicts them, of |P(y | a) - P(y | b)|.
-- ABDM (association-based, Le & Ho 2005): d(a, b) = sum over the other columns of the symmetric Kullback-
-  Leibler divergence of their values given a and given b; numbers in ``BINS`` bins with equally many rows; one
-  row is added to every count, so that no probability is 0.
+- ABDM (association-based, Le & Ho 2005): d(a, b) = sum over the other columns of the symmetric Kullback-Leibler
+  divergence of their values given a and given b; numbers in ``BINS`` bins with equally many rows; one row is
+  added to every count, so that no probability is 0.
 
 Scaling is the classical one (double centring, first eigenvector), the line is stretched until two levels are
 1 apart on average, and levels closer than ``GAP`` are moved apart in their order.

@@ -9,9 +9,10 @@ that of Dhurandhar et al. 2018. With x and c as points with one coordinate per c
 
 FISTA: c_{t+1} = S(y_t - rate_t grad(y_t)), S shrinking each d_j by rate_t beta towards 0 (d_j = 0 where it is
 smaller) and cutting at the range, then y_{t+1} = c_{t+1} + t / (t + 3) (c_{t+1} - c_t); rate_t falls with the
-root of what is left of the iterations, from ``rate`` / (1 + theta), so that no theta makes it unstable. Of
-all c in the other class, the one with the smallest sum of the last three terms is kept. Around it, ``cost``
-is searched: ten times as large as long as nothing is found, then by bisection between the largest that finds
+root of what is left of the iterations, from ``rate`` / (1 + theta), so that no theta makes it unstable. The
+class is asked for c_t alone: the hinge counts at y_t while c_t is in the class of the factual, and of all c_t
+in the other class the one with the smallest sum of the last three terms is kept. Around it, ``cost`` is
+searched: ten times as large as long as nothing is found, then by bisection between the largest that finds
 nothing and the smallest that does.
 """
 
@@ -170,18 +171,18 @@ class _Search:
             moved = np.clip(moved, self.low, self.high)
             ahead = np.clip(moved + step / (step + 3) * (moved - point), self.low, self.high)
             point = moved
-            met |= self._keep(point)
-            margin = margins(self.model, self.space.rows(ahead), self.classes)
+            rows = self.space.rows(point)
+            margin = margins(self.model, rows, self.classes)
+            turned = margin > max(options.kappa, CLEAR_MARGIN)
+            self._keep(rows, turned)
+            met |= turned
         return met
 
-    def _keep(self, points: FloatArray) -> BoolArray:
-        """(n,) which points are in the other class; the best so far are kept."""
-        rows = self.space.rows(points)
-        turned = margins(self.model, rows, self.classes) > max(self.options.kappa, CLEAR_MARGIN)
+    def _keep(self, rows: FloatArray, turned: BoolArray) -> None:
+        """Keeps the best points so far, of those that ``turned``."""
         settled = self.space.points(rows)
         away = settled - self.starts
         merit = self.options.beta * np.abs(away).sum(axis=1) + (away**2).sum(axis=1)
         merit += self.options.theta * np.nan_to_num((settled - self.prototypes) ** 2).sum(axis=1)
         better = turned & (merit < self.merit)
         self.best[better], self.merit[better] = settled[better], merit[better]
-        return turned
