@@ -72,4 +72,7 @@ def test_a_text_is_read_the_same_alone_and_among_others(texts):
 
 def test_numbers_and_abbreviations_end_no_sentence():
     found = statements("The cable is 3.5 mm wide, e.g. for a mixer. It costs 9.99 dollars.")
-    assert [t.statement for t in found.triplets] == ["the cable is 3.5 mm wide, e.g. for a mixer", "it costs 9.99 dollars"]
+    assert [t.statement for t in found.triplets] == [
+        "the cable is 3.5 mm wide, e.g. for a mixer",
+        "it costs 9.99 dollars",
+    ]

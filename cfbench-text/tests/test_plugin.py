@@ -1,0 +1,66 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cfbench_text
+from cfbench_core.registry import installed
+from cfbench_core.specs import resolve
+from cfbench_core.testing import Subject, checks_for, verify
+
+SPECS = [component.spec for component in installed().components(suite="text")]
+NEEDS_A_FILE = "text/dataset/reviews"
+PARTS = [spec.id for spec in SPECS if spec.kind != "suite" and spec.id != NEEDS_A_FILE]
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in json.loads(answer.stdout.splitlines()[-1])}
+
+
+def test_importing_the_plugin_imports_nothing_heavy():
+    loaded = modules_after("import cfbench_text.plugin")
+    assert not loaded & {"numpy", "scipy", "pandas", "torch", "transformers", "pyarrow", "yaml"}
+
+
+def test_planning_the_default_imports_neither_pandas_nor_torch():
+    loaded = modules_after("from cfbench_core import api; api.plan(suite='text')")
+    assert not loaded & {"pandas", "torch", "transformers", "vaderSentiment", "sacrebleu"}
+
+
+def test_no_sibling_is_imported_anywhere():
+    siblings = ("cfbench_recsys", "cfbench_explainers_native", "cfbench_explainers_gnn", "cfbench_tabular")
+    for file in Path(cfbench_text.__file__).parent.rglob("*.py"):
+        text = file.read_text()
+        for name in siblings:
+            assert f"import {name}" not in text and f"from {name}" not in text, (file, name)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
+def test_every_reference_resolves(spec):
+    resolve(spec.target)
+    if spec.config:
+        resolve(spec.config)
+
+
+@pytest.mark.parametrize(
+    ("component", "check"),
+    [(name, check) for name in PARTS for check in checks_for(name)],
+    ids=lambda value: str(value),
+)
+def test_conformance(component, check):
+    verify(check, component)
+
+
+def test_conformance_of_the_reader_of_files(tmp_path):
+    from cfbench_text.datasets.reviews import Config
+
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"user": "u", "item": "i", "text": "t"}\n')
+    spec = next(spec for spec in SPECS if spec.id == NEEDS_A_FILE)
+    for check in checks_for(NEEDS_A_FILE):
+        if check.name in ("says-what-it-is", "configuration-is-light", "is-made-from-its-options"):
+            verify(check, Subject(spec, Config(path=str(path), domain="toys")))
