@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import cfbench_core
+from cfbench_core import api
 from cfbench_core.errors import UserError
 from cfbench_tabular.tables import read_explanations
 
@@ -127,3 +128,21 @@ def test_rows_that_are_not_explained_are_refused(tmp_path, config):
     reason = run.cells()[0].reason
     assert f"5 of its units ({', '.join(others[:3])}, ...) are not among the 10 rows" in reason
     assert "logistic-regression on iris" in reason and "\n" not in reason
+
+
+def test_cells_that_a_table_has_nothing_for_are_left_out_with_the_reason(tmp_path, config):
+    made = cfbench_core.run(config, out=tmp_path / "run")
+    config = {**config, "data": ["iris", "wine"], "classifiers": ["logistic-regression", "mlp"]}
+    made.explanations.to_csv(tmp_path / "iris.csv", index=False)
+    reasons = {cell.id: cell.skipped for cell in api.plan(config, explanations=tmp_path / "iris.csv").cells}
+    assert reasons == {
+        "iris/logistic-regression/nearest-enemy": "",
+        "iris/mlp/nearest-enemy": "iris.csv has no rows for dataset iris, model mlp, explainer nearest-enemy",
+        "wine/logistic-regression/nearest-enemy": (
+            "iris.csv has no rows for dataset wine, model logistic-regression, explainer nearest-enemy"
+        ),
+        "wine/mlp/nearest-enemy": "iris.csv has no rows for dataset wine, model mlp, explainer nearest-enemy",
+    }
+    (tmp_path / "byhand.csv").write_text("dataset,unit,column,value\niris,0,petal width (cm),1.0\n")
+    plan = api.plan(config, explanations=tmp_path / "byhand.csv")
+    assert [cell.id for cell in plan.to_run] == ["iris/logistic-regression/byhand", "iris/mlp/byhand"]

@@ -14,6 +14,7 @@ from cfbench_core.plan import Cell, Column
 from cfbench_core.specs import ComponentSpec, lacking, resolve
 from cfbench_core.stages import UNITS, Stage
 from cfbench_tabular.config import Protocol, TabularConfig
+from cfbench_tabular.external import ExternalTable
 from cfbench_tabular.study import NAMES as STUDY_NAMES
 from cfbench_tabular.study import StudyFiles, find_study
 
@@ -76,13 +77,13 @@ class Grid:
         prepared: Prepared,
         classifier: Reference,
         metrics: Sequence[Reference],
-        explanations: Path | None,
+        external: ExternalTable | None,
     ) -> None:
         self.config = config
         self.dataset = prepared.dataset
         self.classifier, without_weights = prepared.classifier(classifier)
         self.metrics = metrics
-        self.explanations = explanations
+        self.external = external
         self.about = f"{classifier.label} on {self.dataset.label}"
         self.skipped = prepared.skipped or without_weights
         self.known: dict[str, Stage] = {}
@@ -115,18 +116,18 @@ class Grid:
         self.known = {"data": prepared.stage, "model": model, UNITS: units}
 
     def cell(self, explainer: Reference) -> Cell:
-        labels = self.labels(explainer)
+        labels = self.labels(explainer.label)
         skipped = self.why_not(explainer.spec, explainer.label)
         if skipped:
             return Cell(labels, skipped=skipped, role=explainer.spec.role)
         columns: list[Column] = [
             column for metric in self.metrics for column in resolve(metric.spec.target).columns
         ]
-        explained = self.imported(explainer) if self.explanations else self.explained(explainer)
+        explained = self.imported(explainer) if self.external else self.explained(explainer)
         again: dict[str, Stage] = {}
         if self.config.protocol.again:
             again = {SECOND_MODEL: self.with_another_seed(self.known["model"])}
-            if not self.explanations:
+            if not self.external:
                 again[AGAIN] = self.with_another_seed(explained)
         scores = Stage(
             kind="scores",
@@ -148,15 +149,15 @@ class Grid:
         """The same work on the same inputs, with other random numbers."""
         return replace(stage, label=f"{stage.label}, again", seed=stage.seed + 1)
 
-    def labels(self, explainer: Reference) -> dict[str, str | int]:
-        return {"dataset": self.dataset.label, "model": self.classifier.label, "explainer": explainer.label}
+    def labels(self, explainer: str) -> dict[str, str | int]:
+        return {"dataset": self.dataset.label, "model": self.classifier.label, "explainer": explainer}
 
     def why_not(self, explainer: ComponentSpec, name: str) -> str:
         """Why an explainer cannot work here; empty when it can."""
         if self.skipped:
             return self.skipped
-        if self.explanations is not None:
-            return ""
+        if self.external is not None:
+            return self.external.lacks(self.labels(name))
         gap = lacking(explainer.needs.get("classifier", {}), self.classifier.spec.provides)
         if gap:
             return f"{name} needs {gap}, which {self.classifier.label} does not offer"
@@ -175,11 +176,11 @@ class Grid:
 
     def imported(self, explainer: Reference) -> Stage:
         """Explanations made elsewhere: the rows of the file that bear this cell's labels."""
-        assert self.explanations is not None
+        assert self.external is not None
         parameters = {
-            "file": str(self.explanations.resolve()),
-            "digest": file_digest(self.explanations),
-            "labels": self.labels(explainer),
+            "file": str(self.external.path.resolve()),
+            "digest": self.external.digest,
+            "labels": self.labels(explainer.label),
         }
         return self.explanation_stage(explainer, "import_explanations", parameters)
 

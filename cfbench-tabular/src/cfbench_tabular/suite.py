@@ -12,6 +12,7 @@ from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
 from cfbench_tabular.classifiers.adapting import LEARNING, is_raw
 from cfbench_tabular.config import Protocol, TabularConfig
+from cfbench_tabular.external import ExternalTable
 from cfbench_tabular.grid import STAGES, Grid, Prepared
 
 if TYPE_CHECKING:
@@ -34,12 +35,13 @@ class TabularSuite:
         explanations: Path | None = None,
     ) -> Sequence[Cell]:
         metrics = _metrics(config, registry)
-        explainers = _external(explanations) if explanations else config.explainers
+        external = ExternalTable(explanations) if explanations else None
+        explainers = _references(external) if external else config.explainers
         cells = []
         for dataset in config.data:
             prepared = Prepared(dataset, config, access)
             for classifier in config.classifiers:
-                grid = Grid(config, prepared, classifier, metrics, explanations)
+                grid = Grid(config, prepared, classifier, metrics, external)
                 cells += [grid.cell(explainer) for explainer in explainers]
         return cells
 
@@ -151,16 +153,14 @@ def _with_defaults(registry: Registry, metric: str) -> Reference:
     return Reference("metric", metric, component.spec, options, owner)
 
 
-def _external(path: Path) -> tuple[Reference, ...]:
-    """Stand for who made the explanations in a file: one for each name in its column explainer, if any."""
-    from cfbench_tabular.tables import explainers_in
-
+def _references(table: ExternalTable) -> tuple[Reference, ...]:
+    """Stand for whoever made the explanations of a table."""
     spec = ComponentSpec(
         id="tabular/explainer/external",
         summary="explanations made elsewhere",
         target=f"{STAGES}:import_explanations",
     )
-    return tuple(Reference("explainer", name, spec) for name in explainers_in(path) or [path.stem])
+    return tuple(Reference("explainer", name, spec) for name in table.explainers())
 
 
 EXAMPLE_DOCUMENT = """\
@@ -179,6 +179,7 @@ protocol:
   validation: 0.2
   test: 0.2
   factuals: 20                         # explained rows per predicted class, test rows first
+# protocol: paper                      # the study's own splits, factuals and, as study-network, networks
 metrics: [coverage, sparsity, l2, realism]
 limits: {{seconds: 1800, memory_gb: 8}}  # of each piece of work
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,11 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_tabular.changes import apply, changes
 from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.external import LABELS
 from cfbench_tabular.table import AnyArray, FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LABELS = ("dataset", "model", "explainer")
-"""Columns of a table made elsewhere that tell to which cells of a plan its rows belong."""
 
 UNIT = ("unit", "row", "factual_class")
 COLUMNS = ("unit", "row", "answer", "column", "level", "original", "value", "factual_class", "wanted_class")
@@ -198,27 +195,3 @@ def with_labels(table: pd.DataFrame, labels: Mapping[str, str | int]) -> pd.Data
         if name in table:
             table = table[table[name].astype(str) == str(value)]
     return table
-
-
-def explainers_in(path: Path) -> list[str]:
-    """The distinct names in a file's column explainer, in order of appearance; empty when it has none."""
-    if not path.is_file():
-        raise UserError(
-            f"{path}: no such file (explanations as Parquet or CSV, columns as a run's explanations.parquet)"
-        )
-    if path.suffix == ".csv":
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            if "explainer" not in (rows.fieldnames or []):
-                return []
-            return list(dict.fromkeys(row["explainer"] for row in rows))
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with parquet.ParquetFile(path) as file:
-            if "explainer" not in file.schema_arrow.names:
-                return []
-            return list(dict.fromkeys(map(str, file.read(columns=["explainer"])["explainer"].to_pylist())))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
