@@ -50,6 +50,7 @@ GROWTH = re.compile(
     r"\{\{ growth\(\"(?P<name>[\w-]+)\", small=\"(?P<small>[^\"]+)\", large=\"(?P<large>[^\"]+)\", "
     r"items=(?P<items>[\d.]+)\) \}\}"
 )
+STUDY_003 = re.compile(r"\{\{ beside_study\(\"(?P<kind>\w+)\", group=\"(?P<group>\w+)\"\) \}\}")
 BESIDE = re.compile(r"\{\{ beside_literature\(\"(?P<dataset>[\w-]+)\"\) \}\}")
 
 
@@ -64,6 +65,7 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     markdown = TABLE.sub(lambda call: kept_table(call["name"], call["where"], call["columns"]), markdown)
     markdown = PAPER.sub(lambda call: beside_paper(**call.groupdict()), markdown)
     markdown = PIVOT.sub(lambda call: pivot(**call.groupdict()), markdown)
+    markdown = STUDY_003.sub(lambda call: beside_study(**call.groupdict()), markdown)
     markdown = ACROSS.sub(lambda call: across(**call.groupdict()), markdown)
     markdown = GROWTH.sub(lambda call: growth(**call.groupdict()), markdown)
     markdown = REFINED.sub(lambda call: refined(call["name"]), markdown)
@@ -135,6 +137,30 @@ def pivot(name: str, where: str, across: str) -> str:
     ]
     table = kept.pivot_table(index="explainer", columns=across, values="shown", aggfunc="first", sort=False)
     return _shown(table.reset_index())
+
+
+def beside_study(kind: str, group: str) -> str:
+    """What paper 003 prints beside what its algorithms give here: ``coverage``, or ``ranks`` by sparsity and L2."""
+    import pandas as pd
+
+    printed = pd.read_csv(RESULTS / "paper-003.csv").query("group == @group")
+    ours = pd.read_csv(RESULTS / f"tabular-{'coverage' if kind == 'coverage' else 'rankings'}.csv")
+    ours = ours.query("group == @group")
+    columns: dict[str, Any] = {}
+    for answers in ("valid", "realistic"):
+        theirs = printed.query("answers == @answers")
+        if kind == "coverage":
+            columns[answers] = ours.query("answers == @answers").set_index("explainer")["mean"]
+            theirs = theirs.query("what == 'share of factuals'")
+            columns[f"{answers}, printed"] = theirs.set_index("explainer")["value"]
+            continue
+        for metric in ("sparsity", "L2"):
+            mine = ours.query("answers == @answers and metric == @metric and reading == 'factuals'")
+            columns[f"{metric}, {answers}"] = mine.set_index("explainer")["rank"]
+            of_metric = theirs.query("what == @metric_name", local_dict={"metric_name": f"rank by {metric}"})
+            columns[f"{metric}, {answers}, printed"] = of_metric.set_index("explainer")["value"]
+    table = pd.DataFrame(columns).rename_axis("explainer")
+    return _shown(table.sort_values(next(iter(columns)), ascending=kind != "coverage").reset_index())
 
 
 def across(name: str, where: str, rows: str, columns: str, values: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cfbench_core.config import Reference
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Cell, Column
-from cfbench_core.specs import ComponentSpec, lacking, resolve
+from cfbench_core.specs import lacking, resolve
 from cfbench_core.stages import UNITS, Stage
 from cfbench_tabular.config import Protocol, TabularConfig
 from cfbench_tabular.external import ExternalTable
@@ -117,7 +117,7 @@ class Grid:
 
     def cell(self, explainer: Reference) -> Cell:
         labels = self.labels(explainer.label)
-        skipped = self.why_not(explainer.spec, explainer.label)
+        skipped = self.why_not(explainer)
         if skipped:
             return Cell(labels, skipped=skipped, role=explainer.spec.role)
         columns: list[Column] = [
@@ -152,17 +152,17 @@ class Grid:
     def labels(self, explainer: str) -> dict[str, str | int]:
         return {"dataset": self.dataset.label, "model": self.classifier.label, "explainer": explainer}
 
-    def why_not(self, explainer: ComponentSpec, name: str) -> str:
+    def why_not(self, explainer: Reference) -> str:
         """Why an explainer cannot work here; empty when it can."""
         if self.skipped:
             return self.skipped
         if self.external is not None:
-            return self.external.lacks(self.labels(name))
+            return self.external.lacks(self.labels(explainer.label))
         gap = lacking(explainer.needs.get("classifier", {}), self.classifier.spec.provides)
         if gap:
-            return f"{name} needs {gap}, which {self.classifier.label} does not offer"
-        gap = lacking(self.dataset.spec.needs.get("explainer", {}), explainer.provides)
-        return f"{self.dataset.label} needs {gap}, which {name} does not handle" if gap else ""
+            return f"{explainer.label} needs {gap}, which {self.classifier.label} does not offer"
+        gap = lacking(self.dataset.spec.needs.get("explainer", {}), explainer.spec.provides)
+        return f"{self.dataset.label} needs {gap}, which {explainer.label} does not handle" if gap else ""
 
     def explained(self, explainer: Reference) -> Stage:
         several = "several" in explainer.spec.provides.get("answers", frozenset())

@@ -63,13 +63,12 @@ class TabularSuite:
         return {}, {}
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
-        explainers = registry.components("explainer", "tabular")
         return {
             "suite": "tabular",
             "seed": 0,
             "data": ["iris", "wine", "breast-cancer", "balance-scale", "tic-tac-toe"],
             "classifiers": ["mlp"],
-            "explainers": [one.spec.name for one in explainers if one.spec.details.get("default", True)],
+            "explainers": registry.by_default("tabular", "explainer"),
             "protocol": {"factuals": 20},
         }
 
