@@ -58,13 +58,15 @@ class TableLayout:
 
     ``cluster`` names the column of the scores whose equal values mark units that are not independent of each other (units
     of one user): intervals draw these, not units. Empty: every unit stands for itself. ``unit_columns`` are columns of
-    ``units.parquet`` that the scores have too: they say what a unit is, also where it has no result.
+    ``units.parquet`` that the scores have too: they say what a unit is, also where it has no result. ``tables`` are
+    further tables of the run directory: a file of the artifacts, and in which role these are.
     """
 
     by: tuple[str, ...]
     row: str
     cluster: str = ""
     unit_columns: tuple[str, ...] = ()
+    tables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

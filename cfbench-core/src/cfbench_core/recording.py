@@ -127,7 +127,11 @@ class Recorder:
             for entry, cell in zip(cells, self.plan.cells, strict=True):
                 if not cell.skipped:
                     entry["status"], entry["reason"] = _cell_status(cell, results)
-        layout = {**vars(self.plan.layout), "by": list(self.plan.layout.by)}
+        layout = {
+            **vars(self.plan.layout),
+            "by": list(self.plan.layout.by),
+            "tables": dict(self.plan.layout.tables),
+        }
         scored = str(self.explanations.absolute()) if self.explanations else None
         document = {
             "suite": self.plan.suite,
@@ -149,6 +153,10 @@ class Recorder:
             "explanations.parquet": list(tables.rows("explanations", "explanations.parquet")),
             "costs.parquet": list(tables.rows("explanations", "costs.parquet")),
             "details.parquet": list(tables.rows("explanations", "details.parquet", optional=True)),
+            **{
+                name: list(tables.rows(role, name, optional=True))
+                for name, role in self.plan.layout.tables.items()
+            },
         }.items():
             write_parquet(self.directory / name, parts)
         write_atomically(self.directory / "quality.csv", tables.quality())

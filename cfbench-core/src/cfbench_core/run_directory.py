@@ -127,6 +127,7 @@ class Run:
             layout["row"],
             layout.get("cluster", ""),
             tuple(layout.get("unit_columns", ())),
+            layout.get("tables", {}),
         )
 
     @functools.cached_property
@@ -177,6 +178,10 @@ class Run:
     def details(self) -> pd.DataFrame:
         """cell, unit, name, value: what methods told about single answers; empty where none did."""
         return self._parquet("details.parquet", ("cell", "unit", "name", "value"), expected=False)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the further tables that the suite's layout names: cell, labels, unit and its own columns."""
+        return self._parquet(name, ("cell", "unit"), expected=False)
 
     @functools.cached_property
     def quality(self) -> pd.DataFrame:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
 
 STAGES = "cfbench_text.stages"
-VERSION = "1"  # of the stages; raise it when what they compute changes
+VERSION = "2"  # of the stages; raise it when what they compute changes
 STATEMENTS, READ = "statements", "statements of texts"
 """Roles: the statements of the reviews, and those of what was written."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
+from cfbench_text.analysis import ANALYSES
 from cfbench_text.datasets import DATASETS
 
 HERE = "cfbench_text"
@@ -37,6 +38,7 @@ def cfbench_components() -> list[ComponentSpec]:
             paper=STUDY,
             details={"conformance": f"{HERE}.testing:checks", "compared": "recommender"},
         ),
+        *ANALYSES,
         _spec("extractor", "rules", "Rules", "Clauses with a keyword of a topic; sentiment by VADER", True),
         _spec("extractor", "template", "Template", "The exact inverse of the suite's own paragraphs"),
         _spec(

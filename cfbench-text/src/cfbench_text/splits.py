@@ -78,12 +78,9 @@ def _first_of_each(reviews: Reviews) -> np.ndarray[tuple[int], np.dtype[np.bool_
 def _per_user(parts: IntArray, order: IntArray, users: IntArray, train: float, validation: float) -> None:
     """Fills in ``parts``: the rows of each user as they come in ``order``."""
     order = order[np.argsort(users[order], kind="stable")]
-    edges = np.flatnonzero(np.diff(users[order], prepend=-1))
     share = validation / (1 - train)
-    for start, stop in zip(edges, [*edges[1:], len(order)], strict=True):
-        n = stop - start
-        first = min(int(train * n + 1e-9), n - 1)
-        validating = min(int(share * (n - first) + 1e-9), n - first - 1)
-        parts[order[start : start + first]] = 0
-        parts[order[start + first : start + first + validating]] = 1
-        parts[order[start + first + validating : stop]] = 2
+    for rows in np.split(order, np.flatnonzero(np.diff(users[order])) + 1) if len(order) else []:
+        first = min(int(train * len(rows) + 1e-9), len(rows) - 1)
+        left = len(rows) - first
+        second = first + min(int(share * left + 1e-9), left - 1)
+        parts[rows[:first]], parts[rows[first:second]], parts[rows[second:]] = 0, 1, 2

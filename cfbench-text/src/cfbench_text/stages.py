@@ -64,7 +64,12 @@ def read_data(task: Task) -> dict[str, Any]:
         )
     (task.output / "data.json").write_text(json.dumps({"domain": reviews.domain, "name": reviews.name}))
     dropped = {f"left out, {why}": count for why, count in reviews.about.get("dropped", {}).items()}
-    return {**dropped, **split.report, "synthetic": bool(reviews.about.get("synthetic"))}
+    return {
+        **dropped,
+        **split.report,
+        "domain": reviews.domain,
+        "synthetic": bool(reviews.about.get("synthetic")),
+    }
 
 
 def extract_statements(task: Task) -> dict[str, Any]:
@@ -213,10 +218,14 @@ class _Chunk:
     def write(
         self, task: Task, texts: Sequence[str | None], ratings: Sequence[float], seconds: float
     ) -> dict[str, Any]:
-        """``explanations.parquet``, ``costs.parquet``; a row without a text has no line in the first."""
-        named = self.units[["unit", "user", "item", "time"]]
+        """``explanations.parquet``: unit, user, item, time, reference, text, rating (null where none is predicted);
+        a row without a text has no line in it. ``costs.parquet``."""
+        references = _corpus_of(task).rows(self.units["row"].tolist()).paragraphs
+        named = self.units[["unit", "user", "item", "time"]].assign(
+            reference=np.array(references, dtype=object)
+        )
         table = named.assign(text=np.array(texts, dtype=object), rating=np.asarray(ratings, dtype=np.float64))
-        given = table[[text is not None for text in texts]].astype({"text": "str"})
+        given = table[[text is not None for text in texts]].astype({"text": "str", "reference": "str"})
         given.to_parquet(task.output / "explanations.parquet", index=False, compression="zstd")
         costs = self.units[["unit"]].assign(elapsed_seconds=seconds)
         costs.to_parquet(task.output / "costs.parquet", index=False)

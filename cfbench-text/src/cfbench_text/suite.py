@@ -49,7 +49,13 @@ class TextSuite:
     """reviews -> statements -> generator -> texts -> statements -> scores, for every data set and generator."""
 
     config = TextConfig
-    layout = TableLayout(by=("dataset",), row="model", cluster="user", unit_columns=("user", "item", "time"))
+    layout = TableLayout(
+        by=("dataset",),
+        row="model",
+        cluster="user",
+        unit_columns=("user", "item", "time"),
+        tables={"statements.parquet": "scores"},
+    )
 
     def cells(
         self,

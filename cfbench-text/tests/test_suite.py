@@ -1,0 +1,208 @@
+"""The suite end to end on the synthetic reviews, and texts made elsewhere."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cfbench_core import api
+from cfbench_core.errors import UserError
+
+STUDY = {
+    "suite": "text",
+    "executor": "inline",
+    "data": [{"name": "toy-reviews", "users": 12, "items": 10}],
+    "extractor": "rules",
+    "recommenders": [
+        "item-review",
+        "reference",
+        "round-trip",
+        "shuffled-reference",
+        {"name": "most-frequent", "of": "item"},
+    ],
+    "judges": ["overlap"],
+}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CFBENCH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(cache, tmp_path_factory):
+    return api.run(STUDY, out=tmp_path_factory.mktemp("runs") / "study")
+
+
+def means(run):
+    return run.summary.assign(model=run.summary["cell"].str.split("/").str[1]).pivot(
+        index="model", columns="metric", values="mean"
+    )
+
+
+def test_everything_went_well(run):
+    assert {cell.status for cell in run.cells()} == {"ok"}
+    assert run.exit_code == 0 and (run.directory / "report.html").exists()
+    assert "synthetic" in run.data
+
+
+def test_calibration_rows_are_where_they_belong(run):
+    table = means(run)
+    ideal = {
+        "hallucinated (overlap)": 0,
+        "omitted (overlap)": 0,
+        "StEnt-F1 (overlap)": 1,
+        "BLEU": 1,
+        "ROUGE-L": 1,
+    }
+    for model in ("reference", "round-trip"):
+        assert table.loc[model, list(ideal)].to_numpy() == pytest.approx(list(ideal.values()), abs=1e-9), (
+            model
+        )
+    assert table.loc["shuffled-reference", "StEnt-F1 (overlap)"] < 0.5
+    roles = {cell.labels["model"]: cell.role for cell in run.cells()}
+    assert roles == {"item-review": "", "reference": "bound", "round-trip": "bound",
+                     "shuffled-reference": "floor", "most-frequent": "floor"}  # fmt: skip
+
+
+def test_nobody_is_given_their_own_reference_when_shuffled(run):
+    texts = run.explanations[run.explanations["model"] == "shuffled-reference"]
+    own = run.explanations[run.explanations["model"] == "reference"]
+    assert sorted(texts["text"]) == sorted(own["text"])
+
+
+def test_the_judge_is_named_in_every_column_that_it_answers_for(run):
+    judged = {
+        column.name for column in run.columns if column.name.startswith(("St", "halluc", "omit", "contra"))
+    }
+    assert judged and all(name.endswith(" (overlap)") for name in judged)
+
+
+def test_every_row_is_named_by_user_item_and_time(run):
+    texts = run.explanations
+    joined = texts["user"] + "|" + texts["item"] + "|" + texts["time"].astype(str)
+    assert (joined == texts["unit"]).all()
+    assert {"user", "item", "time", "metric", "unit", "value", "status"} <= set(run.scores.columns)
+
+
+def test_the_statements_of_a_run_carry_verdicts_that_agree_with_the_scores(run):
+    statements = run.table("statements.parquet")
+    mine = statements[(statements["model"] == "item-review") & (statements["side"] == "text")]
+    share = mine.assign(right=mine["verdict"] == "entailed").groupby("unit")["right"].mean()
+    scores = run.scores[
+        (run.scores["model"] == "item-review") & (run.scores["metric"] == "hallucinated (overlap)")
+    ]
+    values = scores.set_index("unit")["value"].dropna()
+    pd.testing.assert_series_equal(1 - share.sort_index(), values.sort_index(), check_names=False)
+
+
+def test_what_was_left_out_is_told(run):
+    told = run.summaries("data")["toy-reviews"]
+    assert told["synthetic"] is True
+    assert told["reviews"] == sum(v for k, v in told.items() if k.startswith("left out")) + sum(
+        told[part] for part in ("train", "validation", "test")
+    )
+
+
+@pytest.mark.parametrize("how", [{"chunk": 3}, {"executor": "process", "workers": 2, "chunk": 5}])
+def test_the_numbers_do_not_depend_on_chunks_or_processes(run, cache, tmp_path, how):
+    other = api.run({**STUDY, **how}, out=tmp_path / "other", fresh=True)
+    columns = ["cell", "metric", "unit", "value"]
+    one, two = (r.scores[columns].sort_values(columns[:3], ignore_index=True) for r in (run, other))
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
+def test_the_corpus_analysis_counts_texts_by_hand(run):
+    from cfbench_core.analyses import ask, find
+    from cfbench_core.registry import installed
+
+    answer = ask(find("corpus", [run], installed()), [run], installed())
+    table = answer.table.set_index("model")
+    for model, texts in run.explanations.groupby("model"):
+        assert table.loc[model, "USR"] == texts["text"].nunique() / len(texts)
+    assert table.loc["reference", "corpus F1 (overlap)"] == 1 and table.loc["reference", "corpus BLEU"] > 99.9
+    assert "repeats itself most" in answer.words
+
+
+# Texts made elsewhere
+
+
+def evaluated(run, path, tmp_path):
+    return api.run(STUDY, explanations=path, out=tmp_path / "evaluated")
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_runs_own_texts_get_the_same_numbers_in_any_order_and_form(run, tmp_path):
+    texts = run.explanations[run.explanations["model"].isin(["item-review", "most-frequent"])]
+    shuffled = texts.sample(frac=1, random_state=0)
+    named = shuffled[["model", "user", "item", "time", "text"]]
+    path = lines(tmp_path / "texts.jsonl", named.to_dict("records"))
+    again = evaluated(run, path, tmp_path)
+    columns = ["model", "metric", "unit", "value"]
+    expected = run.scores[run.scores["model"].isin(["item-review", "most-frequent"])]
+    one, two = (s[columns].sort_values(columns[:3], ignore_index=True) for s in (expected, again.scores))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_a_text_that_is_null_is_empty_and_never_the_word_nan(run, tmp_path):
+    rows = run.explanations.drop_duplicates("unit")
+    path = lines(
+        tmp_path / "mine.jsonl", [{"user": r.user, "item": r.item, "text": None} for r in rows.itertuples()]
+    )
+    found = evaluated(run, path, tmp_path)
+    assert set(found.explanations["text"]) == {""} and set(found.explanations["model"]) == {"mine"}
+    table = means(found).loc["mine"]
+    assert table["StEnt-R (overlap)"] == 0 and np.isnan(table["StEnt-P (overlap)"])
+
+
+def test_rows_without_a_text_have_no_scores(run, tmp_path):
+    row = run.explanations.iloc[0]
+    path = lines(tmp_path / "one.jsonl", [{"unit": row["unit"], "text": row["reference"]}])
+    found = evaluated(run, path, tmp_path)
+    assert len(found.explanations) == 1
+    values = found.scores[found.scores["metric"] == "BLEU"].set_index("unit")["value"]
+    assert values[row["unit"]] == pytest.approx(1) and values.drop(row["unit"]).isna().all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        (
+            [{"user": "nobody", "item": "x", "text": "t"}],
+            "1: user nobody, item x is not a row that is explained",
+        ),
+        ([{"user": "U000", "text": "t"}], "1: needs unit, or user and item"),
+        ([{"unit": "UNIT"}], "1: has no text"),
+        ([{"unit": "UNIT", "text": "a"}, {"unit": "UNIT", "text": "b"}], "2: a second text for"),
+        ([{"unit": "UNIT", "text": "a", "rating": "good"}], "1: rating must be a number"),
+    ],
+)
+def test_a_wrong_row_is_named_by_its_line(run, tmp_path, rows, complaint):
+    unit = run.explanations["unit"].iloc[0]
+    rows = [{k: unit if v == "UNIT" else v for k, v in row.items()} for row in rows]
+    found = evaluated(run, lines(tmp_path / "texts.jsonl", rows), tmp_path)
+    assert found.exit_code == 1 and complaint in found.cells()[0].reason
+
+
+def test_broken_json_is_told_with_its_line_before_anything_runs(run, tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"unit": "a", "text": "b"}\n{"unit": \n')
+    with pytest.raises(UserError, match=r"texts.jsonl:2: is not JSON"):
+        evaluated(run, path, tmp_path)
+
+
+def test_a_metric_without_a_judge_is_told_when_planning(cache):
+    with pytest.raises(UserError, match="metric stent needs a judge that gives entailment"):
+        api.plan({**STUDY, "judges": [], "metrics": ["stent"]})
+
+
+def test_rows_limits_what_is_explained(cache, tmp_path):
+    found = api.run({**STUDY, "protocol": {"rows": 4}, "recommenders": ["item-review"]}, out=tmp_path / "few")
+    assert found.scores["unit"].nunique() == 4
