@@ -140,7 +140,8 @@ def write_parquet(path: Path, parts: Sequence[Part]) -> None:
     schema = pa.unify_schemas(_distinct(part.schema() for part in parts), promote_options="permissive")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        with temporary.open("wb") as to, pq.ParquetWriter(to, schema, compression="zstd") as writer:
+            # a file of our own: when the disk is full, the writer's would stay open
             for _, of_cell in itertools.groupby(parts, key=lambda part: part.cell):
                 writer.write_table(pa.concat_tables(part.table(schema) for part in of_cell))
         with temporary.open("rb") as file:
