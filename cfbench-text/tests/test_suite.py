@@ -99,6 +99,19 @@ def test_the_statements_of_a_run_carry_verdicts_that_agree_with_the_scores(run):
     pd.testing.assert_series_equal(1 - share.sort_index(), values.sort_index(), check_names=False)
 
 
+def test_signatures_say_what_determined_the_numbers(run):
+    told = run.summaries("signatures")
+    assert told["statements of toy-reviews"]["text/extractor/rules"]["vaderSentiment"]
+    of_scores = told["scores of item-review on toy-reviews"]
+    assert (
+        "overlap" in of_scores["overlap"]["judge"] and "tok:13a" in of_scores["text/metric/bleu"]["sacrebleu"]
+    )
+
+
+def test_an_extraction_with_a_known_answer_is_compared_with_it(run):
+    assert run.summaries("statements")["statements of toy-reviews"]["exact"] == 1.0
+
+
 def test_what_was_left_out_is_told(run):
     told = run.summaries("data")["toy-reviews"]
     assert told["synthetic"] is True

@@ -193,12 +193,15 @@ class _Lines:
 
 
 def _summaries(plan: Plan, results: Results) -> dict[str, dict[str, Any]]:
-    """By kind and label, of those that ended well."""
-    found: dict[str, dict[str, Any]] = {"data": {}, "model": {}}
+    """By kind and label, of those that ended well; under "signatures" what any stage said of the versions and models
+    that determine its numbers, by the stage's label."""
+    found: dict[str, dict[str, Any]] = {"data": {}, "model": {}, "statements": {}, "signatures": {}}
     for stage in plan.stages():
-        for _, outcome in results.of(stage) if stage.kind in found else ():
-            if outcome.done:
+        for _, outcome in results.of(stage):
+            if outcome.done and stage.kind in found:
                 found[stage.kind][stage.label] = dict(outcome.summary)
+            if outcome.done and "signatures" in outcome.summary:
+                found["signatures"][stage.label] = outcome.summary["signatures"]
     return found
 
 

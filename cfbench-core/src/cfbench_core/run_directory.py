@@ -114,8 +114,8 @@ class Run:
         return str(self.plan.get("data", ""))
 
     def summaries(self, kind: str) -> Mapping[str, Mapping[str, Any]]:
-        """What the stages of a kind ("data", "model") told of themselves, by their labels; empty for runs of
-        earlier versions, and before the run's end."""
+        """What the stages of a kind ("data", "model", "statements") told of themselves, by their labels; "signatures":
+        what determines numbers beside the options, by stage. Empty for earlier runs, and before the run's end."""
         found: Mapping[str, Mapping[str, Any]] = self.plan.get("summaries", {}).get(kind, {})
         return found
 

@@ -109,7 +109,7 @@ class Grid:
         model = {} if self.explanations else {"model": self.fitted(recommender)}
         written = self.imported(labels) if self.explanations else self.explained(recommender, model)
         read = Stage(
-            kind="statements",
+            kind="statements of texts",
             label=f"statements of {recommender.label} on {self.dataset.label}",
             target=f"{STAGES}:read_texts",
             parameters={

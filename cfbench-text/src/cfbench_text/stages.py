@@ -80,7 +80,8 @@ def extract_statements(task: Task) -> dict[str, Any]:
     found = _extracted(extractor, table["text"].tolist(), _domain_of(folder), task)
     rows, triplets = table["row"].tolist(), [one.triplets for one in found]
     _write_statements(task.output / "statements.parquet", rows, triplets)
-    summary = {"signature": dict(extractor.signature()), **_extraction_report(found)}
+    signatures = {task.parameters["extractor"]["component"]: dict(extractor.signature())}
+    summary = {"signatures": signatures, **_extraction_report(found)}
     if (folder / "known.parquet").exists():
         summary["exact"] = _share_exact(folder / "known.parquet", rows, triplets)
     return summary
@@ -281,7 +282,7 @@ def read_texts(task: Task) -> dict[str, Any]:
         task.output / "statements.parquet", table["unit"].tolist(), [one.triplets for one in found]
     )
     by_template = len(texts) - len(others)
-    return {"by template": by_template, "signature": dict(extractor.signature()), **_extraction_report(found)}
+    return {"by template": by_template, **_extraction_report(found)}
 
 
 def score(task: Task) -> dict[str, Any]:
