@@ -52,6 +52,16 @@ def test_the_tabular_suite_needs_no_recommender_and_no_torch(environment_with: M
     assert environment.python("-m", "pip", "check").returncode == 0
 
 
+def test_the_text_suite_needs_no_model_and_no_download(environment_with: Make) -> None:
+    environment = environment_with("cfbench-core", "cfbench-text")
+    assert environment.python("-c", "import torch").returncode != 0
+    assert "most-frequent" in environment.cfbench("list", "recommenders").stdout
+    done = environment.cfbench("run", "--offline", "--out", "runs/default")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "In words:" in done.stdout and "synthetic" in done.stdout
+    assert environment.python("-m", "pip", "check").returncode == 0
+
+
 def test_listing_imports_neither_torch_nor_pandas(environment_with: Make) -> None:
     environment = environment_with(*BOTH)
     script = (

@@ -24,7 +24,7 @@ from cfbench_core.cli.prepare import prepared
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Parquet or CSV, columns as in a run's explanations.parquet.",
+    help="Parquet or CSV, texts also JSON lines; columns as in a run's explanations.parquet.",
 )
 @options.reading
 @options.executing

@@ -46,7 +46,8 @@ def command(kind: str | None, suite: str | None, form: str) -> None:
         output.as_json([_described(component) for component in found])
         return
     _tables(found, registry)
-    if chosen in (None, "explainer") and not any(c.spec.kind == "explainer" for c in found):
+    to_run = chosen is None and set(registry.suites_to_run()) & {suite or one for one in registry.suites()}
+    if chosen in (None, "explainer") and not to_run and not any(c.spec.kind == "explainer" for c in found):
         if found:
             click.echo()
         _advise(suite)
