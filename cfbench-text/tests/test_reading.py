@@ -153,3 +153,11 @@ def test_the_real_reviews_are_those_of_the_table(data):
     assert {part: split.report[part] for part in ("train", "validation", "test")} == {
         "train": 7_722, "validation": 932, "test": 1_580,
     }  # fmt: skip
+
+
+def test_rows_with_references_of_their_own_are_all_explained(tmp_path):
+    path = jsonl(tmp_path / "r.jsonl", [*ROWS, ROWS[0]])
+    dataset = ReviewsFile(Config(path=str(path), domain="toys", explained=True))
+    split = divide(dataset.load(dataset.find(DataAccess())), "per-user", 0.8, 0.1, 5)
+    assert split.parts.tolist() == [2, 2, -1]
+    assert split.report["test"] == 2 and split.report["left out, said twice"] == 1

@@ -28,6 +28,7 @@ class Reviews:
         texts: (N,) what was written; may be empty.
         titles: of items, as far as they are known.
         known: the true statements of each review, where these are known because the reviews are synthetic.
+        explained: every row is a test row, because the texts to score were made elsewhere; nothing is divided.
         about: what to tell people: "synthetic" (bool), "dropped" (counts by reason), "licence", "page".
     """
 
@@ -40,6 +41,7 @@ class Reviews:
     texts: TextArray
     titles: Mapping[str, str] = field(default_factory=dict)
     known: Sequence[tuple[Triplet, ...]] | None = None
+    explained: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -6,6 +6,8 @@ and test, test first. So every user has a test row. ``global``: one moment for a
 reviews train, the next 10% validate. Then rows of validation and test whose item (with ``global`` also whose
 user) is not in a training row are left out: models of identifiers know nothing of them.
 
+A data set whose rows are all to be explained (``Reviews.explained``) is not divided.
+
 A user may review an item once: of several reviews of the same user, item and time the first counts.
 """
 
@@ -41,6 +43,8 @@ def divide(
     report["left out, said twice"] = int(n - keep.sum())
     _, users = np.unique(reviews.users.astype(str), return_inverse=True)
     counts = np.bincount(users[keep], minlength=int(users.max(initial=-1)) + 1)
+    if reviews.explained:
+        return Split(np.where(keep, 2, OUT), report | _sizes(reviews, np.where(keep, 2, OUT)))
     few = keep & (counts[users] < least)
     report[f"left out, users with fewer than {least}"] = int(few.sum())
     keep &= ~few
@@ -59,10 +63,17 @@ def divide(
     for place, name in ((1, "validation"), (2, "test")):
         report[f"left out of {name}, not in training"] = int((unseen & (parts == place)).sum())
     parts[unseen] = OUT
-    report |= {name: int((parts == place).sum()) for place, name in enumerate(PARTS)}
-    report["users"] = len(np.unique(users[parts >= 0]))
-    report["items"] = len(np.unique(reviews.items[parts >= 0].astype(str)))
-    return Split(parts, report)
+    return Split(parts, report | _sizes(reviews, parts))
+
+
+def _sizes(reviews: Reviews, parts: IntArray) -> dict[str, int]:
+    """How many rows each part has, and of how many users and items."""
+    kept = parts >= 0
+    return {
+        **{name: int((parts == place).sum()) for place, name in enumerate(PARTS)},
+        "users": len(set(reviews.users[kept])),
+        "items": len(set(reviews.items[kept])),
+    }
 
 
 def _first_of_each(reviews: Reviews) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

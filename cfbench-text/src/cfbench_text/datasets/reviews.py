@@ -2,6 +2,9 @@
 
     data: {name: reviews, path: my_reviews.jsonl, domain: my_topics.yaml}
 
+With ``explained: true`` every row is a test row whose text is the evidence: so texts that were written elsewhere
+are scored against references that came with them (``cfbench evaluate --explanations``).
+
 Needed are a user, an item and a text; rating and time are read where they are. Columns are known by their
 usual names (those of Amazon Reviews 2014 and 2023 among them), or named here.
 """
@@ -9,7 +12,7 @@ usual names (those of Amazon Reviews 2014 and 2023 among them), or named here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +36,9 @@ class Config:
     text: Annotated[str | None, Help("column of the review; none: by its usual names")] = None
     rating: Annotated[str | None, Help("column of the rating; none: by its usual names")] = None
     time: Annotated[str | None, Help("column of the time in seconds; none: by its usual names")] = None
+    explained: Annotated[
+        bool, Help("every row is explained, none trains: for texts made elsewhere, 'text' the reference")
+    ] = False
 
 
 class ReviewsFile:
@@ -50,4 +56,5 @@ class ReviewsFile:
 
         path = Source.of(source).paths[PATH]
         columns = {name: getattr(self.config, name) for name in ("user", "item", "text", "rating", "time")}
-        return read_reviews(path, path.name.partition(".")[0], self.config.domain, columns)
+        found = read_reviews(path, path.name.partition(".")[0], self.config.domain, columns)
+        return replace(found, explained=self.config.explained)
