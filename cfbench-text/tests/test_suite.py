@@ -159,8 +159,8 @@ def test_a_runs_own_texts_get_the_same_numbers_in_any_order_and_form(run, tmp_pa
     path = lines(tmp_path / "texts.jsonl", named.to_dict("records"))
     again = evaluated(run, path, tmp_path)
     columns = ["model", "metric", "unit", "value"]
-    expected = run.scores[run.scores["model"].isin(["item-review", "most-frequent"])]
-    one, two = (s[columns].sort_values(columns[:3], ignore_index=True) for s in (expected, again.scores))
+    scores = (one.scores[one.scores["model"].isin(["item-review", "most-frequent"])] for one in (run, again))
+    one, two = (s[columns].sort_values(columns[:3], ignore_index=True) for s in scores)
     pd.testing.assert_frame_equal(one, two)
 
 
@@ -170,7 +170,7 @@ def test_a_text_that_is_null_is_empty_and_never_the_word_nan(run, tmp_path):
         tmp_path / "mine.jsonl", [{"user": r.user, "item": r.item, "text": None} for r in rows.itertuples()]
     )
     found = evaluated(run, path, tmp_path)
-    assert set(found.explanations["text"]) == {""} and set(found.explanations["model"]) == {"mine"}
+    assert set(found.explanations_of("toy-reviews/mine")["text"]) == {""}
     table = means(found).loc["mine"]
     assert table["StEnt-R (overlap)"] == 0 and np.isnan(table["StEnt-P (overlap)"])
 
@@ -179,9 +179,18 @@ def test_rows_without_a_text_have_no_scores(run, tmp_path):
     row = run.explanations.iloc[0]
     path = lines(tmp_path / "one.jsonl", [{"unit": row["unit"], "text": row["reference"]}])
     found = evaluated(run, path, tmp_path)
-    assert len(found.explanations) == 1
-    values = found.scores[found.scores["metric"] == "BLEU"].set_index("unit")["value"]
+    assert len(found.explanations_of("toy-reviews/one")) == 1
+    mine = found.scores[found.scores["model"] == "one"]
+    values = mine[mine["metric"] == "BLEU"].set_index("unit")["value"]
     assert values[row["unit"]] == pytest.approx(1) and values.drop(row["unit"]).isna().all()
+
+
+def test_calibration_rows_stand_beside_texts_made_elsewhere(run, tmp_path):
+    row = run.explanations.iloc[0]
+    found = evaluated(run, lines(tmp_path / "one.jsonl", [{"unit": row["unit"], "text": "x"}]), tmp_path)
+    models = {cell.labels["model"]: cell.role for cell in found.cells()}
+    assert models == {"one": "", "reference": "bound", "round-trip": "bound", "shuffled-reference": "floor",
+                      "most-frequent": "floor"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 STAGES = "cfbench_text.stages"
 VERSION = "2"  # of the stages; raise it when what they compute changes
+EXTERNAL = "text/recommender/external"
+"""Stands for whoever wrote the texts of a file."""
+
 STATEMENTS, READ = "statements", "statements of texts"
 """Roles: the statements of the reviews, and those of what was written."""
 
@@ -106,8 +109,9 @@ class Grid:
 
     def cell(self, recommender: Reference) -> Cell:
         labels: Mapping[str, str | int] = {"dataset": self.dataset.label, "model": recommender.label}
-        model = {} if self.explanations else {"model": self.fitted(recommender)}
-        written = self.imported(labels) if self.explanations else self.explained(recommender, model)
+        elsewhere = recommender.spec.id == EXTERNAL
+        model = {} if elsewhere else {"model": self.fitted(recommender)}
+        written = self.imported(labels) if elsewhere else self.explained(recommender, model)
         read = Stage(
             kind="statements of texts",
             label=f"statements of {recommender.label} on {self.dataset.label}",

@@ -11,7 +11,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, lacking, resolve
 from cfbench_text.config import TextConfig
-from cfbench_text.grid import STAGES, Grid, measures
+from cfbench_text.grid import EXTERNAL, STAGES, Grid, measures
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
@@ -65,7 +65,9 @@ class TextSuite:
         explanations: Path | None = None,
     ) -> Sequence[Cell]:
         chosen = measures(_metrics(config, registry), config.judges)
-        recommenders = _external(explanations) if explanations else config.recommenders
+        recommenders = config.recommenders
+        if explanations is not None:
+            recommenders = _with_calibration(_external(explanations), recommenders)
         cells = []
         for dataset in config.data:
             grid = Grid(config, dataset, chosen, access, explanations)
@@ -143,12 +145,20 @@ def _with_defaults(registry: Registry, metric: str) -> Reference:
     return Reference("metric", metric, component.spec, options, owner)
 
 
+def _with_calibration(
+    external: Sequence[Reference], recommenders: Sequence[Reference]
+) -> tuple[Reference, ...]:
+    """Texts made elsewhere, and of the configuration the calibration rows; a name in the file comes first."""
+    names = {one.label for one in external}
+    return (*external, *(one for one in recommenders if one.spec.role and one.label not in names))
+
+
 def _external(path: Path) -> tuple[Reference, ...]:
     """Stand for who wrote the texts in a file: one for each name in its column model, if any."""
     from cfbench_text.tables import models_in
 
     spec = ComponentSpec(
-        id="text/recommender/external",
+        id=EXTERNAL,
         summary="explanations made elsewhere",
         target=f"{STAGES}:import_explanations",
     )
