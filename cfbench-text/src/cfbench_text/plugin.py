@@ -6,6 +6,7 @@ from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.analysis import ANALYSES
 from cfbench_text.datasets import DATASETS
+from cfbench_text.models import PRETRAINED, PRETRAINED_METRICS
 
 HERE = "cfbench_text"
 STUDY = "Kabongo & Guigue 2025"
@@ -39,6 +40,7 @@ def cfbench_components() -> list[ComponentSpec]:
             details={"conformance": f"{HERE}.testing:checks", "compared": "recommender"},
         ),
         *ANALYSES,
+        *PRETRAINED,
         _spec("extractor", "rules", "Rules", "Clauses with a keyword of a topic; sentiment by VADER", True),
         _spec("extractor", "template", "Template", "The exact inverse of the suite's own paragraphs"),
         _spec(
@@ -151,4 +153,5 @@ def cfbench_metrics() -> list[ComponentSpec]:
             "metric", "bleu", "BLEU", "Word sequences shared with the reference", paper="Papineni et al. 2002"
         ),
         _spec("metric", "rouge", "ROUGE", "Words shared with the reference", paper="Lin 2004"),
+        *PRETRAINED_METRICS,
     ]

@@ -1,0 +1,125 @@
+"""``llm``: statements by a chat model, as in paper 004, section III-A, with a prompt of our own.
+
+The model is asked for a JSON array of atomic, factual, explanatory statements in the present tense, each with
+exactly one topic of the domain and a sentiment; greedy decoding. Its answer is read by ``answers.py``, which
+salvages, validates and counts. A long text is asked about in pieces that end where sentences end, so nothing of
+it is lost (the paper's code cuts reviews at 128 words); a sentence longer than a piece is divided between words.
+The statements of a text are those of its pieces, each once.
+
+A text is "failed" when no piece has a usable answer; "cut" when one piece has none, or ends early. Answers are
+kept by the hash of (model, prompt, text); failures are asked again by the next run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cfbench_core.config import Help, Range
+from cfbench_text.answers import Status, read_answer
+from cfbench_text.extractors.base import Extraction
+from cfbench_text.models.chat import Chat, ChatSource, Prompt, Said
+from cfbench_text.splitting import sentences
+from cfbench_text.triplets import Triplet, canonical
+
+if TYPE_CHECKING:
+    from cfbench_text.domains import Domain
+
+NO_ANSWER = "no answer"
+
+SYSTEM = """\
+You read reviews of {domain} and list what they say about the product. Answer with a JSON array and nothing else. \
+Each member is an object with the keys "statement", "topic" and "sentiment".
+
+Rules:
+- A statement is atomic: it says one thing about one property. Divide a sentence that says two things.
+- It is factual and explanatory: it tells why somebody would like or dislike the product. Leave out opinions \
+without content ("I love it", "great product"), stories, and what is about the seller.
+- It is a short clause in the present tense that begins in lower case and can stand alone: no "I", no "it". Say \
+nothing that the review does not say.
+- "topic" is exactly one of these names:
+{topics}
+- "sentiment" is the reviewer's: "positive", "negative" or "neutral".
+- When there is nothing to list, answer [].
+
+Example. Review: "Bought it for my brother. The zip broke after a week but the colour is lovely!" Answer, if the \
+topics are durability and appearance:
+[{{"statement": "the zip breaks after a week", "topic": "durability", "sentiment": "negative"}}, \
+{{"statement": "the colour is lovely", "topic": "appearance", "sentiment": "positive"}}]"""
+
+USER = "Review:\n{text}\n\nJSON array:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ChatSource):
+    words: Annotated[int, Range(minimum=10), Help("a longer text is asked about in pieces")] = 400
+    tokens: Annotated[int, Range(minimum=1), Help("the longest answer")] = 1024
+
+
+class LLM:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._chat = Chat(config)
+
+    def extract(self, texts: Sequence[str], domain: Domain) -> list[Extraction]:
+        system = system_prompt(domain)
+        parts = [pieces(text, self.config.words) for text in texts]
+        distinct = list(dict.fromkeys(piece for of_text in parts for piece in of_text))
+        prompts = [Prompt(system, USER.format(text=piece)) for piece in distinct]
+        said = dict(zip(distinct, self._chat.write(prompts, self.config.tokens), strict=True))
+        return [_joined([said[piece] for piece in of_text], domain) for of_text in parts]
+
+    def signature(self) -> Mapping[str, str]:
+        from cfbench_core.hashing import digest
+
+        return {"extractor": "llm", "prompt": digest([SYSTEM, USER])[:16], **self._chat.signature()}
+
+
+def system_prompt(domain: Domain) -> str:
+    """The rules, with the topics of the domain and what they mean."""
+    told = (f"  {topic.name}: {topic.description or topic.title}" for topic in domain.topics.values())
+    return SYSTEM.format(domain=domain.title, topics="\n".join(told))
+
+
+def pieces(text: str, words: int) -> list[str]:
+    """The text in pieces of at most so many words; none for a blank text. A piece ends where a sentence does."""
+    if not text.strip():
+        return []
+    if len(text.split()) <= words:
+        return [text]
+    found: list[list[str]] = [[]]
+    for sentence in sentences(text):
+        said = sentence.split()
+        if len(found[-1]) + len(said) > words and found[-1]:
+            found.append([])
+        while len(said) > words:
+            found[-1], said = said[:words], said[words:]
+            found.append([])
+        found[-1] += said
+    return [" ".join(piece) for piece in found if piece]
+
+
+def _joined(said: Sequence[Said], domain: Domain) -> Extraction:
+    counts: Counter[str] = Counter()
+    triplets: list[Triplet] = []
+    ended: list[str] = []
+    for one in said:
+        if one.failure:
+            counts[f"{NO_ANSWER}: {one.failure}"] += 1
+            ended.append("failed")
+            continue
+        reading = read_answer(one.text, domain.topics)
+        counts.update(reading.left_out)
+        triplets += reading.triplets
+        ended.append(reading.status)
+    return Extraction(canonical(triplets), _status(ended), dict(counts))
+
+
+def _status(ended: Sequence[str]) -> Status:
+    if not ended or set(ended) == {"empty"}:
+        return "empty"
+    if set(ended) == {"failed"}:
+        return "failed"
+    return "cut" if {"failed", "cut"} & set(ended) else "ok"

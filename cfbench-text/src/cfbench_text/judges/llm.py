@@ -1,0 +1,76 @@
+"""``llm``: a chat model says whether a text supports a statement (paper 004, f_LLM of section IV-B; SEval).
+
+It is asked to answer 1 or 0. Where the back end gives the probabilities of the next token (a model that runs
+here, most servers), support is p("1") / (p("1") + p("0")): the model's own certainty ("soft"); ``answer: hard``
+makes 1 or 0 of it. Otherwise the answer is read strictly: 1 or 0 and nothing else. An answer that is neither says
+nothing: 0.5, which is not above St2Exp's threshold, and there is a warning with their number. Greedy.
+
+Nothing is supported by an empty text; the model is not asked. A question without an answer (an endpoint that
+fails again and again) stops the work, because a made-up verdict would be a result; the next run goes on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from cfbench_core.config import Help
+from cfbench_core.errors import UserError
+from cfbench_text.judges.base import Document
+from cfbench_text.models.chat import Chat, ChatSource, Choice, Prompt
+from cfbench_text.reviews import FloatArray
+from cfbench_text.triplets import Triplet, sentence
+
+SYSTEM = (
+    "You check facts. You are given a text and a statement. Answer 1 if the text supports the statement, that is, if"
+    " whoever believes the text must believe the statement; answer 0 if it does not, or says the opposite. Answer with"
+    " the single digit and nothing else."
+)
+USER = "Text:\n{text}\n\nStatement:\n{statement}\n\nIs the statement supported by the text (1 or 0)?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ChatSource):
+    answer: Annotated[
+        Literal["soft", "hard"], Help("soft: how sure the model is; hard: 1 or 0, whichever is surer")
+    ] = "soft"
+
+
+class LLM:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._chat = Chat(config)
+
+    def prepare(self, statements: Sequence[str]) -> None: ...
+
+    def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
+        asked = [place for place, (document, _) in enumerate(pairs) if document.text.strip()]
+        prompts = [
+            Prompt(SYSTEM, USER.format(text=document.text, statement=sentence(statement)))
+            for document, statement in (pairs[place] for place in asked)
+        ]
+        choices = self._chat.choose(prompts)
+        found = np.zeros(len(pairs))
+        found[asked] = [self._value(choice) for choice in choices]
+        unread = sum(choice.p is None for choice in choices)
+        if unread:
+            warnings.warn(
+                f"{unread} of {len(choices)} answers of the judge are neither 1 nor 0", stacklevel=2
+            )
+        return found
+
+    def signature(self) -> Mapping[str, str]:
+        from cfbench_core.hashing import digest
+
+        return {"judge": "llm", "prompt": digest([SYSTEM, USER])[:16], **self._chat.signature()}
+
+    def _value(self, choice: Choice) -> float:
+        if choice.failure:
+            raise UserError(f"judge llm ({self.config.model}): a question has no answer: {choice.failure}")
+        if choice.p is None or choice.p == 0.5:
+            return 0.5
+        return choice.p if self.config.answer == "soft" else float(choice.p > 0.5)

@@ -1,0 +1,44 @@
+"""``nli``: does one statement entail another? By a natural-language-inference model, by name or local path.
+
+Paper 004, f_NLI of section IV-B: (E, C, N) for a premise and a hypothesis, each the sentence that tells the
+statement with its sentiment ("The user may dislike that ..."). The paper uses DeBERTa fine-tuned on MNLI: its text
+says Large, its footnote names the base model, which is the default here. A model with two labels sees no
+contradiction (``models/pairs.py``), so that StCoh and hallucination lose that half. A document supports a
+statement as much as its best statement entails it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cfbench_text.judges.base import ENTAILMENT, Document
+from cfbench_text.models.pairs import Pairs, PairSource
+from cfbench_text.reviews import FloatArray
+from cfbench_text.triplets import Triplet, sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(PairSource): ...
+
+
+class NLI:
+    def __init__(self, config: Config) -> None:
+        self._pairs = Pairs(config)
+
+    def prepare(self, statements: Sequence[str]) -> None: ...
+
+    def entailment(self, pairs: Sequence[tuple[Triplet, Triplet]]) -> FloatArray:
+        return self._pairs.probabilities([(sentence(one), sentence(other)) for one, other in pairs])
+
+    def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
+        asked = [(premise, statement) for document, statement in pairs for premise in document.triplets]
+        found = self.entailment(asked)[:, ENTAILMENT]
+        ends = np.cumsum([len(document.triplets) for document, _ in pairs], dtype=np.int64)
+        parts = np.split(found, ends[:-1])
+        return np.array([part.max(initial=0.0) for part in parts])
+
+    def signature(self) -> Mapping[str, str]:
+        return {"judge": "nli", **self._pairs.signature()}

@@ -1,0 +1,111 @@
+"""A chat model on this machine: any decoder that ``transformers`` loads, GGUF files included. Greedy.
+
+Prompts go through the model's own chat template; one without a template (a base model) gets the messages as
+plain paragraphs. A prompt that does not fit into the model's context is a failure of that text, never cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cfbench_core.errors import UserError
+from cfbench_text.models.chat import ChatSource, Choice, Prompt, Said
+from cfbench_text.models.loading import batches, load, padded
+
+NO_ROOM = "the text is longer than the model reads"
+
+
+class Causal:
+    def __init__(self, source: ChatSource) -> None:
+        self._loaded = load("AutoModelForCausalLM", source)
+        self._batch = source.batch
+
+    def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Said]]:
+        fitting = yield from self._fitting(prompts, tokens, Said(failure=NO_ROOM))
+        for some in batches([len(ids) for _, ids in fitting], self._batch):
+            rows = [fitting[place][1] for place in some]
+            for place, said in zip(some, self._continued(rows, tokens), strict=True):
+                yield fitting[place][0], said
+
+    def choose(self, prompts: Sequence[Prompt], options: tuple[str, str]) -> Iterator[tuple[int, Choice]]:
+        import torch
+
+        first, second = (self._tokens_of(option) for option in options)
+        fitting = yield from self._fitting(prompts, 1, Choice(None, failure=NO_ROOM))
+        for some in batches([len(ids) for _, ids in fitting], self._batch):
+            given = padded(self._loaded, [fitting[place][1] for place in some], left=True)
+            with torch.inference_mode():
+                last = self._loaded.model(**given, **_positions(given), logits_to_keep=1).logits[:, -1]
+                probabilities = torch.softmax(last.double(), dim=-1).cpu().numpy()
+            for place, of_row in zip(some, probabilities, strict=True):
+                one, other = float(of_row[first].sum()), float(of_row[second].sum())
+                mass = one + other
+                yield fitting[place][0], Choice(one / mass if mass else None, mass)
+
+    def _fitting(self, prompts: Sequence[Prompt], room: int, failure: Any) -> Any:
+        """The (place, token numbers) of prompts that fit; yields a failure for each of the others."""
+        found = []
+        for place, prompt in enumerate(prompts):
+            ids = self._ids(prompt)
+            if len(ids) + room > self._loaded.limit:
+                yield place, failure
+            else:
+                found.append((place, ids))
+        return found
+
+    def _ids(self, prompt: Prompt) -> list[int]:
+        tokenizer = self._loaded.tokenizer
+        if tokenizer.chat_template:
+            text = tokenizer.apply_chat_template(prompt.messages, tokenize=False, add_generation_prompt=True)
+            return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+        return list(tokenizer(f"{prompt.system}\n\n{prompt.user}\n\n")["input_ids"])
+
+    def _continued(self, rows: Sequence[Sequence[int]], tokens: int) -> list[Said]:
+        """What it writes after each row. Decoding is greedy whatever the model's own settings say."""
+        import torch
+        from transformers import GenerationConfig
+
+        tokenizer, model = self._loaded.tokenizer, self._loaded.model
+        ends = _ends(tokenizer, model)
+        settings = GenerationConfig(
+            max_new_tokens=tokens, do_sample=False, eos_token_id=ends, pad_token_id=tokenizer.pad_token_id
+        )
+        given = padded(self._loaded, rows, left=True)
+        with torch.inference_mode():
+            written = model.generate(**given, generation_config=settings)[:, given["input_ids"].shape[1] :]
+        found = []
+        for ids in written.tolist():
+            stops = [place for place, token in enumerate(ids) if token in ends]
+            kept = ids[: stops[0]] if stops else ids
+            found.append(Said(tokenizer.decode(kept, skip_special_tokens=True), cut=not stops))
+        return found
+
+    def _tokens_of(self, option: str) -> np.ndarray[Any, Any]:
+        """The tokens that are the option, with or without a blank before it."""
+        tokenizer = self._loaded.tokenizer
+        found = {
+            ids[0]
+            for text in (option, f" {option}")
+            if len(ids := tokenizer(text, add_special_tokens=False)["input_ids"]) == 1
+            and ids[0] != tokenizer.unk_token_id
+        }
+        if not found:
+            raise UserError(
+                f"the model has no token {option!r}, with which it would answer: choose another model"
+            )
+        return np.array(sorted(found))
+
+
+def _positions(given: Any) -> dict[str, Any]:
+    """Places counted from the first token of each row, not from the padding before it."""
+    return {"position_ids": (given["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)}
+
+
+def _ends(tokenizer: Any, model: Any) -> list[int]:
+    """The tokens after which there is nothing more."""
+    said = getattr(model.generation_config, "eos_token_id", None)
+    listed = said if isinstance(said, list) else [said]
+    return sorted({token for token in (*listed, tokenizer.eos_token_id) if token is not None})

@@ -1,0 +1,211 @@
+"""A chat model behind an OpenAI-compatible server: vLLM, Ollama, llama.cpp, or a service. Several requests at once.
+
+What may pass is tried again, ever later (0.5 s, 1 s, 2 s, ... at most 30 s; after 429 or 503 as long as the server
+says in Retry-After, at most two minutes): no connection, time-outs, 408, 409, 429, server errors, and an answer
+that is not what the protocol says. What remains after that is a failure of that one question, as is 400 (for
+example a text too long for the model). The run is stopped where all questions would fare alike: the server is
+down, the key is refused, there is no such model. What has come is kept, and a run that is started again goes on.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+from cfbench_core.errors import UserError
+from cfbench_text.models.chat import ChatSource, Choice, Prompt, Said
+
+AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+HOPELESS = {401: "the key is refused", 403: "the key is refused", 404: "no such model or address"}
+LONGEST_PAUSE, LONGEST_ASKED_FOR = 30.0, 120.0
+IN_A_ROW = 5
+"""After so many questions in a row without any answer the server is taken for down."""
+
+Found = TypeVar("Found", Said, Choice)
+
+
+class _GarbageError(Exception):
+    """An answer that is not what the protocol says."""
+
+
+class _NoAnswerError(Exception):
+    """No answer to one question, after all attempts. ``reached``: whether the server answered at all."""
+
+    def __init__(self, why: str, reached: bool) -> None:
+        super().__init__(why)
+        self.reached = reached
+
+
+class Endpoint:
+    """``pause`` waits a number of seconds; tests replace it."""
+
+    def __init__(self, source: ChatSource, pause: Callable[[float], None] = time.sleep) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise UserError("an endpoint needs httpx: pip install 'cfbench-text[llm]'") from None
+        self._httpx = httpx
+        self.source = source
+        self.address = f"{(source.endpoint or '').rstrip('/')}/chat/completions"
+        self._pause = pause
+
+    def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Said]]:
+        bodies = [self._body(prompt, tokens) for prompt in prompts]
+        yield from self._all(bodies, _said, lambda why: Said(failure=why))
+
+    def choose(self, prompts: Sequence[Prompt], options: tuple[str, str]) -> Iterator[tuple[int, Choice]]:
+        asked = {"logprobs": True, "top_logprobs": 20}
+        bodies = [self._body(prompt, 1) | asked for prompt in prompts]
+        yield from self._all(
+            bodies, lambda reply: _choice(reply, options), lambda why: Choice(None, failure=why)
+        )
+
+    def _body(self, prompt: Prompt, tokens: int) -> dict[str, Any]:
+        return {
+            "model": self.source.model,
+            "messages": prompt.messages,
+            "temperature": 0,
+            "seed": 0,
+            "max_tokens": tokens,
+        }
+
+    def _all(
+        self,
+        bodies: Sequence[Mapping[str, Any]],
+        read: Callable[[Mapping[str, Any]], Found],
+        failed: Callable[[str], Found],
+    ) -> Iterator[tuple[int, Found]]:
+        """The answers as they come. No more questions wait in the pool than the server is asked at once."""
+        key = os.environ.get(self.source.key)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        unreached = 0
+        with (
+            self._httpx.Client(timeout=self.source.timeout, headers=headers) as client,
+            ThreadPoolExecutor(self.source.requests) as pool,
+        ):
+            for start in range(0, len(bodies), 4 * self.source.requests):
+                asked: dict[Future[Found], int] = {
+                    pool.submit(self._one, client, body, read): start + place
+                    for place, body in enumerate(bodies[start : start + 4 * self.source.requests])
+                }
+                try:
+                    for done in as_completed(asked):
+                        try:
+                            yield asked[done], done.result()
+                            unreached = 0
+                        except _NoAnswerError as error:
+                            unreached = 0 if error.reached else unreached + 1
+                            if unreached >= min(IN_A_ROW, len(bodies)):
+                                raise self._down(str(error)) from None
+                            yield asked[done], failed(str(error))
+                finally:
+                    for one in asked:
+                        one.cancel()
+
+    def _one(self, client: Any, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Found]) -> Found:
+        """One question, as often as the configuration allows."""
+        why, reached, wait = "", False, 0.0
+        for attempt in range(self.source.retries + 1):
+            if attempt:
+                self._pause(max(wait, min(LONGEST_PAUSE, 0.5 * 2 ** (attempt - 1))))
+            try:
+                reply = client.post(self.address, json=body)
+            except self._httpx.TimeoutException:
+                why, reached, wait = f"no answer within {self.source.timeout:g} s", False, 0.0
+                continue
+            except self._httpx.TransportError as error:
+                why, reached, wait = f"no connection ({error or type(error).__name__})", False, 0.0
+                continue
+            except self._httpx.InvalidURL as error:
+                raise UserError(f"endpoint {self.source.endpoint!r}: no address ({error})") from None
+            reached = True
+            if reply.status_code in HOPELESS:
+                raise UserError(
+                    f"endpoint {self.source.endpoint}: {HOPELESS[reply.status_code]} (HTTP {reply.status_code},"
+                    f" model {self.source.model!r}, key from ${self.source.key}): {_told(reply)}"
+                )
+            if reply.status_code in AGAIN:
+                why, wait = f"HTTP {reply.status_code}", _retry_after(reply)
+                continue
+            if reply.status_code != 200:
+                raise _NoAnswerError(f"HTTP {reply.status_code}: {_told(reply)}", reached)
+            try:
+                return read(_decoded(reply))
+            except _GarbageError as error:
+                why, wait = f"an answer that is not what the protocol says ({error})", 0.0
+        raise _NoAnswerError(why, reached)
+
+    def _down(self, why: str) -> UserError:
+        return UserError(
+            f"endpoint {self.source.endpoint} does not answer: {why}. Start the server, or name another in 'endpoint';"
+            " what it answered is kept, and the same command goes on"
+        )
+
+
+def _decoded(reply: Any) -> Mapping[str, Any]:
+    """The first choice of an answer."""
+    try:
+        choice = reply.json()["choices"][0]
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise _GarbageError("no choices") from None
+    if not isinstance(choice, dict):
+        raise _GarbageError("a choice is no object")
+    return choice
+
+
+def _content(choice: Mapping[str, Any]) -> str:
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, str):
+        raise _GarbageError("no text in the message")
+    return content
+
+
+def _said(choice: Mapping[str, Any]) -> Said:
+    return Said(_content(choice), cut=choice.get("finish_reason") == "length")
+
+
+def _choice(choice: Mapping[str, Any], options: tuple[str, str]) -> Choice:
+    """From the probabilities of the first token where there are any, else from the text, read strictly."""
+    try:
+        top = choice["logprobs"]["content"][0]["top_logprobs"]
+        mass = [
+            math.fsum(math.exp(one["logprob"]) for one in top if str(one["token"]).strip() == option)
+            for option in options
+        ]
+    except (KeyError, IndexError, TypeError):
+        return Choice(strict(_content(choice), options))
+    total = math.fsum(mass)
+    return Choice(mass[0] / total, total) if total else Choice(None, 0.0)
+
+
+def strict(text: str, options: tuple[str, str]) -> float | None:
+    """1 for the first option, 0 for the second, None for anything else around or beside them."""
+    bare = re.sub(r"^[\s\"'*]+|[\s\"'*.]+$", "", text)
+    return float(bare == options[0]) if bare in options else None
+
+
+def _retry_after(reply: Any) -> float:
+    """Seconds that the server asks for, told in seconds or as a moment; 0 when it does not say."""
+    said = str(reply.headers.get("retry-after", "")).strip()
+    if not said:
+        return 0.0
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(said).timestamp() - time.time()
+        except ValueError:
+            return 0.0
+    return min(max(seconds, 0.0), LONGEST_ASKED_FOR) if math.isfinite(seconds) else 0.0
+
+
+def _told(reply: Any) -> str:
+    """The beginning of what the server says of an error."""
+    return " ".join(str(reply.text).split())[:120]

@@ -1,0 +1,119 @@
+"""Probabilities of entailment, contradiction and neutral by a sequence-classification model, for pairs of texts.
+
+The order of the labels is read from the model (``id2label``); a model that does not name them must be told
+(``labels``). A model with two labels, entailment or not, gives what is not entailment to neutral: it cannot tell
+a contradiction. Each distinct pair is computed once, in batches of similar length, and kept by hash.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from cfbench_core.config import Help
+from cfbench_core.errors import UserError
+from cfbench_core.hashing import digest
+from cfbench_text.models.kept import Kept
+from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
+from cfbench_text.reviews import FloatArray
+
+NAMES = ("entailment", "contradiction", "neutral")
+"""In the order of the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSource(Source):
+    """An NLI model. The default is the one of paper 004 (its footnote 6)."""
+
+    model: Annotated[str, Help("name, folder or package:NAME of an NLI model")] = (
+        "microsoft/deberta-base-mnli"
+    )
+    labels: Annotated[
+        tuple[str, ...] | None,
+        Help("its labels in order (entailment, contradiction, neutral); none: the model names them"),
+    ] = None
+
+
+class Pairs:
+    def __init__(self, source: PairSource) -> None:
+        self.source = source
+        self._kept = Kept("nli")
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        """(N, 3): entailment, contradiction, neutral of (premise, hypothesis)."""
+        identity = json.dumps(dict(self.signature()), sort_keys=True)
+        keys = [digest([identity, *pair]) for pair in pairs]
+
+        def ask(places: Sequence[int]) -> Iterator[tuple[int, list[float]]]:
+            for at, values in self._computed([pairs[place] for place in places]):
+                yield places[at], values
+
+        found = self._kept.answers(keys, ask)
+        return np.asarray(found, dtype=np.float64).reshape(len(pairs), 3)
+
+    def signature(self) -> Mapping[str, str]:
+        order = {} if self.source.labels is None else {"labels": " ".join(self.source.labels)}
+        return {**signature(self.source), **order}
+
+    @functools.cached_property
+    def _loaded(self) -> Loaded:
+        return load("AutoModelForSequenceClassification", self.source)
+
+    @functools.cached_property
+    def _order(self) -> tuple[int, int | None, int]:
+        """Where the model has entailment, contradiction (None: nowhere) and neutral."""
+        config = self._loaded.model.config
+        named = [str(config.id2label[place]) for place in range(config.num_labels)]
+        return label_order(named if self.source.labels is None else self.source.labels, self.source.model)
+
+    def _computed(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[int, list[float]]]:
+        import torch
+
+        rows, kinds = self._tokens(pairs)
+        entailment, contradiction, neutral = self._order
+        for some in batches([len(row) for row in rows], self.source.batch):
+            given = dict(padded(self._loaded, [rows[place] for place in some]))
+            if kinds is not None:
+                width = given["input_ids"].shape[1]
+                told = [kinds[place] + [0] * (width - len(kinds[place])) for place in some]
+                given["token_type_ids"] = torch.tensor(told, device=self._loaded.device)
+            with torch.inference_mode():
+                found = torch.softmax(self._loaded.model(**given).logits.double(), dim=-1).cpu().numpy()
+            for place, of_pair in zip(some, found.tolist(), strict=True):
+                denied = 0.0 if contradiction is None else of_pair[contradiction]
+                yield place, [of_pair[entailment], denied, of_pair[neutral]]
+
+    def _tokens(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
+        """Token numbers, and which of the two texts each belongs to for models that want to be told."""
+        premises, hypotheses = [one for one, _ in pairs], [other for _, other in pairs]
+        tokenizer, limit = self._loaded.tokenizer, self._loaded.limit
+        cut = sum(len(row) > limit for row in tokenizer(premises, hypotheses)["input_ids"])
+        if cut:
+            warnings.warn(
+                f"{cut} pairs are longer than the {limit} tokens that {self.source.model} reads, and are cut",
+                stacklevel=2,
+            )
+        told: Any = tokenizer(premises, hypotheses, truncation="longest_first", max_length=limit)
+        return told["input_ids"], told.get("token_type_ids")
+
+
+def label_order(labels: Sequence[str], model: str) -> tuple[int, int | None, int]:
+    """Where entailment, contradiction and neutral are, from the names of the labels in any spelling."""
+    bare = [label.lower().replace("-", "_").replace(" ", "_") for label in labels]
+    if len(bare) == 2:
+        other = [place for place, name in enumerate(bare) if name.startswith(("not_", "non_"))]
+        if len(other) == 1 and "entail" in bare[1 - other[0]]:
+            return 1 - other[0], None, other[0]
+    found = [[place for place, name in enumerate(bare) if name.startswith(start[:6])] for start in NAMES]
+    if len(bare) != 3 or any(len(places) != 1 for places in found):
+        raise UserError(
+            f"model {model!r} has the labels {', '.join(labels)}: needs entailment, contradiction and neutral; if it"
+            " is an NLI model, say their order in 'labels'"
+        )
+    return found[0][0], found[1][0], found[2][0]

@@ -1,0 +1,133 @@
+"""Models of a few thousand random weights, written to disk: what tests load where a user has a real model.
+
+They answer nonsense; all else about them is as in real ones (files, tokenizers, special tokens, labels).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+WORDS = """the a user would appreciate this product because may dislike that seems indifferent to sound is good bad
+price low high strings break tone rich easy text statement 1 0 . , : ? and they however""".split()  # noqa: SIM905
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+
+CHAT = "{% for m in messages %}{{ m.content }} {% endfor %}"
+
+
+def tokenizer(folder: Path, special: bool = True, template: str | None = None) -> int:
+    """Words at blanks, between [CLS] and [SEP]; gives the size of its vocabulary."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {word: place for place, word in enumerate([*SPECIAL, *WORDS])}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    made.normalizer = normalizers.Lowercase()
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    if special:
+        ends = [("[CLS]", 2), ("[SEP]", 3)]
+        made.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends
+        )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    whole = PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        **names,
+        eos_token="[SEP]",
+        model_max_length=512,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"]
+        if special
+        else ["input_ids", "attention_mask"],
+    )
+    whole.chat_template = template
+    whole.save_pretrained(folder)
+    return len(vocabulary)
+
+
+def encoder(folder: Path) -> Path:
+    from transformers import BertModel
+
+    BertModel(_bert(tokenizer(folder))).save_pretrained(folder)
+    return folder
+
+
+def classifier(folder: Path, labels: list[str], order: list[int] | None = None) -> Path:
+    """An NLI model; ``order``: the rows of its last layer are put in another order, as the labels are."""
+    import torch
+    from transformers import BertForSequenceClassification
+
+    config = _bert(tokenizer(folder))
+    config.id2label, config.label2id = dict(enumerate(labels)), {name: at for at, name in enumerate(labels)}
+    model = BertForSequenceClassification(config)
+    if order is not None:
+        head = model.classifier
+        with torch.no_grad():
+            head.weight.copy_(head.weight[order].clone())
+            head.bias.copy_(head.bias[order].clone())
+    model.save_pretrained(folder)
+    return folder
+
+
+def _bert(size: int) -> Any:
+    import torch
+    from transformers import BertConfig
+
+    torch.manual_seed(0)
+    return BertConfig(
+        vocab_size=size,
+        hidden_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=512,
+        initializer_range=0.5,
+    )
+
+
+def causal(folder: Path, template: str | None = CHAT, context: int = 2048) -> Path:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    size = tokenizer(folder, special=False, template=template)
+    config = LlamaConfig(
+        vocab_size=size,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=context,
+        initializer_range=0.5,
+        eos_token_id=3,
+        pad_token_id=0,
+        bos_token_id=2,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def encoder_decoder(folder: Path) -> Path:
+    import torch
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    torch.manual_seed(0)
+    size = tokenizer(folder)
+    config = BartConfig(
+        vocab_size=size,
+        d_model=16,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=512,
+        init_std=0.5,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        decoder_start_token_id=3,
+        forced_eos_token_id=3,
+    )
+    BartForConditionalGeneration(config).save_pretrained(folder)
+    return folder

@@ -1,0 +1,87 @@
+"""What an encoder makes of texts: a vector for each token, or one for each text."""
+
+from __future__ import annotations
+
+import functools
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cfbench_text.models.loading import Loaded, Source, batches, find_local, load, padded
+from cfbench_text.reviews import FloatArray
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Of one text: (T, d) hidden states, and which of the T tokens are special ([CLS], <s>, ...)."""
+
+    states: FloatArray
+    special: BoolArray
+
+
+class Encoder:
+    """``layer``: whose hidden states, counted from 0, the embeddings; None: the last."""
+
+    def __init__(self, source: Source, layer: int | None = None) -> None:
+        self.source = source
+        self.layer = layer
+
+    @functools.cached_property
+    def _loaded(self) -> Loaded:
+        return load("AutoModel", self.source)
+
+    def vectors(self, texts: Sequence[str], limit: int | None = None) -> Iterator[tuple[int, Vectors]]:
+        """(place, vectors) of each text, the longest first; blank ends do not count. A text beyond the model's
+        limit is cut, as the reference implementations do, with a warning that says how many were."""
+        import torch
+
+        most = min(limit or self._loaded.limit, self._loaded.limit)
+        rows, special = self._tokens([text.strip() for text in texts], most)
+        for some in batches([len(row) for row in rows], self.source.batch):
+            given = padded(self._loaded, [rows[place] for place in some])
+            with torch.inference_mode():
+                out = self._loaded.model(**given, output_hidden_states=self.layer is not None)
+            states = out.last_hidden_state if self.layer is None else out.hidden_states[self.layer]
+            for place, of_text in zip(some, states.float().cpu().numpy(), strict=True):
+                kept = of_text[: len(rows[place])].astype(np.float64)
+                yield place, Vectors(kept, np.asarray(special[place], dtype=bool))
+
+    def _tokens(self, texts: Sequence[str], most: int) -> tuple[list[list[int]], list[list[int]]]:
+        tokenizer = self._loaded.tokenizer
+        told: Any = tokenizer(list(texts), truncation=True, max_length=most, return_special_tokens_mask=True)
+        rows, special = told["input_ids"], told["special_tokens_mask"]
+        full = [place for place, row in enumerate(rows) if len(row) >= most]
+        cut = sum(len(tokenizer(texts[place])["input_ids"]) > most for place in full)
+        if cut:
+            warnings.warn(
+                f"{cut} texts are longer than the {most} tokens that {self.source.model} reads, and are cut",
+                stacklevel=2,
+            )
+        return rows, special
+
+    def embeddings(self, texts: Sequence[str]) -> FloatArray:
+        """(N, d) unit vectors, pooled as a sentence-transformers model says; the mean of all tokens if it does not."""
+        pooling, limit = _pooling(self.source)
+        found: dict[int, FloatArray] = {}
+        for place, vectors in self.vectors(texts, limit):
+            pooled = vectors.states[0] if pooling == "cls" else vectors.states.mean(axis=0)
+            found[place] = pooled / max(float(np.linalg.norm(pooled)), 1e-12)
+        return np.stack([found[place] for place in range(len(texts))]) if texts else np.empty((0, 0))
+
+
+def _pooling(source: Source) -> tuple[str, int | None]:
+    """ "mean" or "cls", and the longest text, from the files that sentence-transformers writes beside a model."""
+    folder = find_local(source.model)
+    if folder is None:
+        return "mean", None
+    about, limits = folder / "1_Pooling" / "config.json", folder / "sentence_bert_config.json"
+    told = json.loads(about.read_text()) if about.is_file() else {}
+    limit = json.loads(limits.read_text()).get("max_seq_length") if limits.is_file() else None
+    return "cls" if told.get("pooling_mode_cls_token") else "mean", limit
