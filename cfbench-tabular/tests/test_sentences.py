@@ -46,7 +46,7 @@ TWO = [("age", "30.0", "31.0"), ("job", "cook", "clerk")]
 def test_the_realistic_answer_with_fewest_changes_then_the_nearest():
     words = best_explanation(run(("a", "", 1, 2.0, TWO), ("b", "", 1, 3.0, ONE), ("c", "", 0, 1.0, ONE)))
     assert words == (
-        "row 7 of people counts as poor for mlp; with age 41.25 instead of 30 it would count as rich (b)"
+        "row 7 of people counts as poor for mlp; with age 41.25 instead of 30 it would count as rich (b)."
     )
     assert "(c)" in best_explanation(run(("b", "", 1, 3.0, ONE), ("c", "", 1, 1.0, ONE)))
 
@@ -59,6 +59,13 @@ def test_a_bound_is_told_only_where_there_is_nothing_else():
 def test_numbers_are_told_apart():
     words = best_explanation(run(("a", "", 1, 2.0, [("age", "6.1", "6.10003"), ("job", "cook", "clerk")])))
     assert "with age 6.10003 instead of 6.1 and job clerk instead of cook it would" in words
+
+
+def test_thousands_are_told_in_full():
+    words = best_explanation(
+        run(("a", "", 1, 2.0, [("income", "47750.12", "47047.5"), ("rate", "0.05", "1e-7")]))
+    )
+    assert "income 47,050 instead of 47,750 and rate 1e-07 instead of 0.05 it would" in words
 
 
 def test_many_changes_are_counted():

@@ -50,6 +50,7 @@ GROWTH = re.compile(
     r"\{\{ growth\(\"(?P<name>[\w-]+)\", small=\"(?P<small>[^\"]+)\", large=\"(?P<large>[^\"]+)\", "
     r"items=(?P<items>[\d.]+)\) \}\}"
 )
+BY_SET = re.compile(r"\{\{ by_set\(\"(?P<name>[\w-]+)\", metric=\"(?P<metric>[\w -]+)\"\) \}\}")
 STUDY_003 = re.compile(r"\{\{ beside_study\(\"(?P<kind>\w+)\", group=\"(?P<group>\w+)\"\) \}\}")
 BESIDE = re.compile(r"\{\{ beside_literature\(\"(?P<dataset>[\w-]+)\"\) \}\}")
 
@@ -65,6 +66,7 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     markdown = TABLE.sub(lambda call: kept_table(call["name"], call["where"], call["columns"]), markdown)
     markdown = PAPER.sub(lambda call: beside_paper(**call.groupdict()), markdown)
     markdown = PIVOT.sub(lambda call: pivot(**call.groupdict()), markdown)
+    markdown = BY_SET.sub(lambda call: by_set(**call.groupdict()), markdown)
     markdown = STUDY_003.sub(lambda call: beside_study(**call.groupdict()), markdown)
     markdown = ACROSS.sub(lambda call: across(**call.groupdict()), markdown)
     markdown = GROWTH.sub(lambda call: growth(**call.groupdict()), markdown)
@@ -137,6 +139,20 @@ def pivot(name: str, where: str, across: str) -> str:
     ]
     table = kept.pivot_table(index="explainer", columns=across, values="shown", aggfunc="first", sort=False)
     return _shown(table.reset_index())
+
+
+def by_set(name: str, metric: str) -> str:
+    """One metric of a kept tabular study, an explainer a line, a column for each data set; and how many answered."""
+    import pandas as pd
+
+    kept = pd.read_csv(RESULTS / f"{name}.csv")
+    kept = kept[kept["metric"] == metric]
+    table = kept.pivot_table(index="explainer", columns="dataset", values="mean", sort=False)
+    if metric == "time":
+        shown = table.map(lambda mean: "" if pd.isna(mean) else f"{1000 * mean:.2g} ms")
+    else:
+        shown = table.map(lambda mean: "" if pd.isna(mean) else f"{mean:.3f}")
+    return _shown(shown.reset_index())
 
 
 def beside_study(kind: str, group: str) -> str:

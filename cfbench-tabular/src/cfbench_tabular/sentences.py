@@ -53,7 +53,7 @@ def _sentence(rows: pd.DataFrame) -> str:
     listed = " and ".join(part for part in (", ".join(what[:-1]), what[-1]) if part)
     return (
         f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "
-        f"with {listed} it would count as {first['wanted_class']} ({first['explainer']})"
+        f"with {listed} it would count as {first['wanted_class']} ({first['explainer']})."
     )
 
 
@@ -64,7 +64,17 @@ def _short(value: str, original: str) -> tuple[str, str]:
     except ValueError:
         return value, original
     for digits in range(4, 17):
-        after, before = (f"{number:.{digits}g}" for number in numbers)
+        after, before = (_told(number, digits) for number in numbers)
         if after != before:
             break
     return after, before
+
+
+def _told(number: float, digits: int) -> str:
+    """With so many digits; whole thousands and millions in full, never as 4.7e+04."""
+    rounded = float(f"{number:.{digits}g}")
+    return (
+        f"{rounded:,.0f}"
+        if 1e4 <= abs(rounded) < 1e12 and rounded == int(rounded)
+        else f"{rounded:.{digits}g}"
+    )
