@@ -58,7 +58,7 @@ class Config(ChatSource):
     tokens: Annotated[int, Range(minimum=1), Help("the longest answer")] = 1024
 
 
-class LLM:
+class LLMExtractor:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._chat = Chat(config)

@@ -40,7 +40,7 @@ class Config(ChatSource):
     ] = "soft"
 
 
-class LLM:
+class LLMJudge:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._chat = Chat(config)

@@ -27,11 +27,17 @@ def _spec(
 
 STUDY = "Kabongo & Guigue 2025"
 PRETRAINED = (
-    _spec("extractor", "llm", "LLM", "A chat model lists atomic statements with topic and sentiment", STUDY),
+    _spec(
+        "extractor",
+        "llm",
+        "LLMExtractor",
+        "A chat model lists atomic statements with topic and sentiment",
+        STUDY,
+    ),
     _spec(
         "judge",
         "llm",
-        "LLM",
+        "LLMJudge",
         "A chat model says whether a text supports a statement",
         STUDY,
         provides={"verdict": frozenset({"support"})},

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cfbench_core.errors import UserError
 from cfbench_text.models.loading import Loaded, Source, batches, find_local, load, padded
 from cfbench_text.reviews import FloatArray
 
@@ -42,6 +43,11 @@ class Encoder:
         limit is cut, as the reference implementations do, with a warning that says how many were."""
         import torch
 
+        layers = self._loaded.model.config.num_hidden_layers
+        if self.layer is not None and self.layer > layers:
+            raise UserError(
+                f"model {self.source.model!r} has the layers 0 to {layers}, and no layer {self.layer}"
+            )
         most = min(limit or self._loaded.limit, self._loaded.limit)
         rows, special = self._tokens([text.strip() for text in texts], most)
         for some in batches([len(row) for row in rows], self.source.batch):

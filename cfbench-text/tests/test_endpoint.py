@@ -1,0 +1,282 @@
+"""A recorded-answer double on 127.0.0.1 that fails in all the ways a server does; no test waits for real."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from cfbench_core.errors import UserError
+from cfbench_text.domains import load_domain
+from cfbench_text.extractors.llm import Config, LLMExtractor
+from cfbench_text.judges.base import Document
+from cfbench_text.judges.llm import Config as JudgeConfig
+from cfbench_text.judges.llm import LLMJudge
+from cfbench_text.models.chat import Chat, ChatSource, Prompt
+from cfbench_text.models.endpoint import Endpoint, strict
+from cfbench_text.triplets import Triplet
+
+pytest.importorskip("httpx", reason="needs cfbench-text[llm]")
+
+
+class Server:
+    """Answers with ``reply(body, attempt)`` -> (status, headers, body) or a number of seconds to say nothing."""
+
+    def __init__(self, reply):
+        self.asked, self.at_once, self.most, self.lock = [], 0, 0, threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                with outer.lock:
+                    outer.at_once += 1
+                    outer.most = max(outer.most, outer.at_once)
+                    attempt = sum(one["messages"] == body["messages"] for one in outer.asked)
+                    outer.asked.append(body)
+                    outer.headers = dict(self.headers)
+                try:
+                    found = reply(body, attempt)
+                    if isinstance(found, float):
+                        time.sleep(found)
+                        return
+                    status, headers, content = found
+                    content = content if isinstance(content, bytes) else json.dumps(content).encode()
+                    self.send_response(status)
+                    for name, value in {"content-length": str(len(content)), **headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(content)
+                finally:
+                    with outer.lock:
+                        outer.at_once -= 1
+
+            def log_message(self, *args): ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def serve(tmp_path, monkeypatch):
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    running = []
+
+    def start(reply):
+        running.append(Server(reply))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.close()
+
+
+def said(text, cut=False, logprobs=None):
+    choice = {"message": {"content": text}, "finish_reason": "length" if cut else "stop"}
+    return 200, {}, {"choices": [choice | ({"logprobs": logprobs} if logprobs else {})]}
+
+
+def echo(body, attempt):
+    return said(body["messages"][-1]["content"].upper())
+
+
+def asked(server, texts, pauses=None, **options):
+    source = ChatSource(endpoint=server.url, model="m", **options)
+    endpoint = Endpoint(source, pauses.append if pauses is not None else lambda seconds: None)
+    return dict(endpoint.write([Prompt("", text) for text in texts], 10))
+
+
+def test_every_question_gets_its_own_answer_whatever_the_order(serve):
+    server = serve(
+        lambda body, attempt: (time.sleep(0.002 * (len(body["messages"][1]["content"]) % 5)), echo(body, 0))[
+            1
+        ]
+    )
+    texts = [f"text {'x' * (place % 7)} {place}" for place in range(60)]
+    found = asked(server, texts, requests=5)
+    assert [found[place].text for place in range(60)] == [text.upper() for text in texts]
+    assert 1 < server.most <= 5
+    first = server.asked[0]
+    assert first["temperature"] == 0 and first["max_tokens"] == 10 and first["model"] == "m"
+
+
+def test_429_waits_as_long_as_the_server_says_and_server_errors_ever_longer(serve):
+    told = [(429, {"retry-after": "7"}, {}), (500, {}, b"oops"), (503, {}, b""), said("done")]
+    pauses = []
+    found = asked(serve(lambda body, attempt: told[attempt]), ["a"], pauses)
+    assert found[0].text == "done" and pauses == [7.0, 1.0, 2.0]
+
+
+def test_retry_after_as_a_moment_and_as_nonsense(serve):
+    told = [
+        (429, {"retry-after": "Wed, 21 Oct 2065 07:28:00 GMT"}, {}),
+        (429, {"retry-after": "soon"}, {}),
+        said("x"),
+    ]
+    pauses = []
+    asked(serve(lambda body, attempt: told[attempt]), ["a"], pauses)
+    assert pauses == [120.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"<html>",
+        b"",
+        {},
+        {"choices": []},
+        {"choices": [3]},
+        {"choices": [{"message": {"content": None}}]},
+        [],
+    ],
+)
+def test_garbage_is_asked_again_and_then_a_failure_of_that_text_alone(serve, garbage):
+    def reply(body, attempt):
+        return (200, {}, garbage) if "bad" in body["messages"][1]["content"] else echo(body, attempt)
+
+    server = serve(reply)
+    found = asked(server, ["good", "bad", "fine"], retries=2)
+    assert (found[0].text, found[2].text) == ("GOOD", "FINE")
+    assert "protocol" in found[1].failure and len(server.asked) == 5
+
+
+def test_a_question_that_times_out_fails_alone(serve):
+    server = serve(
+        lambda body, attempt: 0.3 if "slow" in body["messages"][1]["content"] else echo(body, attempt)
+    )
+    found = asked(server, ["slow", "quick"], timeout=0.1, retries=1)
+    assert "no answer within 0.1 s" in found[0].failure and found[1].text == "QUICK"
+
+
+def test_400_is_not_asked_again(serve):
+    server = serve(lambda body, attempt: (400, {}, {"error": "context length exceeded"}))
+    found = asked(server, ["a"])
+    assert "HTTP 400" in found[0].failure and "context length" in found[0].failure and len(server.asked) == 1
+
+
+def test_an_endpoint_that_is_down_stops_the_work_in_one_line(serve):
+    server = serve(echo)
+    server.close()
+    with pytest.raises(UserError, match="does not answer") as error:
+        asked(server, [f"{place}" for place in range(30)], retries=1)
+    assert len(error.value.lines) == 1
+
+
+@pytest.mark.parametrize(("status", "why"), [(401, "key is refused"), (404, "no such model")])
+def test_what_concerns_all_questions_stops_at_once(serve, status, why):
+    server = serve(lambda body, attempt: (status, {}, {"error": "no"}))
+    with pytest.raises(UserError, match=why):
+        asked(server, ["a"])
+    assert len(server.asked) == 1
+
+
+def test_the_key_comes_from_the_environment_and_is_not_in_the_signature(serve, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "not-a-real-key")
+    server = serve(echo)
+    asked(server, ["a"], key="MY_KEY")
+    assert server.headers["Authorization"] == "Bearer not-a-real-key"
+    assert "not-a-real-key" not in str(Chat(ChatSource(endpoint=server.url, key="MY_KEY")).signature())
+
+
+def test_answers_are_kept_failures_are_not_and_a_stopped_run_goes_on(serve):
+    broken = {"now": True}
+
+    def reply(body, attempt):
+        return (
+            (400, {}, {}) if broken["now"] and body["messages"][1]["content"] == "c" else echo(body, attempt)
+        )
+
+    server = serve(reply)
+    source = ChatSource(endpoint=server.url, model="m")
+    prompts = [Prompt("", text) for text in "abca"]
+    first = Chat(source).write(prompts, 10)
+    assert [one.text for one in first] == ["A", "B", "", "A"] and first[2].failure
+    assert len(server.asked) == 3  # "a" once
+    broken["now"] = False
+    again = Chat(source).write(prompts, 10)
+    assert [one.text for one in again] == ["A", "B", "C", "A"] and len(server.asked) == 4
+    Chat(source).write(prompts, 11)  # another length of the answer is another question
+    assert len(server.asked) == 7
+
+
+def test_what_came_before_the_endpoint_went_down_is_kept(serve):
+    reached = []
+
+    def reply(body, attempt):
+        reached.append(1)
+        return echo(body, attempt) if len(reached) <= 3 else 0.15
+
+    server = serve(reply)
+    source = ChatSource(endpoint=server.url, model="m", requests=1, retries=0, timeout=0.05)
+    with pytest.raises(UserError, match="is kept"):
+        Chat(source).write([Prompt("", f"{place}") for place in range(20)], 10)
+    reached.clear()
+    assert [
+        one.text for one in Chat(source).write([Prompt("", f"{place}") for place in range(3)], 10)
+    ] == list("012")
+    assert not reached
+
+
+def test_the_extractor_salvages_what_a_cut_answer_holds(serve):
+    whole = '{"statement": "the strings break", "topic": "durability", "sentiment": "negative"}'
+    domain = load_domain("musical-instruments")
+    topic = next(iter(domain.topics))
+    whole = whole.replace("durability", topic)
+    answers = {
+        "one": said(f"Sure! [{whole}]"),
+        "two": said(f"[{whole}, {{", cut=True),
+        "three": said("[]"),
+        "four": said("I cannot"),
+    }
+    server = serve(
+        lambda body, attempt: next(
+            a for name, a in answers.items() if f"\n{name}\n" in body["messages"][1]["content"]
+        )
+    )
+    found = LLMExtractor(Config(endpoint=server.url)).extract(
+        ["one", "two", "three", "four", "", " "], domain
+    )
+    expected = (Triplet("the strings break", topic, "negative"),)
+    assert [one.triplets for one in found] == [expected, expected, (), (), (), ()]
+    assert [one.status for one in found] == ["ok", "cut", "empty", "failed", "empty", "empty"]
+    assert all(name in server.asked[0]["messages"][0]["content"] for name in domain.topics)
+
+
+def test_a_question_without_an_answer_is_a_counted_failure_of_that_text(serve):
+    server = serve(lambda body, attempt: (400, {}, {"error": "no"}) if "bad" in str(body) else said("[]"))
+    bad, good = LLMExtractor(Config(endpoint=server.url)).extract(["a bad one", "fine"], load_domain("toys"))
+    assert bad.status == "failed" and sum(bad.left_out.values()) == 1 and good.status == "empty"
+
+
+def test_the_judge_reads_probabilities_or_the_bare_answer(serve):
+    top = [{"token": token, "logprob": np.log(p)} for token, p in (("1", 0.6), (" 1", 0.1), ("0", 0.2))]
+    told = {
+        "soft": said("1", logprobs={"content": [{"top_logprobs": top}]}),
+        "plain": said(" 1\n"),
+        "no": said("0."),
+        "odd": said("10"),
+    }
+    server = serve(lambda body, attempt: told[body["messages"][1]["content"].split("\n")[1]])
+    claim = Triplet("it is good", "sound", "positive")
+    pairs = [(Document(name, ()), claim) for name in [*told, ""]]
+    with pytest.warns(UserWarning, match="1 of 4"):
+        found = LLMJudge(JudgeConfig(endpoint=server.url)).support(pairs)
+    np.testing.assert_allclose(found, [0.7 / 0.9, 1, 0, 0.5, 0])
+    with pytest.warns(UserWarning):
+        hard = LLMJudge(JudgeConfig(endpoint=server.url, answer="hard")).support(pairs)
+    np.testing.assert_array_equal(hard, [1, 1, 0, 0.5, 0])
+    assert len(server.asked) == 4  # the second judge read what was kept; an empty text is not asked about
+
+
+def test_a_strict_parse_takes_nothing_but_the_digit():
+    assert [strict(text, ("1", "0")) for text in ("1", "0", " **1** ", "'0'.", "10", "1 or 0", "yes", "")] == [
+        1, 0, 1, 0, None, None, None, None,
+    ]  # fmt: skip

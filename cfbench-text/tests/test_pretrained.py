@@ -1,0 +1,59 @@
+"""The conformance kit over the components that ask a pretrained model, with tiny models in its place."""
+
+import pytest
+
+from cfbench_core.registry import installed
+from cfbench_core.specs import resolve
+from cfbench_core.testing import NotApplicable, Subject, checks_for, verify
+from cfbench_text.models import tiny
+
+pytest.importorskip("transformers", reason="needs cfbench-text[models]")
+
+SPECS = {c.spec.id: c.spec for c in installed().components(suite="text") if c.spec.details.get("pretrained")}
+LABELS = ["contradiction", "neutral", "entailment"]
+OPTIONS = {
+    "text/extractor/llm": ("causal", {"tokens": 4}),
+    "text/judge/llm": ("causal", {}),
+    "text/judge/nli": ("classifier", {}),
+    "text/metric/bertscore": ("encoder", {"layer": 2}),
+    "text/metric/sts": ("encoder", {}),
+    "text/metric/summac-zs": ("classifier", {}),
+    "text/metric/summac-conv": ("classifier", {}),
+    "text/metric/bartscore": ("encoder_decoder", {}),
+}
+OF_REAL_MODELS = {"the-reference-is-no-worse-than-another-text"}
+"""Random weights prefer what they like."""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    made = {
+        "causal": lambda folder: tiny.causal(folder, context=8192),
+        "classifier": lambda folder: tiny.classifier(folder, LABELS),
+        "encoder": tiny.encoder,
+        "encoder_decoder": tiny.encoder_decoder,
+    }
+    return {name: str(make(tmp_path_factory.mktemp(name))) for name, make in made.items()}
+
+
+def test_every_such_component_is_here():
+    assert set(SPECS) == set(OPTIONS)
+
+
+@pytest.mark.filterwarnings("ignore:SummaC-Conv", "ignore:.* are cut:UserWarning")
+@pytest.mark.parametrize(
+    ("component", "check"),
+    [(name, check) for name in OPTIONS for check in checks_for(name) if check.name not in OF_REAL_MODELS],
+    ids=str,
+)
+def test_conformance(component, check, folders, request, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "answers-of-tiny-models"))
+    model, more = OPTIONS[component]
+    if component == "text/metric/summac-conv":
+        data = request.getfixturevalue("data")
+        more = {"weights": str(data / "expected" / "summac_conv_vitc_sent_perc_e.bin")}
+    subject = Subject(SPECS[component], resolve(SPECS[component].config)(model=folders[model], **more))
+    try:
+        verify(check, subject)
+    except NotApplicable as why:
+        pytest.skip(str(why))
