@@ -1,3 +1,4 @@
+import functools
 import json
 import subprocess
 import sys
@@ -18,6 +19,25 @@ PARTS = [
     if spec.kind != "suite" and spec.id != NEEDS_A_FILE and not spec.details.get("pretrained")
 ]
 """Those that ask a pretrained model are held against the kit in test_pretrained.py, with tiny models."""
+
+FEW = {
+    "epochs": 4,
+    "batch": 8,
+    "length": 30,
+    "dimensions": 16,
+    "hidden": 32,
+    "learning_rate": 0.01,
+    "device": "cpu",
+}
+SMALL = {f"text/recommender/{name}": FEW for name in ("nrt", "att2seq", "peter", "cer")}
+"""Options with which those that are trained take a moment."""
+
+
+@functools.cache
+def subject_of(component: str) -> Subject:
+    """One for all checks, so that what it remembers, a trained model for example, serves them all."""
+    spec = next(spec for spec in SPECS if spec.id == component)
+    return Subject(spec, resolve(spec.config)(**SMALL[component]) if component in SMALL else None)
 
 
 def modules_after(code: str) -> set[str]:
@@ -57,7 +77,7 @@ def test_every_reference_resolves(spec):
     ids=lambda value: str(value),
 )
 def test_conformance(component, check):
-    verify(check, component)
+    verify(check, subject_of(component))
 
 
 def test_conformance_of_the_reader_of_files(tmp_path):

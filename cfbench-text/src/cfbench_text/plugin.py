@@ -13,6 +13,8 @@ STUDY = "Kabongo & Guigue 2025"
 BY_ENTAILMENT = {"judge": {"verdict": frozenset({"entailment"})}}
 BY_SUPPORT = {"judge": {"verdict": frozenset({"support"})}}
 SEES_REFERENCES = {"sees": frozenset({"references"})}
+TRAINED = {"default": False}
+"""Takes minutes and the extra ``torch``, so it is not in a run without a configuration."""
 
 
 def _spec(
@@ -93,6 +95,42 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             provides=SEES_REFERENCES,
             role="bound",
             details={"read": "extractor"},
+        ),
+        _spec(
+            "recommender",
+            "nrt",
+            "NRT",
+            "A recurrent network that starts from user, item and the rating it predicts",
+            True,
+            paper="Li et al. 2017",
+            details=TRAINED,
+        ),
+        _spec(
+            "recommender",
+            "att2seq",
+            "Att2Seq",
+            "A recurrent network that looks back at user and item at every word",
+            True,
+            paper="Dong et al. 2017",
+            details=TRAINED,
+        ),
+        _spec(
+            "recommender",
+            "peter",
+            "PETER",
+            "A transformer over user, item and text that also tells the rating and the words to come",
+            True,
+            paper="Li et al. 2021",
+            details=TRAINED,
+        ),
+        _spec(
+            "recommender",
+            "cer",
+            "CER",
+            "PETER whose rating must be told from its explanation, too",
+            True,
+            paper="Raczyński et al. 2023",
+            details=TRAINED,
         ),
     ]
 
