@@ -1,0 +1,123 @@
+"""How long a counterfactual row takes, and how good it is, on MAGIC and Adult with the study's networks.
+
+    python benchmarks/tabular_explainers.py
+    python benchmarks/tabular_explainers.py --sets adult --factuals 100 --explainers nice '{name: dice, one_hot: penalise}'
+    python benchmarks/tabular_explainers.py --keep docs/results/tabular-speed
+
+The first ``--factuals`` training rows (100, then 10,000) are explained in one call, after a call for ten of them;
+explainers of more than ``--slow`` ms (2) for each row get 1,000 at most, so that the whole ends in minutes. CPU
+milliseconds of the call alone, one thread; the share of valid answers, and means over these of L2 and of the
+share of encoded columns that stay. Needs the study's files (``CFBENCH_DATA_DIR``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from dice_against_dice_ml import our_table
+from kept import keep
+
+from cfbench_core.data_files import DataAccess
+from cfbench_core.registry import installed
+from cfbench_core.seeds import generator
+from cfbench_core.specs import resolve
+from cfbench_tabular.classifiers.base import Counted, predicted_classes
+from cfbench_tabular.classifiers.mlp import MLP, read_weights
+from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.study import NAMES, StudyFiles, find_study
+from cfbench_tabular.table import complete
+
+EXPLAINERS = [
+    "nearest-enemy",
+    "cadex",
+    "ml-explain",
+    "nice",
+    "dice",
+    "growing-spheres",
+    "sedc",
+    "synas",
+    "alibic",
+    "alibic-nograd",
+    "lore",
+    "random",
+]
+WARM_UP, AT_MOST = 10, 1_000
+SAME = ["dataset", "explainer", "factuals"]
+"""What a row is about: one that is measured again takes the place of an older one."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", nargs="+", default=["magic", "adult"])
+    parser.add_argument("--factuals", nargs="+", type=int, default=[100, 10_000])
+    parser.add_argument("--explainers", nargs="+", default=EXPLAINERS)
+    parser.add_argument("--slow", type=float, default=2.0, help="ms, above which 1,000 rows are enough")
+    parser.add_argument("--keep", help="where to keep the table, without its ending")
+    asked = parser.parse_args()
+    rows = []
+    for name in asked.sets:
+        for row in measured(name, asked):
+            rows.append(row)
+            print("  ".join(f"{value!s:>16}" for value in row.values()), flush=True)
+    if asked.keep:
+        keep(Path(asked.keep), rows, SAME, "python benchmarks/tabular_explainers.py --keep NAME")
+
+
+def measured(name: str, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    files = StudyFiles(find_study(DataAccess(offline=True), None), NAMES[name])
+    problem = files.problem(our_table(name, files))
+    model = MLP(MLPConfig())
+    model.load_state(read_weights(files.network))
+    background, labels = problem.sample("train")
+    context = Context(problem.encoding, background, lambda unit: generator("benchmark", unit), labels=labels)
+    for reference in map(yaml.safe_load, asked.explainers):
+        options = {"name": reference} if isinstance(reference, str) else dict(reference)
+        label = options.pop("label", options["name"])
+        explainer, slow = made(**options), False
+        for count in asked.factuals:
+            size = min(count, AT_MOST if slow else count, len(background))
+            row = timed(explainer, model, background[:size], context)
+            slow = row["ms"] > asked.slow
+            yield {"dataset": name, "explainer": label, "factuals": size, **row}
+
+
+def made(name: str, **options: Any) -> Any:
+    spec = installed().find("tabular", "explainer", name).spec
+    return resolve(spec.target)(resolve(str(spec.config))(**options))
+
+
+def timed(explainer: Any, model: MLP, vectors: Any, context: Context) -> dict[str, Any]:
+    factuals = Factuals(vectors, predicted_classes(model, vectors), tuple(map(str, range(len(vectors)))))
+    few = Factuals(vectors[:WARM_UP], factuals.classes[:WARM_UP], factuals.units[:WARM_UP])
+    explainer.counterfactuals(model, few, context)
+    counted = Counted(model)
+    started = time.process_time()
+    answers = Answer.of(explainer.counterfactuals(counted, factuals, context)).several()[:, 0]
+    seconds = time.process_time() - started
+    valid = complete(answers)
+    valid[valid] = predicted_classes(model, answers[valid]) != factuals.classes[valid]
+    changes = answers[valid] - vectors[valid]
+    return {
+        "ms": round(1e3 * seconds / len(vectors), 4),
+        "evaluations": round(counted.evaluations / len(vectors), 1),
+        "valid": round(float(valid.mean()), 4),
+        "L2": round(float(np.linalg.norm(changes, axis=1).mean()), 3),
+        "sparsity": round(float((np.abs(changes) < 5e-5).mean()), 3),
+    }
+
+
+if __name__ == "__main__":
+    main()
