@@ -246,3 +246,13 @@ def test_a_run_without_a_configuration_leaves_out_what_says_so(install: Install)
     assert {"quick", "slow"} <= {*installed().names("toy", "explainer")}
     assert "quick" in installed().by_default("toy", "explainer")
     assert "slow" not in installed().by_default("toy", "explainer")
+
+
+def test_a_suite_can_run_where_what_it_compares_is_installed(install: Install) -> None:
+    spec = "Spec(id='{0}', summary='x', target='x:X', details={1})"
+    suite = spec.format("words/suite/words", "{'compared': 'recommender'}")
+    install("cfbench-words", source("cfbench_components", f"return [{suite}]"))
+    assert "words" in installed().suites() and "words" not in installed().suites_to_run()
+    writer = spec.format("words/recommender/writer", "{}")
+    install("cfbench-writer", source("cfbench_recommenders", f"return [{writer}]"))
+    assert "words" in installed().suites_to_run()

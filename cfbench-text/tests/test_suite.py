@@ -140,6 +140,16 @@ def test_the_corpus_analysis_counts_texts_by_hand(run):
     assert "repeats itself most" in answer.words
 
 
+def test_diversity_is_the_mean_over_all_pairs_of_texts():
+    from itertools import combinations
+
+    from cfbench_text.analysis.corpus import diversity
+
+    features = [{"bass", "price"}, {"bass"}, set(), {"price", "bass", "case"}]
+    shared = [len(one & other) for one, other in combinations(features, 2)]
+    assert diversity(features) == pytest.approx(sum(shared) / len(shared))
+
+
 # Texts made elsewhere
 
 

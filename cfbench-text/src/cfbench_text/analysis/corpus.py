@@ -57,6 +57,8 @@ class Corpus:
         if models.empty:
             return ""
         worst = models.loc[[models["USR"].idxmin()]].to_dict("records")[0]
+        if worst["USR"] == 1:
+            return "No text is written twice."
         return (
             f"{worst['model']} repeats itself most: {worst['texts']} texts on {worst['dataset']}, "
             f"{worst['distinct']} of them distinct (USR {worst['USR']:.3f})."
