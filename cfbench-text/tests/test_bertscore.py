@@ -5,7 +5,7 @@ from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import Answers
 from cfbench_text.metrics.bertscore import BERTScore, Config
-from cfbench_text.models.tiny import encoder
+from cfbench_text.models.tiny import encoder, roberta
 
 pytest.importorskip("transformers", reason="needs cfbench-text[models]")
 
@@ -47,7 +47,7 @@ def baseline(tmp_path_factory):
     return str(path)
 
 
-def literal(folder, text, reference, layer, special):
+def literal(folder, text, reference, layer, special, before=""):
     """One pair, word by word."""
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -56,9 +56,9 @@ def literal(folder, text, reference, layer, special):
 
     def vectors(words):
         with torch.no_grad():
-            hidden = model(**tokenizer(words, return_tensors="pt"), output_hidden_states=True).hidden_states[
-                layer
-            ][0]
+            hidden = model(
+                **tokenizer(before + words, return_tensors="pt"), output_hidden_states=True
+            ).hidden_states[layer][0]
         return [v / v.norm() for v in hidden]
 
     mine, others = vectors(text), vectors(reference)
@@ -124,3 +124,11 @@ def test_a_layer_that_the_model_or_the_baseline_has_not_or_no_file(folder, basel
         scores(Config(model=folder, baseline=str(tmp_path / "short.tsv"), layer=2), ["a"], ["a"])
     with pytest.raises(UserError, match="no such file"):
         scores(Config(model=folder, baseline="nowhere.tsv", layer=1), ["a"], ["a"])
+
+
+def test_the_first_word_is_one_like_the_others_to_roberta(tmp_path):
+    folder = str(roberta(tmp_path))
+    found = scores(Config(model=folder, layer=2))
+    pairs = list(zip(TEXTS, REFERENCES, strict=True))
+    np.testing.assert_allclose(found, [literal(folder, *pair, 2, True, " ") for pair in pairs], atol=1e-5)
+    assert np.abs(found - [literal(folder, *pair, 2, True) for pair in pairs]).max() > 1e-3

@@ -51,7 +51,7 @@ class BERTScore:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._encoder = Encoder(config, config.layer)
+        self._encoder = Encoder(config, config.layer, as_inside=True)
 
     def score(self, answers: Answers) -> Mapping[str, FloatArray]:
         pairs = list(zip(answers.texts, answers.references, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,6 +144,6 @@ class Chat:
         identity = [self.source.endpoint, self._signature_text, task, prompt.system, prompt.user, more]
         return digest(identity)
 
-    @property
+    @functools.cached_property
     def _signature_text(self) -> str:
         return json.dumps(dict(self.signature()), sort_keys=True)

@@ -51,6 +51,31 @@ def encoder(folder: Path) -> Path:
     return folder
 
 
+def roberta(folder: Path) -> Path:
+    """Its tokens are bytes, so that a word has its blank as a token of its own."""
+    import torch
+    from tokenizers.pre_tokenizers import ByteLevel
+    from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
+
+    torch.manual_seed(0)
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(ByteLevel.alphabet())]
+    made = RobertaTokenizer(
+        vocab={name: place for place, name in enumerate(names)}, merges=[], model_max_length=510
+    )
+    made.save_pretrained(folder)
+    config = RobertaConfig(
+        vocab_size=len(names),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=512,
+        initializer_range=0.5,
+    )
+    RobertaModel(config).save_pretrained(folder)
+    return folder
+
+
 def classifier(folder: Path, labels: list[str], order: list[int] | None = None) -> Path:
     """An NLI model; ``order``: the rows of its last layer are put in another order, as the labels are."""
     import torch

@@ -17,6 +17,8 @@ from cfbench_text.models.loading import Loaded, Source, batches, find_local, loa
 from cfbench_text.reviews import FloatArray
 
 BoolArray = NDArray[np.bool_]
+_BLANKS_IN_WORDS = ("Roberta", "GPT2")
+"""Tokenizers to whom " word" and "word" are different; these are the two that bert-score treats so."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,16 @@ class Vectors:
 
 
 class Encoder:
-    """``layer``: whose hidden states, counted from 0, the embeddings; None: the last."""
+    """``layer``: whose hidden states, counted from 0, the embeddings; None: the last.
 
-    def __init__(self, source: Source, layer: int | None = None) -> None:
+    ``as_inside``: the first word of a text is written as words inside a text are (with the blank before it that
+    belongs to a word of RoBERTa and GPT-2), as the reference implementation of BERTScore has it.
+    """
+
+    def __init__(self, source: Source, layer: int | None = None, as_inside: bool = False) -> None:
         self.source = source
         self.layer = layer
+        self.as_inside = as_inside
 
     @functools.cached_property
     def _loaded(self) -> Loaded:
@@ -49,7 +56,12 @@ class Encoder:
                 f"model {self.source.model!r} has the layers 0 to {layers}, and no layer {self.layer}"
             )
         most = min(limit or self._loaded.limit, self._loaded.limit)
-        rows, special = self._tokens([text.strip() for text in texts], most)
+        before = (
+            " "
+            if self.as_inside and type(self._loaded.tokenizer).__name__.startswith(_BLANKS_IN_WORDS)
+            else ""
+        )
+        rows, special = self._tokens([before + text.strip() for text in texts], most)
         for some in batches([len(row) for row in rows], self.source.batch):
             given = padded(self._loaded, [rows[place] for place in some])
             with torch.inference_mode():
