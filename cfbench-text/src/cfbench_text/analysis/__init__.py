@@ -11,4 +11,9 @@ ANALYSES = (
         target="cfbench_text.analysis.corpus:Corpus",
         paper="Li et al. 2020",
     ),
+    ComponentSpec(
+        id="text/analysis/topics",
+        summary="About what do generators say what is not true, and what do they leave out?",
+        target="cfbench_text.analysis.topics:Topics",
+    ),
 )

@@ -1,0 +1,56 @@
+"""What the analyses of written texts have in common: whom they are about, and tables that may come from a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.run_directory import Run, RunCell
+
+_WORDS = ("role", "judge", "group", "model", "other", "statement", "topic", "sentiment", "verdict", "text")
+
+
+def written(runs: Sequence[Run]) -> list[tuple[Run, RunCell]]:
+    """The cells that have texts, in the order of the plans. Looks at plans only."""
+    return [(run, cell) for run in runs for cell in run.cells() if cell.done or cell.status == "partial"]
+
+
+def judged(runs: Sequence[Run]) -> Iterator[tuple[Run, RunCell, pd.DataFrame]]:
+    """Each cell with its rows of ``statements.parquet``, where a judge said something of it."""
+    for run in runs:
+        statements = run.table("statements.parquet")
+        for one, cell in written([run]):
+            said = statements[statements["cell"] == cell.id]
+            if not said.empty:
+                yield one, cell, said
+
+
+def why_no_verdicts(runs: Sequence[Run]) -> str:
+    """Why statements cannot be told apart by verdict, "" where they can."""
+    if not written(runs):
+        return "no texts were written"
+    names = [column.name for run in runs for column in run.columns]
+    return "" if any(name.endswith(")") for name in names) else "needs a judge that compares statements"
+
+
+def competing(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of competitors; all rows where controls have nobody to compete with."""
+    own = table[table["role"] == ""]
+    return own if len(own) else table
+
+
+def tidied(table: pd.DataFrame) -> pd.DataFrame:
+    """The same, with empty words where a CSV file has nothing."""
+    names = [name for name in _WORDS if name in table.columns]
+    return table.assign(**{name: table[name].astype(object).where(table[name].notna(), "") for name in names})
+
+
+def groups_of(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """The rows of each combination of labels, with it, in the order of the table; nothing of an empty one."""
+    if table.empty:
+        return
+    for values, rows in table.groupby(list(names), sort=False, dropna=False):
+        yield dict(zip(names, values, strict=True)), rows

@@ -1,0 +1,143 @@
+"""``topics``: about what do generators say what is not true, and what do they leave out? By topic and by sentiment.
+
+Of all texts of a generator together, for the statements of one topic (or of one sentiment):
+
+    precision = entailed by the row's reference / statements of the texts     hallucinated = 1 - precision
+    recall    = entailed by the row's text / statements of the references     omitted      = 1 - recall
+    F1        = their harmonic mean; 0 where nothing of either side is entailed, missing where a side has no statement
+
+``contradicted`` is the part of ``hallucinated`` that the user denies. A statement belongs to its own topic and
+sentiment, whatever those of the statement that entails it. These are shares of statements, so that rows with many of
+them count more, and a row without a text's statements counts as omitted whatever ``protocol.empty`` is; the tables of
+a run hold means over rows. Intervals are bootstraps over users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.analyses import Figure
+from cfbench_core.statistics import resampled_means
+from cfbench_text.analysis.shared import competing, groups_of, judged, tidied, why_no_verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.run_directory import Run
+
+DRAWN = {
+    "hallucinated": ("lower", "Share of what the texts say that is not in the user's review."),
+    "omitted": ("lower", "Share of what the user's reviews say that the texts leave out."),
+    "F1": ("higher", "Of precision and recall over all statements."),
+}
+FEW = 10
+"""Below so many statements a share is not worth a sentence."""
+
+
+class Topics:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        return why_no_verdicts(runs)
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: dataset, model, role, judge, by (topic, sentiment), group, said (statements of the texts), true
+        (those of the references), precision, recall, F1, hallucinated, contradicted, omitted, and the ends of the
+        intervals of hallucinated and omitted."""
+        import pandas as pd
+
+        lines = []
+        for run, cell, said in judged(runs):
+            users = run.explanations_of(cell.id).set_index("unit")["user"]
+            said = said.assign(user=said["unit"].map(users))
+            for judge, of_judge in said.groupby("judge", sort=False):
+                for by, group, rows in _groups(of_judge):
+                    labels = {**cell.labels, "role": cell.role, "judge": judge, "by": by, "group": group}
+                    lines.append({**labels, **shares(rows)})
+        return pd.DataFrame(lines)
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        """For each data set and judge matrices of generators and topics, of generators and sentiments."""
+        from cfbench_core.reports.charts import heat_map
+
+        drawn = []
+        for labels, rows in groups_of(tidied(table), ("dataset", "judge", "by")):
+            for name, (direction, note) in DRAWN.items():
+                models = rows.drop_duplicates("model")
+                groups = list(dict.fromkeys(rows["group"]))
+                values = rows.pivot_table(index="model", columns="group", values=name, dropna=False)
+                values = values.reindex(index=models["model"], columns=groups)
+                heading = f"{name} by {labels['by']}, {labels['dataset']} ({labels['judge']})"
+                called = [f"{m} ({role})" if role else m for m, role in models[["model", "role"]].to_numpy()]
+                svg = heat_map(called, groups, values.to_numpy(), title=heading, direction=direction)
+                drawn.append(Figure(heading, svg, note))
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        """About what most is said that is not true, and of which sentiment; of the first judge."""
+        table = tidied(table)
+        if table.empty:
+            return ""
+        told = table[(table["judge"] == table["judge"].iloc[0]) & (table["said"] >= FEW)]
+        found = []
+        for by in ("topic", "sentiment"):
+            rows = told[told["by"] == by]
+            if not rows.empty:
+                rows = competing(rows).sort_values("hallucinated", kind="stable")
+                least, most = (rows.iloc[place] for place in (0, -1))
+                if most["hallucinated"] > least["hallucinated"]:
+                    found.append(f"by {by} from {_told(least)} to {_told(most)}")
+        if not found:
+            return ""
+        return f"Statements that are not in the user's review ({table['judge'].iloc[0]}): {'; '.join(found)}."
+
+
+def _told(row: pd.Series) -> str:
+    return f"{row['hallucinated']:.0%} ({row['group']}, {row['model']} on {row['dataset']})"
+
+
+def _groups(said: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    for by in ("topic", "sentiment"):
+        for group, rows in said.groupby(by, sort=True):
+            yield by, str(group), rows
+
+
+def shares(said: pd.DataFrame) -> dict[str, Any]:
+    """The numbers of some rows of ``statements.parquet``, with the user of each."""
+    sides = {side: said[said["side"] == side] for side in ("text", "reference")}
+    precision, recall = (_share(rows, "entailed") for rows in sides.values())
+    ends = [end for rows in sides.values() for end in _interval(rows)]
+    total = precision + recall
+    return {
+        "said": len(sides["text"]),
+        "true": len(sides["reference"]),
+        "precision": precision,
+        "recall": recall,
+        "F1": 2 * precision * recall / total if total else total,
+        "hallucinated": 1 - precision,
+        "hallucinated_low": ends[0],
+        "hallucinated_high": ends[1],
+        "contradicted": _share(sides["text"], "contradicted"),
+        "omitted": 1 - recall,
+        "omitted_low": ends[2],
+        "omitted_high": ends[3],
+    }
+
+
+def _share(rows: pd.DataFrame, verdict: str) -> float:
+    return float((rows["verdict"] == verdict).mean()) if len(rows) else float("nan")
+
+
+def _interval(rows: pd.DataFrame) -> tuple[float, float]:
+    """95% of the share that is not entailed, users drawn with replacement: a ratio of two sums over users."""
+    if rows["user"].nunique() < 2:
+        return float("nan"), float("nan")
+    wrong = (rows["verdict"] != "entailed").to_numpy(np.float64)
+    counts = rows.assign(wrong=wrong, one=1.0).groupby("user")[["wrong", "one"]].sum()
+    means = resampled_means(counts.to_numpy(np.float64))
+    low, high = np.quantile(means[:, 0] / means[:, 1], [0.025, 0.975])
+    return float(low), float(high)

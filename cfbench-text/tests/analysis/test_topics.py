@@ -1,0 +1,88 @@
+"""Shares of statements by topic and sentiment: by hand, then counted one by one."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cfbench_text.analysis.topics import Topics, shares
+
+
+def said(*lines):
+    return pd.DataFrame(lines, columns=["user", "side", "verdict"])
+
+
+def test_a_small_example_by_hand():
+    found = shares(
+        said(
+            ("u", "text", "entailed"),
+            ("u", "text", "contradicted"),
+            ("v", "text", "unsupported"),
+            ("v", "text", "unsupported"),
+            ("u", "reference", "entailed"),
+            ("v", "reference", "unsupported"),
+        )
+    )
+    assert (found["said"], found["true"]) == (4, 2)
+    assert (found["precision"], found["recall"], found["contradicted"]) == (0.25, 0.5, 0.25)
+    assert found["F1"] == pytest.approx(1 / 3)
+    assert (found["hallucinated"], found["omitted"]) == (0.75, 0.5)
+    # Of u one of two, of v both: a resample of users has 1/2, 3/4 or 1.
+    assert (found["hallucinated_low"], found["hallucinated_high"]) == (0.5, 1.0)
+
+
+def test_a_side_without_statements_has_no_share():
+    found = shares(said(("u", "reference", "unsupported"), ("v", "reference", "unsupported")))
+    assert np.isnan([found["precision"], found["hallucinated"], found["F1"], found["hallucinated_low"]]).all()
+    assert found["omitted"] == 1
+
+
+def test_nothing_entailed_is_f1_zero():
+    assert shares(said(("u", "text", "unsupported"), ("u", "reference", "unsupported")))["F1"] == 0
+
+
+def test_the_table_agrees_with_counting_one_by_one(run, answer):
+    table = answer("topics").table
+    statements = run.table("statements.parquet")
+    for row in table.itertuples():
+        counts = {"text": [0, 0], "reference": [0, 0]}
+        for one in statements[statements["model"] == row.model].itertuples():
+            if getattr(one, row.by) == row.group:
+                counts[one.side][0] += one.verdict == "entailed"
+                counts[one.side][1] += 1
+        assert (row.said, row.true) == (counts["text"][1], counts["reference"][1])
+        for value, (right, every) in zip((row.precision, row.recall), counts.values(), strict=True):
+            assert value == pytest.approx(right / every if every else np.nan, nan_ok=True)
+
+
+def test_topics_and_sentiments_each_hold_every_statement(run, answer):
+    table, statements = answer("topics").table, run.table("statements.parquet")
+    sums = table.groupby(["model", "by"])["said"].sum().unstack()
+    every = statements[statements["side"] == "text"].groupby("model").size()
+    assert (sums["topic"] == every).all() and (sums["sentiment"] == every).all()
+
+
+def test_the_reference_is_without_fault(answer):
+    table = answer("topics").table.set_index("model").loc["reference"]
+    assert (table["hallucinated"] == 0).all() and (table["omitted"] == 0).all() and (table["F1"] == 1).all()
+
+
+def test_a_kept_table_is_drawn_again(answer):
+    found = answer("topics")
+    assert len(found.figures) == 6 and all(figure.svg.startswith("<svg") for figure in found.figures)
+    assert "reference (bound)" in found.figures[0].svg and "NaN" not in found.figures[0].svg
+    again = pd.read_csv(io.StringIO(found.table.to_csv(index=False)))
+    assert [figure.svg for figure in Topics().figures(again)] == [figure.svg for figure in found.figures]
+    assert Topics().words(again) == found.words != ""
+
+
+def test_it_is_not_asked_where_no_judge_answered(run):
+    class WithoutTexts:
+        columns = ()
+
+        def cells(self):
+            return []
+
+    assert Topics().why_not([run]) == ""
+    assert Topics().why_not([WithoutTexts()]) == "no texts were written"
