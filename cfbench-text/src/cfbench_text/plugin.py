@@ -6,7 +6,7 @@ from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.analysis import ANALYSES
 from cfbench_text.datasets import DATASETS
-from cfbench_text.models import PRETRAINED, PRETRAINED_METRICS
+from cfbench_text.models import ASKS_A_MODEL, PRETRAINED, PRETRAINED_METRICS
 
 HERE = "cfbench_text"
 STUDY = "Kabongo & Guigue 2025"
@@ -131,6 +131,15 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             True,
             paper="Raczyński et al. 2023",
             details=TRAINED,
+        ),
+        _spec(
+            "recommender",
+            "pepler",
+            "PEPLER",
+            "A pretrained language model prompted with vectors of user and item",
+            True,
+            paper="Li et al. 2023",
+            details=ASKS_A_MODEL,
         ),
     ]
 

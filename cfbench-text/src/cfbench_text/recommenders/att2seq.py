@@ -25,8 +25,8 @@ from cfbench_text.recommenders.neural import (
     Batch,
     Known,
     Loss,
-    NeuralConfig,
     NeuralGenerator,
+    WordConfig,
     rating_loss,
     word_loss,
 )
@@ -39,7 +39,7 @@ State = tuple["Tensor", "Tensor", "Tensor"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(NeuralConfig):
+class Config(WordConfig):
     dimensions: Annotated[int, Range(minimum=1), Help("of the embeddings of attributes")] = 64
     hidden: Annotated[int, Range(minimum=1), Help("of words and hidden states")] = 256
     layers: Annotated[int, Range(minimum=1), Help("of the LSTM")] = 2

@@ -49,9 +49,6 @@ WEIGHTS, REST = "weights.safetensors", "generator.json"
 class NeuralConfig:
     """The options that all of them have."""
 
-    vocabulary: Annotated[int, Range(minimum=1), Help("words that can be written, the most frequent")] = (
-        20_000
-    )
     length: Annotated[int, Range(minimum=1), Help("words of a text at most; longer ones are cut")] = 100
     dropout: Annotated[float, Range(minimum=0, below=1), Help("share of values left out in training")] = 0.2
     rating_weight: Annotated[float, Range(minimum=0), Help("of the squared error of the rating")] = 0.1
@@ -60,6 +57,15 @@ class NeuralConfig:
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 100
     patience: Annotated[int, Range(minimum=1), Help("epochs without a better validation loss")] = 3
     device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordConfig(NeuralConfig):
+    """Of those that learn their words from the training texts."""
+
+    vocabulary: Annotated[int, Range(minimum=1), Help("words that can be written, the most frequent")] = (
+        20_000
+    )
 
 
 @dataclass(frozen=True)
@@ -74,12 +80,12 @@ class Known:
     highest: int
 
     @staticmethod
-    def of(rows: Rows, most: int) -> Known:
+    def of(rows: Rows, vocabulary: Vocabulary) -> Known:
         ratings = rows.ratings[~np.isnan(rows.ratings)]
         users, items = (tuple(dict.fromkeys(names.tolist())) for names in (rows.users, rows.items))
         low, high = (round(ratings.min()), round(ratings.max())) if len(ratings) else (0, 0)
         mean = float(ratings.mean()) if len(ratings) else 0.0
-        return Known(Vocabulary.of(rows.paragraphs, most), users, items, mean, low, high)
+        return Known(vocabulary, users, items, mean, low, high)
 
     @property
     def levels(self) -> int:
@@ -160,35 +166,50 @@ class NeuralGenerator(ABC):
     def rate(self, users: Tensor, items: Tensor) -> Tensor:
         """(B,) ratings, not cut to their range."""
 
+    # Words: those of the training texts, unless a subclass brings its own.
+
+    def learned_words(self, texts: Sequence[str]) -> Vocabulary:
+        return Vocabulary.of(texts, self.config.vocabulary)
+
+    def saved_words(self, words: tuple[str, ...]) -> Vocabulary:
+        """The vocabulary again from its ``words``."""
+        return Vocabulary(words)
+
     # Learning
 
     def fit(self, training: Training) -> None:
         import torch
 
-        known = self.known = Known.of(training.train, self.config.vocabulary)
+        known = self.known = Known.of(training.train, self.learned_words(training.train.paragraphs))
         with _seeded(int(training.generator.integers(2**62))):
             self.network = self.build(known).to(self.device())
             for name in ("user", "item"):
                 torch.nn.init.zeros_(self.network[name].weight[0].data)
-            self._learn(self._batch_of(training.train), self._batch_of(training.validation), training)
+            self.learn(self._batch_of(training.train), self._batch_of(training.validation), training)
         with torch.no_grad():
             for name in ("user", "item"):
                 weight = self.network[name].weight
                 weight[0] = weight[1:].mean(dim=0)
         self.network.eval()
 
-    def _learn(self, train: Batch, validation: Batch, training: Training) -> None:
+    def learn(self, train: Batch, validation: Batch, training: Training) -> None:
+        self.train(train, validation, training, self.config.learning_rate)
+
+    def train(self, train: Batch, validation: Batch, training: Training, rate: float) -> None:
+        """Until the validation loss falls no more. What an earlier call learned stays if nothing is better."""
         import torch
 
         judged = bool(validation.told.any())
-        optimizer = torch.optim.Adam(self.network.parameters(), lr=self.config.learning_rate)
-        best, kept, since = math.inf, None, 0
+        learned = [weight for weight in self.network.parameters() if weight.requires_grad]
+        optimizer = torch.optim.Adam(learned, lr=rate)
+        best, since = min(self.history, default=math.inf), 0
+        kept = copy.deepcopy(self.network.state_dict()) if self.history else None
         for epoch in range(self.config.epochs):
             self.network.train()
             for rows in self._shuffled(train, training.generator):
                 optimizer.zero_grad()
                 self.loss(train.rows(rows)).total.backward()  # type: ignore[no-untyped-call]
-                torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
+                torch.nn.utils.clip_grad_norm_(learned, CLIP)
                 optimizer.step()
             training.report(epoch + 1, self.config.epochs)
             if not judged:
@@ -299,7 +320,9 @@ class NeuralGenerator(ABC):
         from safetensors.torch import save_file
 
         assert self.known is not None
-        weights = {name: value.cpu().contiguous() for name, value in self.network.state_dict().items()}
+        weights = {
+            name: value.cpu().clone().contiguous() for name, value in self.network.state_dict().items()
+        }
         save_file(weights, folder / WEIGHTS)
         rest: Mapping[str, Any] = {
             **vars(self.known),
@@ -314,7 +337,7 @@ class NeuralGenerator(ABC):
         rest = json.loads((folder / REST).read_text(encoding="utf-8"))
         self.history = rest.pop("validation loss")
         words, users, items = (tuple(rest.pop(name)) for name in ("vocabulary", "users", "items"))
-        self.known = Known(Vocabulary(words), users, items, **rest)
+        self.known = Known(self.saved_words(words), users, items, **rest)
         with _seeded(0):
             self.network = self.build(self.known)
         self.network.load_state_dict(load_file(folder / WEIGHTS))

@@ -24,8 +24,8 @@ from cfbench_text.recommenders.neural import (
     Batch,
     Known,
     Loss,
-    NeuralConfig,
     NeuralGenerator,
+    WordConfig,
     rating_loss,
     word_loss,
 )
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(NeuralConfig):
+class Config(WordConfig):
     dimensions: Annotated[int, Range(minimum=1), Help("of the embeddings")] = 128
     hidden: Annotated[int, Range(minimum=1), Help("of the hidden states")] = 256
 

@@ -27,8 +27,8 @@ from cfbench_text.recommenders.neural import (
     Batch,
     Known,
     Loss,
-    NeuralConfig,
     NeuralGenerator,
+    WordConfig,
     rating_loss,
     word_loss,
 )
@@ -41,7 +41,7 @@ PAIR = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(NeuralConfig):
+class Config(WordConfig):
     dimensions: Annotated[int, Range(minimum=1), Help("of embeddings and hidden states")] = 512
     layers: Annotated[int, Range(minimum=1), Help("of the transformer")] = 2
     heads: Annotated[int, Range(minimum=1), Help("of each layer; they divide the dimensions")] = 2

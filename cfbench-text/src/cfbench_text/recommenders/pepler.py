@@ -1,0 +1,198 @@
+"""``pepler``: a pretrained language model that is prompted with a user and an item, as vectors.
+
+Li, Zhang, Chen, "Personalized prompt learning for explainable recommendation", TOIS 2023. The inputs of a model of
+GPT-2's kind are [u, v, begin, token, token, ...], where u and v are embeddings of user and item that are learned;
+everything else is the model's own, its tokens too. Made small are the cross entropy of the tokens and
+``rating_weight`` times the squared error of the rating, which an MLP predicts from u and v: the paper's
+regularisation by recommendation. As in the paper, learning is in sequence: first u, v and the MLP with the
+language model as it is, then all of it (``tune: false`` stops before).
+
+Departs from the paper: its variants PEPLER-D (words as prompts) and MF in place of the MLP are left out; all is
+tuned with a tenth of the first learning rate; early stopping as in ``neural.py``, over both parts. The token that
+ends a document for the model both begins and ends a text; as part of a text it is left out. Nothing is sampled.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import UserError
+from cfbench_text.recommenders.base import Training
+from cfbench_text.recommenders.language import END, SPECIAL, Vocabulary
+from cfbench_text.recommenders.neural import (
+    Batch,
+    Known,
+    Loss,
+    NeuralConfig,
+    NeuralGenerator,
+    rating_loss,
+    word_loss,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+State = tuple[tuple["Tensor", "Tensor"], ...]
+"""Keys and values of each layer."""
+
+BEFORE = 3
+"""Positions that are not the text's: user, item, begin."""
+FIRST_NUMBERS = 0.02
+"""Standard deviation of prompts before learning: that of GPT-2's own embeddings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(NeuralConfig):
+    model: Annotated[str, Help("name, folder or package:NAME of a language model of GPT-2's kind")]
+    revision: Annotated[str | None, Help("commit of a model on the hub")] = None
+    download: Annotated[bool, Help("whether a model that is not on this machine is fetched")] = False
+    dropout: Annotated[float, Range(minimum=0, below=1), Help("in place of the model's own")] = 0.1
+    tune: Annotated[bool, Help("learn the language model itself, too, after the prompts")] = True
+    hidden: Annotated[int, Range(minimum=1), Help("of the MLP that predicts ratings")] = 400
+
+
+class Tokens(Vocabulary):
+    """The tokens of a pretrained model; token k has the number SPECIAL + k."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(())
+        object.__setattr__(self, "tokenizer", tokenizer)
+
+    tokenizer: Any
+
+    @property
+    def last(self) -> int:
+        """The token that ends a document."""
+        return int(self.tokenizer.eos_token_id)
+
+    def __len__(self) -> int:
+        return SPECIAL + len(self.tokenizer)
+
+    def encode(self, text: str, most: int) -> list[int]:
+        plain = " ".join(text.split())
+        found = self.tokenizer(plain, add_special_tokens=False)["input_ids"] if plain else []
+        numbers = [SPECIAL + token for token in found if token != self.last]
+        return [*numbers[:most], END] if numbers else []
+
+    def decode(self, numbers: Sequence[int]) -> str:
+        end = numbers.index(END) if END in numbers else len(numbers)
+        tokens = [number - SPECIAL for number in numbers[:end]]
+        text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return " ".join(str(text).split())
+
+
+class PEPLER(NeuralGenerator):
+    config: Config
+
+    def learned_words(self, texts: Sequence[str]) -> Vocabulary:
+        return Tokens(self._loaded().tokenizer)
+
+    def saved_words(self, words: tuple[str, ...]) -> Vocabulary:
+        return Tokens(self._loaded().tokenizer)
+
+    def _loaded(self) -> Any:
+        from cfbench_text.models.loading import Source, load
+
+        given = self.config
+        where = Source(model=given.model, revision=given.revision, download=given.download, device="cpu")
+        loaded = load("AutoModelForCausalLM", where)
+        if loaded.limit < BEFORE + given.length:
+            raise UserError(
+                f"pepler: {given.model} reads {loaded.limit} tokens; length may be {loaded.limit - BEFORE} at most"
+            )
+        return loaded
+
+    def build(self, known: Known) -> Any:
+        from torch import nn
+
+        model = copy.deepcopy(self._loaded().model)
+        for part in model.modules():
+            if isinstance(part, nn.Dropout):
+                part.p = self.config.dropout
+        d, h = model.get_input_embeddings().embedding_dim, self.config.hidden
+        network: Any = nn.ModuleDict(
+            {
+                "user": nn.Embedding(len(known.users) + 1, d),
+                "item": nn.Embedding(len(known.items) + 1, d),
+                "model": model,
+                "rating": nn.Sequential(
+                    nn.Linear(2 * d, h), nn.Sigmoid(), nn.Linear(h, h), nn.Sigmoid(), nn.Linear(h, 1)
+                ),
+            }
+        )
+        for name in ("user", "item"):
+            nn.init.normal_(network[name].weight, 0.0, FIRST_NUMBERS)
+        return network
+
+    def learn(self, train: Batch, validation: Batch, training: Training) -> None:
+        """The prompts first, then everything; what the second part makes worse is not kept."""
+        super().learn(train, validation, training)
+        if self.config.tune:
+            self.network["model"].requires_grad_(True)
+            self.train(train, validation, training, self.config.learning_rate / 10)
+            self.network["model"].requires_grad_(False)
+
+    def rate(self, users: Tensor, items: Tensor) -> Tensor:
+        assert self.known is not None
+        found: Tensor = self.network["rating"](self._pair(users, items).flatten(1))[:, 0]
+        return self.known.rating + found
+
+    def _pair(self, users: Tensor, items: Tensor) -> Tensor:
+        """(B, 2, d) the prompts."""
+        import torch
+
+        return torch.stack([self.network["user"](users), self.network["item"](items)], dim=1)
+
+    def _embedded(self, numbers: Tensor) -> Tensor:
+        """The model's embeddings of tokens; BEGIN, and whatever is no token, as the end of a document."""
+        tokens = (numbers - SPECIAL).where(numbers >= SPECIAL, self._last())
+        found: Tensor = self.network["model"].get_input_embeddings()(tokens)
+        return found
+
+    def _last(self) -> int:
+        assert self.known is not None and isinstance(self.known.vocabulary, Tokens)
+        return self.known.vocabulary.last
+
+    def _output(self, logits: Tensor) -> Tensor:
+        """(..., SPECIAL + V) logits of the numbers, from those of the tokens: the end is END and nothing else."""
+        import torch
+
+        last = self._last()
+        specials = torch.full((*logits.shape[:-1], SPECIAL), -torch.inf, device=logits.device)
+        specials[..., END] = logits[..., last]
+        there = torch.arange(logits.shape[-1], device=logits.device) != last
+        return torch.cat([specials, logits.where(there, -torch.inf)], dim=-1)
+
+    def start(self, users: Tensor, items: Tensor) -> State:
+        said = self.network["model"](inputs_embeds=self._pair(users, items), use_cache=True)
+        return _kept(said.past_key_values)
+
+    def step(self, state: State, words: Tensor) -> tuple[Tensor, State]:
+        from transformers import DynamicCache
+
+        cache = DynamicCache(state)
+        x = self._embedded(words)[:, None]
+        said = self.network["model"](inputs_embeds=x, past_key_values=cache, use_cache=True)
+        return self._output(said.logits[:, -1]), _kept(said.past_key_values)
+
+    def logits(self, users: Tensor, items: Tensor, words: Tensor) -> Tensor:
+        """(B, T, V) those of the model for the token after each word, all positions at once."""
+        import torch
+
+        x = torch.cat([self._pair(users, items), self._embedded(words)], dim=1)
+        found: Tensor = self.network["model"](inputs_embeds=x, use_cache=False).logits[:, 2:]
+        return found
+
+    def loss(self, batch: Batch) -> Loss:
+        logits = self.logits(batch.users, batch.items, batch.words)
+        of_words, words = word_loss(self._output, logits, batch)
+        of_rating = rating_loss(self.rate(batch.users, batch.items), batch.ratings)
+        return Loss(of_words / max(1, words) + self.config.rating_weight * of_rating, of_words, words)
+
+
+def _kept(cache: Any) -> State:
+    return tuple((layer.keys, layer.values) for layer in cache.layers)
