@@ -16,4 +16,16 @@ ANALYSES = (
         summary="About what do generators say what is not true, and what do they leave out?",
         target="cfbench_text.analysis.topics:Topics",
     ),
+    ComponentSpec(
+        id="text/analysis/gap",
+        summary="Does who sounds like the reference say what is true?",
+        target="cfbench_text.analysis.gap:Gap",
+        paper="Kabongo & Guigue 2025",
+    ),
+    ComponentSpec(
+        id="text/analysis/examples",
+        summary="What did generators write, and which of their statements are true?",
+        target="cfbench_text.analysis.examples:Examples",
+        config="cfbench_text.analysis.examples:Config",
+    ),
 )

@@ -1,0 +1,171 @@
+"""``examples``: what generators wrote, statement by statement, and how each statement stands.
+
+For each competitor (for the controls where nobody competes) a few texts; of each its statements, which the user's own
+review supports, contradicts or does not hold, with the closest statement of the review; then what the review says and
+the text leaves out. The rows are those of a data set that most generators have a text for, in an order that follows
+from their names alone: nobody picked them, and every generator is shown on the same ones. Verdicts are of one
+judge: the first, or the one that ``judge`` names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cfbench_core.analyses import Figure
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_text.analysis.shared import competing, groups_of, tidied, why_no_verdicts, written
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.run_directory import Run
+
+MARKS = {"entailed": "+", "contradicted": "!", "unsupported": "?"}
+WORDS = {"entailed": "supported", "contradicted": "contradicted", "unsupported": "unsupported"}
+COLOURS = {"entailed": "bound", "contradicted": "floor", "unsupported": "hint"}
+"""Classes of the page: green, orange, grey. Each statement has its mark too."""
+COLUMNS = ["dataset", "model", "role", "judge", "unit", "text", "side", "statement", "topic", "sentiment",
+           "verdict", "other"]  # fmt: skip
+TEXT = ["dataset", "model", "unit"]
+LETTERS, LINE, WIDTH = 118, 16, 900
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    rows: Annotated[int, Range(minimum=1), Help("texts of each generator")] = 3
+    judge: Annotated[str | None, Help("whose verdicts; none: those of the first")] = None
+
+
+class Examples:
+    def __init__(self, config: Config | None = None) -> None:
+        self._config = config or Config()
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        return why_no_verdicts(runs)
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """A row for each statement of either side (``side``): dataset, model, role, judge, unit, text, statement,
+        topic, sentiment, verdict, other (the closest statement of the other side). A text of a row without any
+        statement has one row, with nothing in these."""
+        import pandas as pd
+
+        found = [self._table_of(run) for run in runs]
+        return pd.concat(found, ignore_index=True)[COLUMNS]
+
+    def _table_of(self, run: Run) -> pd.DataFrame:
+        import pandas as pd
+
+        roles = {cell.id: cell.role for _, cell in written([run])}
+        statements = run.table("statements.parquet")
+        if statements.empty:
+            return pd.DataFrame(columns=COLUMNS)
+        judge = _chosen(self._config.judge, statements["judge"].drop_duplicates().tolist())
+        said = statements[statements["judge"] == judge].drop(columns=["dataset", "model", "judge"])
+        parts = []
+        for cells in _by_dataset(run, roles).values():
+            texts = pd.concat([run.explanations_of(cell) for cell in cells], ignore_index=True)
+            texts = competing(texts.assign(role=texts["cell"].map(roles)))
+            units = {unit: place for place, unit in enumerate(_units(texts["unit"], self._config.rows))}
+            shown = texts[texts["unit"].isin(units)].assign(judge=judge)
+            shown["place"] = shown["cell"].map(cells.index) * len(units) + shown["unit"].map(units)
+            named = shown.sort_values("place")[["cell", "dataset", "model", "role", "judge", "unit", "text"]]
+            parts.append(named.merge(said, on=["cell", "unit"], how="left"))
+        return pd.concat(parts, ignore_index=True)
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        """The texts of a generator under each other."""
+        drawn = []
+        for labels, rows in groups_of(tidied(table), ("dataset", "model")):
+            heading = f"{labels['model']}, {labels['dataset']}"
+            note = f"Verdicts of the judge {rows['judge'].iloc[0]}: {_legend()}."
+            drawn.append(Figure(heading, _drawing(heading, list(_lines(rows))), note, wide=True))
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        return ""
+
+    def text(self, table: pd.DataFrame) -> str:
+        """The same on a terminal; verdicts are words."""
+        parts = []
+        for labels, rows in groups_of(tidied(table), ("dataset", "model")):
+            lines = [line for _, line in _lines(rows)]
+            parts.append("\n".join([f"{labels['model']} on {labels['dataset']}", *lines]))
+        judges = " and ".join(table["judge"].drop_duplicates()) if len(table) else "nobody"
+        return "\n\n".join([*parts, f"Verdicts of {judges}: {_legend()}."])
+
+
+def _legend() -> str:
+    return ", ".join(f"{MARKS[verdict]} {word}" for verdict, word in WORDS.items())
+
+
+def _chosen(judge: str | None, judges: Sequence[str]) -> str:
+    if judge is not None and judge not in judges:
+        raise UserError(
+            f"no judge {judge!r} in this run.{did_you_mean(judge, judges)} It has {', '.join(judges)}"
+        )
+    return judge or judges[0]
+
+
+def _by_dataset(run: Run, roles: Mapping[str, str]) -> dict[str, list[str]]:
+    """The cells that have texts, by their data sets."""
+    found: dict[str, list[str]] = {}
+    for cell in run.cells():
+        if cell.id in roles:
+            found.setdefault(str(cell.labels["dataset"]), []).append(cell.id)
+    return found
+
+
+def _units(units: pd.Series, most: int) -> list[str]:
+    """The rows with most texts; of equals, by a hash of the name, which knows nothing of what is in them."""
+    counts = units.value_counts().to_dict()
+    names = {str(unit): hashlib.sha256(str(unit).encode()).hexdigest() for unit in counts}
+    return sorted(names, key=lambda unit: (-counts[unit], names[unit]))[:most]
+
+
+def _lines(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """(class, line) of the texts of one generator."""
+    for place, (labels, of_text) in enumerate(groups_of(rows, TEXT)):
+        if place:
+            yield "", ""
+        yield "tick", str(labels["unit"])
+        written = str(of_text["text"].iloc[0])
+        for line in textwrap.wrap(f"“{written}”", LETTERS) if written else ["(an empty text)"]:
+            yield "name", line
+        sides = {side: of_text[of_text["side"] == side].to_dict("records") for side in ("text", "reference")}
+        if not sides["text"]:
+            yield "hint", "  no statement was found in it"
+        for row in sides["text"]:
+            closest = (
+                f" · closest in the review: {row['other']}" if row["other"] else " · nothing to compare with"
+            )
+            yield from _wrapped(row, f"{WORDS[row['verdict']]}: {_told(row)}{closest}")
+        for row in sides["reference"]:
+            if row["verdict"] != "entailed":
+                yield from _wrapped({"verdict": "unsupported"}, f"left out: {_told(row)}", mark="-")
+
+
+def _told(row: Mapping[Any, Any]) -> str:
+    return f"{row['statement']} ({row['topic']}, {row['sentiment']})"
+
+
+def _wrapped(row: Mapping[Any, Any], words: str, mark: str = "") -> Iterator[tuple[str, str]]:
+    head = f"  {mark or MARKS[row['verdict']]} "
+    for line in textwrap.wrap(words, LETTERS, initial_indent=head, subsequent_indent="      "):
+        yield COLOURS[row["verdict"]], line
+
+
+def _drawing(title: str, lines: Sequence[tuple[str, str]]) -> str:
+    from cfbench_core.reports.charts.svg import drawing, text
+
+    parts = []
+    for place, (colour, line) in enumerate(lines):
+        words = line.lstrip()
+        if words:
+            parts.append(text(colour, 4 + 5 * (len(line) - len(words)), LINE * (place + 1), words))
+    told = "; ".join(line.strip() for _, line in lines if line)
+    return drawing(WIDTH, LINE * (len(lines) + 1), f"{title}. {told}", parts, title)

@@ -1,0 +1,198 @@
+"""``gap``: does who sounds like the reference say what is true? (Paper 004, section VI, "The Factuality Gap".)
+
+Measures of surface (BLEU, ROUGE; BERTScore and STS where the run has them) against measures of factuality (F1 of
+St2Exp, StEnt, StMatch for each judge). Three kinds of rows, told by ``level``:
+
+- ``model``: the means of a generator, with r and rho over its own rows;
+- ``rows``: r and rho over all rows of the competitors of a data set together;
+- ``models``: r, rho and tau over the means of the competitors. From three on; the intervals of so few say nothing.
+
+r is Pearson's, rho Spearman's (average ranks), tau Kendall's tau-b. Calibration rows are drawn and have their own
+correlations, but are in none of several models: the reference is 1 on both axes by construction, and shuffled
+references near 0, so that they would make any two measures agree. Rows that lack one of the two values are left
+out (``n``). Intervals of r over rows are bootstraps over users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.analyses import Figure
+from cfbench_core.statistics import rank_agreement, resampled_means
+from cfbench_text.analysis.shared import groups_of, tidied, written
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.run_directory import Run
+    from cfbench_text.reviews import FloatArray
+
+SURFACE = ("BLEU", "ROUGE-L", "BERTScore-F", "STS", "ROUGE-1", "ROUGE-2")
+FACTUALITY = ("StEnt-F1", "St2Exp-F1", "StMatch-F1")
+PAIR = ["dataset", "surface", "factuality"]
+LEAST = 3
+
+
+class Gap:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def why_not(self, runs: Sequence[Run]) -> str:
+        if not written(runs):
+            return "no texts were written"
+        both = any(all(_measured(run)) for run in runs)
+        return (
+            "" if both else "needs a metric of surface (BLEU, ROUGE, ...) and one of factuality (StEnt, ...)"
+        )
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: level, dataset, model, role, surface, factuality, x (mean of the first), y, r, r_low, r_high, rho,
+        tau, n (rows, or models)."""
+        import pandas as pd
+
+        return pd.DataFrame([row for run in runs for row in _rows_of(run)])
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        from cfbench_core.reports.charts import Point, scatter_chart
+
+        drawn = []
+        for labels, rows in groups_of(tidied(table), PAIR):
+            points = [
+                Point(row["model"], row["x"], row["y"], role=row["role"])
+                for row in rows[rows["level"] == "model"].to_dict("records")
+            ]
+            heading = f"{labels['factuality']} against {labels['surface']}, {labels['dataset']}"
+            svg = scatter_chart(
+                points,
+                title=heading,
+                x_label=labels["surface"],
+                y_label=labels["factuality"],
+                x_direction="higher",
+                y_direction="higher",
+                front=False,
+            )
+            told = [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
+            drawn.append(Figure(heading, svg, " ".join(filter(None, told))))
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        """Of the first pair of measures: the ranges of both, and the correlation."""
+        for labels, rows in groups_of(tidied(table), PAIR):
+            competitors = rows[(rows["level"] == "model") & (rows["role"] == "")].dropna(subset=["x", "y"])
+            if competitors.empty:
+                continue
+            told = [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
+            return " ".join(
+                filter(
+                    None,
+                    [
+                        f"On {labels['dataset']} {_range(competitors['x'])} {labels['surface']} goes with "
+                        f"{_range(competitors['y'])} {labels['factuality']}.",
+                        *told,
+                    ],
+                )
+            )
+        return ""
+
+
+def _range(values: pd.Series) -> str:
+    low, high = f"{values.min():.3f}", f"{values.max():.3f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _correlation(row: Mapping[Any, Any]) -> str:
+    if not np.isfinite(row["r"]):
+        return ""
+    interval = f" [{row['r_low']:.2f}, {row['r_high']:.2f}]" if np.isfinite(row["r_low"]) else ""
+    what = "models" if row["level"] == "models" else "rows of the competitors"
+    return f"Over {row['n']:,} {what} r = {row['r']:.2f}{interval}, rho = {row['rho']:.2f}."
+
+
+def _measured(run: Run) -> tuple[list[str], list[str]]:
+    """The columns of surface and of factuality that a run has, the latter once for each judge."""
+    names = [column.name for column in run.columns]
+    surface = [name for name in SURFACE if name in names]
+    return surface, [name for wanted in FACTUALITY for name in names if name.startswith(f"{wanted} (")]
+
+
+def _rows_of(run: Run) -> Iterator[dict[str, Any]]:
+    surface, factuality = _measured(run)
+    roles = {cell.id: cell.role for _, cell in written([run])}
+    scores = run.scores[run.scores["metric"].isin([*surface, *factuality]) & run.scores["cell"].isin(roles)]
+    if scores.empty:
+        return
+    wide = scores.pivot(index=["cell", "dataset", "model", "unit", "user"], columns="metric", values="value")
+    wide = wide.reset_index()
+    wide["role"] = wide["cell"].map(roles)
+    order = {cell: place for place, cell in enumerate(roles)}
+    wide = wide.sort_values("cell", key=lambda cells: cells.map(order), kind="stable")
+    for dataset, of_data in wide.groupby("dataset", sort=False):
+        for y in factuality:
+            for x in surface:
+                if {x, y} <= {*of_data.columns}:
+                    both = of_data[[x, y]].notna().all(axis=1)
+                    for row in _pair(of_data[both].rename(columns={x: "x", y: "y"})):
+                        yield {
+                            "level": row.pop("level"),
+                            "dataset": dataset,
+                            "surface": x,
+                            "factuality": y,
+                            **row,
+                        }
+
+
+def _pair(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows of the table for two measures, columns x and y."""
+    means = []
+    for (model, role), own in rows.groupby(["model", "role"], sort=False):
+        mean = {"model": model, "role": role, "x": float(own["x"].mean()), "y": float(own["y"].mean())}
+        means.append(mean)
+        yield {"level": "model", **mean, **_over_rows(own)}
+    competitors = rows[rows["role"] == ""]
+    nobody = {"model": "", "role": "", "x": float("nan"), "y": float("nan")}
+    yield {"level": "rows", **nobody, **_over_rows(competitors)}
+    centres = np.array([(mean["x"], mean["y"]) for mean in means if not mean["role"]]).reshape(-1, 2)
+    over = correlations(*centres.T) if len(centres) >= LEAST else (float("nan"),) * 3
+    r, rho, tau = over
+    few = {"r_low": float("nan"), "r_high": float("nan")}
+    yield {"level": "models", **nobody, "r": r, **few, "rho": rho, "tau": tau, "n": len(centres)}
+
+
+def _over_rows(rows: pd.DataFrame) -> dict[str, Any]:
+    x, y = rows["x"].to_numpy(np.float64), rows["y"].to_numpy(np.float64)
+    r, rho, tau = correlations(x, y)
+    low, high = interval_of_r(x, y, rows["user"].to_numpy()) if np.isfinite(r) else (np.nan, np.nan)
+    return {"r": r, "r_low": low, "r_high": high, "rho": rho, "tau": tau, "n": len(rows)}
+
+
+def correlations(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:
+    """r, rho and tau; NaN where there are fewer than three points or one side does not vary."""
+    from scipy import stats
+
+    if len(x) < LEAST or _constant(x) or _constant(y):
+        return (float("nan"),) * 3
+    rho = float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
+    return float(np.corrcoef(x, y)[0, 1]), rho, rank_agreement(x, y)
+
+
+def _constant(values: FloatArray) -> bool:
+    """But for the last bits: the reference's own scores are 1 in more than one way of adding."""
+    return bool(np.ptp(values) <= 1e-12 * np.abs(values).max(initial=0.0))
+
+
+def interval_of_r(x: FloatArray, y: FloatArray, users: Any) -> tuple[float, float]:
+    """95% of Pearson's r, users drawn with replacement; r of a resample follows from its mean moments."""
+    x, y = x - x.mean(), y - y.mean()  # for the digits; r does not see it
+    moments = resampled_means(np.column_stack([x, y, x * x, y * y, x * y]), clusters=users)
+    mean_x, mean_y, xx, yy, xy = moments.T
+    spread = (xx - mean_x**2) * (yy - mean_y**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = np.where(spread > 1e-24, (xy - mean_x * mean_y) / np.sqrt(spread), np.nan)
+    known = r[np.isfinite(r)]
+    if len(known) < 2 or len(set(users)) < 2:
+        return float("nan"), float("nan")
+    low, high = np.quantile(known, [0.025, 0.975])
+    return float(low), float(high)

@@ -1,0 +1,76 @@
+"""Texts with their statements: what is shown is what the run says, on a terminal and drawn."""
+
+import io
+
+import pandas as pd
+import pytest
+
+from cfbench_core.errors import UserError
+from cfbench_text.analysis.examples import Config, Examples
+
+ROW = {"dataset": "d", "model": "m", "role": "", "judge": "j", "unit": "u|i|1", "text": "The user likes it."}
+
+
+def table(*statements):
+    names = ["side", "statement", "topic", "sentiment", "verdict", "other"]
+    return pd.DataFrame([{**ROW, **dict(zip(names, one, strict=True))} for one in statements])
+
+
+def test_a_small_example_is_told_line_by_line():
+    given = table(
+        ("text", "bass is deep", "sound", "positive", "entailed", "the bass is deep"),
+        ("text", "it is cheap", "price", "positive", "contradicted", "it costs too much"),
+        ("text", "it is blue", "look", "neutral", "unsupported", None),
+        ("reference", "the bass is deep", "sound", "positive", "entailed", "bass is deep"),
+        ("reference", "it costs too much", "price", "negative", "contradicted", "it is cheap"),
+    )
+    assert Examples().text(given).splitlines() == [
+        "m on d",
+        "u|i|1",
+        "“The user likes it.”",
+        "  + supported: bass is deep (sound, positive) · closest in the review: the bass is deep",
+        "  ! contradicted: it is cheap (price, positive) · closest in the review: it costs too much",
+        "  ? unsupported: it is blue (look, neutral) · nothing to compare with",
+        "  - left out: it costs too much (price, negative)",
+        "",
+        "Verdicts of j: + supported, ! contradicted, ? unsupported.",
+    ]
+
+
+def test_colours_are_those_of_the_verdicts_and_what_is_written_cannot_break_the_page():
+    given = table(("text", "<script>x</script> & so on", "sound", "positive", "entailed", "a"),
+                  ("text", "b", "sound", "negative", "contradicted", "a"))  # fmt: skip
+    (figure,) = Examples().figures(given)
+    assert 'class="bound"' in figure.svg and 'class="floor"' in figure.svg
+    assert "<script" not in figure.svg and "&lt;script&gt;" in figure.svg and figure.wide
+
+
+def test_a_text_without_statements_is_shown_too():
+    given = table((None,) * 6).assign(text="")
+    assert "(an empty text)\n  no statement was found in it" in Examples().text(given)
+
+
+def test_what_is_shown_is_what_the_run_says(run, answer):
+    found = answer("examples").table
+    assert set(found["model"]) == {"item-review", "again"}  # who competes
+    units = found.groupby("model")["unit"].unique()
+    assert list(units["item-review"]) == list(units["again"]) and len(units["again"]) == 3
+    columns = ["model", "unit", "side", "statement", "topic", "sentiment", "verdict", "other"]
+    every = run.table("statements.parquet")
+    wanted = every[every["model"].isin(units.index) & every["unit"].isin(units["again"])]
+    one, two = (t[columns].astype(str).sort_values(columns, ignore_index=True) for t in (found, wanted))
+    pd.testing.assert_frame_equal(one, two, check_dtype=False)
+    texts = run.explanations.set_index(["model", "unit"])["text"]
+    assert all(texts[row.model, row.unit] == row.text for row in found.itertuples())
+
+
+def test_it_can_be_drawn_again_and_asked_for_more(answer):
+    found = answer("examples", rows=2)
+    assert found.table["unit"].nunique() == 2 and "Verdicts of overlap" in found.text
+    again = pd.read_csv(io.StringIO(found.table.to_csv(index=False)))
+    assert [figure.svg for figure in Examples().figures(again)] == [figure.svg for figure in found.figures]
+
+
+def test_a_judge_that_is_not_there_is_named(run):
+    with pytest.raises(UserError, match="no judge 'overlop' in this run"):
+        Examples(Config(judge="overlop")).table([run])
