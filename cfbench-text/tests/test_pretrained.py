@@ -20,7 +20,10 @@ OPTIONS = {
     "text/metric/summac-zs": ("classifier", {}),
     "text/metric/summac-conv": ("classifier", {}),
     "text/metric/bartscore": ("encoder_decoder", {}),
-    "text/recommender/pepler": ("causal", {"epochs": 3, "length": 20, "learning_rate": 0.01, "device": "cpu"}),
+    "text/recommender/pepler": (
+        "causal",
+        {"epochs": 3, "length": 20, "learning_rate": 0.01, "device": "cpu"},
+    ),
 }
 OF_REAL_MODELS = {"the-reference-is-no-worse-than-another-text"}
 """Random weights prefer what they like."""

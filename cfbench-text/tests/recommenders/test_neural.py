@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from cfbench_core.errors import UserError
 from cfbench_text.recommenders.base import Context
 from cfbench_text.recommenders.language import words_of
 from cfbench_text.recommenders.neural import rating_loss
@@ -131,3 +132,17 @@ def test_unknown_ratings_take_no_part_in_their_loss():
     predicted, ratings = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([2.0, 4.0, float("nan")])
     assert float(rating_loss(predicted, ratings)) == pytest.approx((1 + 4) / 2)
     assert float(rating_loss(predicted[2:], ratings[2:])) == 0.0
+
+
+def test_without_torch_it_says_what_to_install(monkeypatch, examples):
+    from cfbench_text.recommenders import neural
+
+    monkeypatch.setattr(neural, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"NRT needs torch: pip install 'cfbench-text\[torch\]'"):
+        examples.made("nrt")
+
+
+def test_a_gpu_that_is_not_there(monkeypatch, examples):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match="device is cuda, and torch sees none"):
+        examples.made("nrt", device="cuda").fit(examples.training_of())

@@ -42,6 +42,7 @@ State = tuple["Tensor", "Tensor", "Tensor"]
 class Config(WordConfig):
     dimensions: Annotated[int, Range(minimum=1), Help("of the embeddings of attributes")] = 64
     hidden: Annotated[int, Range(minimum=1), Help("of words and hidden states")] = 256
+    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 2e-3
     layers: Annotated[int, Range(minimum=1), Help("of the LSTM")] = 2
     attention: Annotated[bool, Help("look back at the attributes at every word")] = True
     rating: Annotated[bool, Help("the rating is an attribute, too")] = False

@@ -53,7 +53,7 @@ class NeuralConfig:
     dropout: Annotated[float, Range(minimum=0, below=1), Help("share of values left out in training")] = 0.2
     rating_weight: Annotated[float, Range(minimum=0), Help("of the squared error of the rating")] = 0.1
     learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 1e-3
-    batch: Annotated[int, Range(minimum=1), Help("rows in a step")] = 64
+    batch: Annotated[int, Range(minimum=1), Help("rows in a step")] = 32
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 100
     patience: Annotated[int, Range(minimum=1), Help("epochs without a better validation loss")] = 3
     device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"

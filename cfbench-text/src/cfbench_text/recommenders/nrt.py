@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 class Config(WordConfig):
     dimensions: Annotated[int, Range(minimum=1), Help("of the embeddings")] = 128
     hidden: Annotated[int, Range(minimum=1), Help("of the hidden states")] = 256
+    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 2e-3
 
 
 class NRT(NeuralGenerator):
