@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from cfbench_core.errors import UserError
+from cfbench_text.answers import read_answer
 from cfbench_text.domains import load_domain
-from cfbench_text.extractors.llm import Config, LLMExtractor, pieces
+from cfbench_text.extractors.llm import Config, LLMExtractor, pieces, system_prompt
 from cfbench_text.judges.base import Document
 from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
@@ -113,3 +114,10 @@ def test_a_sentence_longer_than_a_piece_is_divided_between_words():
     ]
     assert pieces("word " * 20_000, 400) == [" ".join(["word"] * 400)] * 50
     assert pieces("  ", 10) == [] and pieces("x.\ny", 10) == ["x.\ny"]
+
+
+def test_what_a_model_copies_from_the_prompt_is_no_statement():
+    domain = load_domain("toys")
+    assert (
+        read_answer(system_prompt(domain).split("The form of the answer:")[1], domain.topics).triplets == ()
+    )

@@ -6,6 +6,10 @@ salvages, validates and counts. A long text is asked about in pieces that end wh
 it is lost (the paper's code cuts reviews at 128 words); a sentence longer than a piece is divided between words.
 The statements of a text are those of its pieces, each once.
 
+The prompt shows the form of an answer without a worked example: a small model repeats the example's statements as
+if the review had said them (SmolLM2-135M did so in all of eight reviews), and nothing in the answer would tell. The
+placeholders that it may repeat instead are no topics, so they do not pass.
+
 A text is "failed" when no piece has a usable answer; "cut" when one piece has none, or ends early. Answers are
 kept by the hash of (model, prompt, text); failures are asked again by the next run.
 """
@@ -44,11 +48,8 @@ nothing that the review does not say.
 - "sentiment" is the reviewer's: "positive", "negative" or "neutral".
 - When there is nothing to list, answer [].
 
-Example. Review: "Bought it for my brother. The zip broke after a week but the colour is lovely!" Answer, if the \
-topics are durability and appearance:
-[{{"statement": "the zip breaks after a week", "topic": "durability", "sentiment": "negative"}}, \
-{{"statement": "the colour is lovely", "topic": "appearance", "sentiment": "positive"}}]"""
-
+The form of the answer:
+[{{"statement": "<what the review says>", "topic": "<one of the names>", "sentiment": "<one of the three>"}}, ...]"""
 USER = "Review:\n{text}\n\nJSON array:"
 
 
