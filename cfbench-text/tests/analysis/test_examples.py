@@ -12,7 +12,7 @@ ROW = {"dataset": "d", "model": "m", "role": "", "judge": "j", "unit": "u|i|1", 
 
 
 def table(*statements):
-    names = ["side", "statement", "topic", "sentiment", "verdict", "other"]
+    names = ["side", "statement", "topic", "sentiment", "verdict", "closest"]
     return pd.DataFrame([{**ROW, **dict(zip(names, one, strict=True))} for one in statements])
 
 
@@ -30,7 +30,7 @@ def test_a_small_example_is_told_line_by_line():
         "“The user likes it.”",
         "  + supported: bass is deep (sound, positive) · closest in the review: the bass is deep",
         "  ! contradicted: it is cheap (price, positive) · closest in the review: it costs too much",
-        "  ? unsupported: it is blue (look, neutral) · nothing to compare with",
+        "  ? unsupported: it is blue (look, neutral) · the review says nothing of the kind",
         "  - left out: it costs too much (price, negative)",
         "",
         "Verdicts of j: + supported, ! contradicted, ? unsupported.",
@@ -55,13 +55,42 @@ def test_what_is_shown_is_what_the_run_says(run, answer):
     assert set(found["model"]) == {"item-review", "again"}  # who competes
     units = found.groupby("model")["unit"].unique()
     assert list(units["item-review"]) == list(units["again"]) and len(units["again"]) == 3
-    columns = ["model", "unit", "side", "statement", "topic", "sentiment", "verdict", "other"]
+    columns = ["model", "unit", "side", "statement", "topic", "sentiment", "verdict"]
     every = run.table("statements.parquet")
     wanted = every[every["model"].isin(units.index) & every["unit"].isin(units["again"])]
     one, two = (t[columns].astype(str).sort_values(columns, ignore_index=True) for t in (found, wanted))
     pd.testing.assert_frame_equal(one, two, check_dtype=False)
     texts = run.explanations.set_index(["model", "unit"])["text"]
     assert all(texts[row.model, row.unit] == row.text for row in found.itertuples())
+
+
+def test_the_closest_statement_is_that_which_entails_it_or_one_on_its_topic():
+    from cfbench_text.analysis.examples import _closest
+
+    def row(side, statement, topic, sentiment, verdict, other):
+        return {"cell": "c", "unit": "u", "side": side, "statement": statement, "topic": topic,
+                "sentiment": sentiment, "verdict": verdict, "other": other}  # fmt: skip
+
+    rows = [
+        row("text", "bass is deep", "sound", "positive", "entailed", "deep bass"),
+        row("text", "treble is harsh", "sound", "negative", "unsupported", "it is cheap"),
+        row("text", "treble is soft", "sound", "positive", "contradicted", "it is cheap"),
+        row("text", "it is blue", "look", "positive", "unsupported", "it is cheap"),
+        row("reference", "it is cheap", "price", "positive", "unsupported", "bass is deep"),
+        row("reference", "deep bass", "sound", "positive", "entailed", "bass is deep"),
+        row("reference", "harsh treble", "sound", "neutral", "unsupported", None),
+        row("reference", "noise everywhere", "sound", "negative", "unsupported", None),
+    ]
+    assert _closest(pd.DataFrame(rows)) == [
+        "deep bass",
+        "harsh treble",
+        "noise everywhere",  # the one that denies it, though "harsh treble" has a word of it
+        None,
+        None,
+        "bass is deep",
+        "treble is harsh",
+        "bass is deep",
+    ]
 
 
 def test_it_can_be_drawn_again_and_asked_for_more(answer):

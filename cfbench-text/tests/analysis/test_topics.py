@@ -77,6 +77,16 @@ def test_a_kept_table_is_drawn_again(answer):
     assert Topics().words(again) == found.words != ""
 
 
+def test_a_terminal_has_a_line_for_each_generator_and_group(answer):
+    found = answer("topics")
+    lines = found.text.splitlines()
+    row = found.table[found.table["model"] == "reference"].iloc[0]
+    assert [str(row["said"]), "1.000"] == next(
+        line.split()[2:5:2] for line in lines if line.split()[:2] == ["reference", row["group"]]
+    )
+    assert len(lines) == len(found.table) + 2 * 2 + 1 and max(map(len, lines)) < 120
+
+
 def test_it_is_not_asked_where_no_judge_answered(run):
     class WithoutTexts:
         columns = ()

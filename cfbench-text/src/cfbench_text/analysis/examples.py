@@ -2,9 +2,13 @@
 
 For each competitor (for the controls where nobody competes) a few texts; of each its statements, which the user's own
 review supports, contradicts or does not hold, with the closest statement of the review; then what the review says and
-the text leaves out. The rows are those of a data set that most generators have a text for, in an order that follows
-from their names alone: nobody picked them, and every generator is shown on the same ones. Verdicts are of one
-judge: the first, or the one that ``judge`` names.
+the text leaves out. The closest is the one that entails it, by the judge; where none does, the one on its topic with
+most words in common (Jaccard; of a contradicted one, those of the opposite sentiment come first): the largest of
+several small probabilities would be anything.
+
+The rows are those of a data set that most generators have a text for, in an order that follows from their names
+alone: nobody picked them, and every generator is shown on the same ones. Verdicts are of one judge: the first, or the
+one that ``judge`` names.
 """
 
 from __future__ import annotations
@@ -30,8 +34,9 @@ WORDS = {"entailed": "supported", "contradicted": "contradicted", "unsupported":
 COLOURS = {"entailed": "bound", "contradicted": "floor", "unsupported": "hint"}
 """Classes of the page: green, orange, grey. Each statement has its mark too."""
 COLUMNS = ["dataset", "model", "role", "judge", "unit", "text", "side", "statement", "topic", "sentiment",
-           "verdict", "other"]  # fmt: skip
+           "verdict", "closest"]  # fmt: skip
 TEXT = ["dataset", "model", "unit"]
+NOTHING = "the review says nothing of the kind"
 LETTERS, LINE, WIDTH = 118, 16, 900
 
 
@@ -50,8 +55,8 @@ class Examples:
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """A row for each statement of either side (``side``): dataset, model, role, judge, unit, text, statement,
-        topic, sentiment, verdict, other (the closest statement of the other side). A text of a row without any
-        statement has one row, with nothing in these."""
+        topic, sentiment, verdict, closest (statement of the other side, if any is on its topic). A text of a row
+        without any statement has one row, with nothing in these."""
         import pandas as pd
 
         found = [self._table_of(run) for run in runs]
@@ -74,7 +79,8 @@ class Examples:
             shown = texts[texts["unit"].isin(units)].assign(judge=judge)
             shown["place"] = shown["cell"].map(cells.index) * len(units) + shown["unit"].map(units)
             named = shown.sort_values("place")[["cell", "dataset", "model", "role", "judge", "unit", "text"]]
-            parts.append(named.merge(said, on=["cell", "unit"], how="left"))
+            rows = named.merge(said, on=["cell", "unit"], how="left")
+            parts.append(rows.assign(closest=pd.array(_closest(rows), dtype="string")))
         return pd.concat(parts, ignore_index=True)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
@@ -127,6 +133,34 @@ def _units(units: pd.Series, most: int) -> list[str]:
     return sorted(names, key=lambda unit: (-counts[unit], names[unit]))[:most]
 
 
+def _closest(rows: pd.DataFrame) -> list[str | None]:
+    """For each row the statement of the other side that it is best compared with."""
+    sides: dict[tuple[Any, ...], list[Mapping[Any, Any]]] = {}
+    records = rows.to_dict("records")
+    for row in records:
+        sides.setdefault((row["cell"], row["unit"], row["side"]), []).append(row)
+    across = {"text": "reference", "reference": "text"}
+    found: list[str | None] = []
+    for row in records:
+        others = sides.get((row["cell"], row["unit"], across.get(row["side"])), [])
+        on_topic = [other for other in others if other["topic"] == row["topic"]]
+        if row["verdict"] == "entailed":
+            found.append(row["other"])
+        else:
+            found.append(
+                max(on_topic, key=lambda other: _nearness(row, other))["statement"] if on_topic else None
+            )
+    return found
+
+
+def _nearness(row: Mapping[Any, Any], other: Mapping[Any, Any]) -> tuple[bool, float]:
+    from cfbench_text.judges.overlap import OPPOSITES, words
+
+    one, two = {*words(row["statement"])}, {*words(other["statement"])}
+    denies = row["verdict"] == "contradicted" and (row["sentiment"], other["sentiment"]) in OPPOSITES
+    return denies, len(one & two) / len(one | two) if one | two else 1.0
+
+
 def _lines(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """(class, line) of the texts of one generator."""
     for place, (labels, of_text) in enumerate(groups_of(rows, TEXT)):
@@ -140,10 +174,8 @@ def _lines(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
         if not sides["text"]:
             yield "hint", "  no statement was found in it"
         for row in sides["text"]:
-            closest = (
-                f" · closest in the review: {row['other']}" if row["other"] else " · nothing to compare with"
-            )
-            yield from _wrapped(row, f"{WORDS[row['verdict']]}: {_told(row)}{closest}")
+            closest = f"closest in the review: {row['closest']}" if row["closest"] else NOTHING
+            yield from _wrapped(row, f"{WORDS[row['verdict']]}: {_told(row)} · {closest}")
         for row in sides["reference"]:
             if row["verdict"] != "entailed":
                 yield from _wrapped({"verdict": "unsupported"}, f"left out: {_told(row)}", mark="-")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from cfbench_core.run_directory import Run, RunCell
 
-_WORDS = ("role", "judge", "group", "model", "other", "statement", "topic", "sentiment", "verdict", "text")
+_WORDS = ("role", "judge", "group", "model", "closest", "statement", "topic", "sentiment", "verdict", "text")
 
 
 def written(runs: Sequence[Run]) -> list[tuple[Run, RunCell]]:

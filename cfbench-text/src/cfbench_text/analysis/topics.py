@@ -33,6 +33,7 @@ DRAWN = {
     "omitted": ("lower", "Share of what the user's reviews say that the texts leave out."),
     "F1": ("higher", "Of precision and recall over all statements."),
 }
+SHOWN = ["said", "true", "precision", "recall", "F1", "hallucinated", "contradicted", "omitted"]
 FEW = 10
 """Below so many statements a share is not worth a sentence."""
 
@@ -94,6 +95,15 @@ class Topics:
         if not found:
             return ""
         return f"Statements that are not in the user's review ({table['judge'].iloc[0]}): {'; '.join(found)}."
+
+    def text(self, table: pd.DataFrame) -> str:
+        """A block of lines for each data set, judge, and kind of group; without the intervals."""
+        blocks = []
+        for labels, rows in groups_of(tidied(table), ("dataset", "judge", "by")):
+            shown = rows[["model", "group", *SHOWN]].rename(columns={"group": labels["by"]})
+            lines = shown.to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="–")
+            blocks.append(f"{labels['dataset']}, verdicts of {labels['judge']}\n{lines}")
+        return "\n\n".join(blocks)
 
 
 def _told(row: pd.Series) -> str:
