@@ -103,3 +103,10 @@ def test_it_can_be_drawn_again_and_asked_for_more(answer):
 def test_a_judge_that_is_not_there_is_named(run):
     with pytest.raises(UserError, match="no judge 'overlop' in this run"):
         Examples(Config(judge="overlop")).table([run])
+
+
+def test_of_two_runs_with_the_same_cells_the_later_counts(run, answer):
+    from cfbench_core.run_directory import Run
+
+    again = Examples().table([Run(run.directory), run, run])
+    pd.testing.assert_frame_equal(again, answer("examples").table)

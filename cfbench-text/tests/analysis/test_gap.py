@@ -103,3 +103,10 @@ def test_it_says_what_it_lacks(run):
 
     assert Gap().why_not([run]) == ""
     assert Gap().why_not([OnlySurface()]).startswith("needs a metric of surface")
+
+
+def test_of_two_runs_with_the_same_cells_the_later_counts(run, answer):
+    from cfbench_core.run_directory import Run
+
+    again = Gap().table([Run(run.directory), run, run])
+    pd.testing.assert_frame_equal(again, answer("gap").table)

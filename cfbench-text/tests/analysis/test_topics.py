@@ -96,3 +96,10 @@ def test_it_is_not_asked_where_no_judge_answered(run):
 
     assert Topics().why_not([run]) == ""
     assert Topics().why_not([WithoutTexts()]) == "no texts were written"
+
+
+def test_of_two_runs_with_the_same_cells_the_later_counts(run, answer):
+    from cfbench_core.run_directory import Run
+
+    again = Topics().table([Run(run.directory), run, run])
+    pd.testing.assert_frame_equal(again, answer("topics").table)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_text.analysis.shared import competing, groups_of, tidied, why_no_verdicts, written
+from cfbench_text.analysis.shared import cells_of, competing, groups_of, tidied, why_no_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,15 +59,14 @@ class Examples:
         without any statement has one row, with nothing in these."""
         import pandas as pd
 
-        found = [self._table_of(run) for run in runs]
+        found = [self._table_of(run, {c.id: c.role for c in cells}) for run, cells in cells_of(runs)]
         return pd.concat(found, ignore_index=True)[COLUMNS]
 
-    def _table_of(self, run: Run) -> pd.DataFrame:
+    def _table_of(self, run: Run, roles: Mapping[str, str]) -> pd.DataFrame:
         import pandas as pd
 
-        roles = {cell.id: cell.role for _, cell in written([run])}
         statements = run.table("statements.parquet")
-        if statements.empty:
+        if statements.empty or not roles:
             return pd.DataFrame(columns=COLUMNS)
         judge = _chosen(self._config.judge, statements["judge"].drop_duplicates().tolist())
         said = statements[statements["judge"] == judge].drop(columns=["dataset", "model", "judge"])

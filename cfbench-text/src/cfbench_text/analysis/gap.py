@@ -22,12 +22,12 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.statistics import rank_agreement, resampled_means
-from cfbench_text.analysis.shared import groups_of, tidied, written
+from cfbench_text.analysis.shared import cells_of, groups_of, tidied, written
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfbench_core.run_directory import Run
+    from cfbench_core.run_directory import Run, RunCell
     from cfbench_text.reviews import FloatArray
 
 SURFACE = ("BLEU", "ROUGE-L", "BERTScore-F", "STS", "ROUGE-1", "ROUGE-2")
@@ -53,7 +53,7 @@ class Gap:
         tau, n (rows, or models)."""
         import pandas as pd
 
-        return pd.DataFrame([row for run in runs for row in _rows_of(run)])
+        return pd.DataFrame(list(_rows_of(runs)))
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.reports.charts import Point, scatter_chart
@@ -118,30 +118,37 @@ def _measured(run: Run) -> tuple[list[str], list[str]]:
     return surface, [name for wanted in FACTUALITY for name in names if name.startswith(f"{wanted} (")]
 
 
-def _rows_of(run: Run) -> Iterator[dict[str, Any]]:
-    surface, factuality = _measured(run)
-    roles = {cell.id: cell.role for _, cell in written([run])}
-    scores = run.scores[run.scores["metric"].isin([*surface, *factuality]) & run.scores["cell"].isin(roles)]
-    if scores.empty:
-        return
-    wide = scores.pivot(index=["cell", "dataset", "model", "unit", "user"], columns="metric", values="value")
-    wide = wide.reset_index()
-    wide["role"] = wide["cell"].map(roles)
-    order = {cell: place for place, cell in enumerate(roles)}
-    wide = wide.sort_values("cell", key=lambda cells: cells.map(order), kind="stable")
+def _rows_of(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    import pandas as pd
+
+    surface, factuality = ([*dict.fromkeys(n for run in runs for n in _measured(run)[k])] for k in (0, 1))
+    wide = pd.concat([_values(run, cells, [*surface, *factuality]) for run, cells in cells_of(runs)])
     for dataset, of_data in wide.groupby("dataset", sort=False):
         for y in factuality:
             for x in surface:
-                if {x, y} <= {*of_data.columns}:
-                    both = of_data[[x, y]].notna().all(axis=1)
-                    for row in _pair(of_data[both].rename(columns={x: "x", y: "y"})):
+                both = of_data[of_data[[x, y]].notna().all(axis=1)]
+                if not both.empty:
+                    for row in _pair(both.rename(columns={x: "x", y: "y"})):
                         yield {
-                            "level": row.pop("level"),
+                            "level": row["level"],
                             "dataset": dataset,
                             "surface": x,
                             "factuality": y,
                             **row,
                         }
+
+
+def _values(run: Run, cells: Sequence[RunCell], metrics: Sequence[str]) -> pd.DataFrame:
+    """A row for each text: dataset, model, role, user, and a column for each metric."""
+    import pandas as pd
+
+    scores = run.scores[run.scores["metric"].isin(metrics)]
+    index = ["dataset", "model", "unit", "user"]
+    parts = []
+    for cell in cells:
+        own = scores[scores["cell"] == cell.id].pivot(index=index, columns="metric", values="value")
+        parts.append(own.reindex(columns=list(metrics)).reset_index().assign(role=cell.role))
+    return pd.concat(parts) if parts else pd.DataFrame(columns=[*index, "role", *metrics])
 
 
 def _pair(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:

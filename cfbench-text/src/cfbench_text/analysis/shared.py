@@ -14,18 +14,29 @@ _WORDS = ("role", "judge", "group", "model", "closest", "statement", "topic", "s
 
 
 def written(runs: Sequence[Run]) -> list[tuple[Run, RunCell]]:
-    """The cells that have texts, in the order of the plans. Looks at plans only."""
-    return [(run, cell) for run in runs for cell in run.cells() if cell.done or cell.status == "partial"]
+    """The cells that have texts, in the order of the plans; of two of one name the later. Looks at plans only."""
+    found = {
+        cell.id: (run, cell) for run in runs for cell in run.cells() if cell.done or cell.status == "partial"
+    }
+    return list(found.values())
+
+
+def cells_of(runs: Sequence[Run]) -> list[tuple[Run, list[RunCell]]]:
+    """The same, run by run; a run of which nothing is left is not there."""
+    found: dict[int, tuple[Run, list[RunCell]]] = {}
+    for run, cell in written(runs):
+        found.setdefault(id(run), (run, []))[1].append(cell)
+    return list(found.values())
 
 
 def judged(runs: Sequence[Run]) -> Iterator[tuple[Run, RunCell, pd.DataFrame]]:
     """Each cell with its rows of ``statements.parquet``, where a judge said something of it."""
-    for run in runs:
+    for run, cells in cells_of(runs):
         statements = run.table("statements.parquet")
-        for one, cell in written([run]):
+        for cell in cells:
             said = statements[statements["cell"] == cell.id]
             if not said.empty:
-                yield one, cell, said
+                yield run, cell, said
 
 
 def why_no_verdicts(runs: Sequence[Run]) -> str:
