@@ -79,22 +79,19 @@ class Gap:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        """Of the first pair of measures: the ranges of both, and the correlation."""
+        """Of the first pair of measures: the ranges of both, the lowest floor, and the correlations."""
         for labels, rows in groups_of(tidied(table), PAIR):
             competitors = rows[(rows["level"] == "model") & (rows["role"] == "")].dropna(subset=["x", "y"])
             if competitors.empty:
                 continue
-            told = [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
-            return " ".join(
-                filter(
-                    None,
-                    [
-                        f"On {labels['dataset']} {_range(competitors['x'])} {labels['surface']} goes with "
-                        f"{_range(competitors['y'])} {labels['factuality']}.",
-                        *told,
-                    ],
-                )
-            )
+            said = [
+                f"On {labels['dataset']} {_range(competitors['x'])} {labels['surface']} goes with "
+                f"{_range(competitors['y'])} {labels['factuality']}."
+            ]
+            for row in rows[rows["role"] == "floor"].sort_values("y").head(1).to_dict("records"):
+                said.append(f"The floor {row['model']} has {row['x']:.3f} and {row['y']:.3f}.")
+            said += [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
+            return " ".join(filter(None, said))
         return ""
 
 
