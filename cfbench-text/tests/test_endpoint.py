@@ -42,16 +42,16 @@ class Server:
                     if isinstance(found, float):
                         time.sleep(found)
                         return
-                    status, headers, content = found
-                    content = content if isinstance(content, bytes) else json.dumps(content).encode()
-                    self.send_response(status)
-                    for name, value in {"content-length": str(len(content)), **headers}.items():
-                        self.send_header(name, value)
-                    self.end_headers()
-                    self.wfile.write(content)
-                finally:
+                finally:  # before the answer leaves, after which the client may ask again
                     with outer.lock:
                         outer.at_once -= 1
+                status, headers, content = found
+                content = content if isinstance(content, bytes) else json.dumps(content).encode()
+                self.send_response(status)
+                for name, value in {"content-length": str(len(content)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
 
             def log_message(self, *args): ...
 
