@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cfbench_core.analyses import Figure
+from cfbench_text.analysis.shared import cells_of, competing, tidied, written
 from cfbench_text.domains import Domain, load_domain
 
 if TYPE_CHECKING:
@@ -24,23 +25,20 @@ if TYPE_CHECKING:
 
     from cfbench_core.run_directory import Run
 
-LABELS = ["dataset", "model"]
-
 
 class Corpus:
     def __init__(self, config: None = None) -> None: ...
 
     def why_not(self, runs: Sequence[Run]) -> str:
-        wrote = [cell for run in runs for cell in run.cells() if cell.done or cell.status == "partial"]
-        return "" if wrote else "no texts were written"
+        return "" if written(runs) else "no texts were written"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         import pandas as pd
 
         lines = []
-        for run in runs:
+        for run, cells in cells_of(runs):
             judged = run.table("statements.parquet")
-            for cell in run.cells():
+            for cell in cells:
                 texts = run.explanations_of(cell.id)
                 if not texts.empty:
                     said = judged[judged["cell"] == cell.id]
@@ -53,9 +51,9 @@ class Corpus:
 
     def words(self, table: pd.DataFrame) -> str:
         """Who repeats itself most."""
-        models = table[table["role"] == ""] if (table["role"] == "").any() else table
-        if models.empty:
+        if table.empty:
             return ""
+        models = competing(tidied(table))
         worst = models.loc[[models["USR"].idxmin()]].to_dict("records")[0]
         if worst["USR"] == 1:
             return "No text is written twice."
@@ -69,16 +67,16 @@ def of_corpus(texts: pd.DataFrame, said: pd.DataFrame, domain: Domain) -> dict[s
     """The numbers of one cell. texts: text, reference; said: the rows of ``statements.parquet``."""
     from sacrebleu.metrics import bleu
 
-    written, references = texts["text"].tolist(), texts["reference"].tolist()
-    features = [set(domain.keywords_in(text)) for text in written]
+    given, references = texts["text"].tolist(), texts["reference"].tolist()
+    features = [set(domain.keywords_in(text)) for text in given]
     wanted = {word for reference in references for word in domain.keywords_in(reference)}
     found: dict[str, Any] = {
-        "texts": len(written),
-        "distinct": len(set(written)),
-        "USR": len(set(written)) / len(written),
+        "texts": len(given),
+        "distinct": len(set(given)),
+        "USR": len(set(given)) / len(given),
         "FCR": len(set().union(*features) & wanted) / len(wanted) if wanted else float("nan"),
         "DIV": diversity(features),
-        "corpus BLEU": bleu.BLEU().corpus_score(written, [references]).score,
+        "corpus BLEU": bleu.BLEU().corpus_score(given, [references]).score,
     }
     for judge in said["judge"].drop_duplicates():
         right = said[said["judge"] == judge].assign(entailed=said["verdict"] == "entailed")
