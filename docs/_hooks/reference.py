@@ -156,25 +156,24 @@ def by_set(name: str, metric: str) -> str:
 
 
 def beside_study(kind: str, group: str) -> str:
-    """What paper 003 prints beside what its algorithms give here: ``coverage``, or ``ranks`` by sparsity and L2."""
+    """What paper 003 prints beside what its algorithms give here: ``coverage``, ``valid`` ranks, ``realistic`` ranks."""
     import pandas as pd
 
     printed = pd.read_csv(RESULTS / "paper-003.csv").query("group == @group")
-    ours = pd.read_csv(RESULTS / f"tabular-{'coverage' if kind == 'coverage' else 'rankings'}.csv")
-    ours = ours.query("group == @group")
     columns: dict[str, Any] = {}
-    for answers in ("valid", "realistic"):
-        theirs = printed.query("answers == @answers")
-        if kind == "coverage":
+    if kind == "coverage":
+        ours = pd.read_csv(RESULTS / "tabular-coverage.csv").query("group == @group")
+        for answers in ("valid", "realistic"):
+            theirs = printed.query("answers == @answers and what == 'share of factuals'")
             columns[answers] = ours.query("answers == @answers").set_index("explainer")["mean"]
-            theirs = theirs.query("what == 'share of factuals'")
             columns[f"{answers}, printed"] = theirs.set_index("explainer")["value"]
-            continue
-        for metric in ("sparsity", "L2"):
-            mine = ours.query("answers == @answers and metric == @metric and reading == 'factuals'")
-            columns[f"{metric}, {answers}"] = mine.set_index("explainer")["rank"]
-            of_metric = theirs.query("what == @metric_name", local_dict={"metric_name": f"rank by {metric}"})
-            columns[f"{metric}, {answers}, printed"] = of_metric.set_index("explainer")["value"]
+    else:
+        ours = pd.read_csv(RESULTS / "tabular-ten-rankings.csv").query("group == @group and answers == @kind")
+        for metric in ("sparsity", "L2", "MADD", "MD"):
+            mine = ours[ours["metric"] == metric]
+            theirs = printed[(printed["answers"] == kind) & (printed["what"] == f"rank by {metric}")]
+            columns[metric] = mine.set_index("explainer")["rank"]
+            columns[f"{metric}, printed"] = theirs.set_index("explainer")["value"]
     table = pd.DataFrame(columns).rename_axis("explainer")
     return _shown(table.sort_values(next(iter(columns)), ascending=kind != "coverage").reset_index())
 
