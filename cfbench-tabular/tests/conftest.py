@@ -185,10 +185,14 @@ class Study:
         return Encoding(columns, *(np.array(array, dtype=float) for array in arrays))
 
 
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+if BESIDE.is_dir():
+    os.environ.setdefault("CFBENCH_DATA_DIR", str(BESIDE))
+
+
 @pytest.fixture(scope="session")
 def study() -> Study:
-    here = Path(__file__).resolve().parents[3] / "shared" / "data"
-    data = Path(os.environ.get("CFBENCH_DATA_DIR", here)) / "tabular"
+    data = Path(os.environ.get("CFBENCH_DATA_DIR", BESIDE)) / "tabular"
     reference = data.parent.parent / "reference" / "tabular"
     if not (data / "models").is_dir():
         pytest.skip(f"the study's networks are not in {data} (set CFBENCH_DATA_DIR)")

@@ -105,7 +105,8 @@ def test_the_studys_network_needs_the_studys_encoding():
     assert found["iris/study-network/nearest-enemy"].startswith("study-network needs 'protocol: paper'")
 
 
-def test_the_short_form_is_the_long_one_and_a_wrong_one_is_told():
+def test_the_short_form_is_the_long_one_and_a_wrong_one_is_told(study, monkeypatch):
+    monkeypatch.setenv("CFBENCH_DATA_DIR", str(study.data.parent))
     prepared = cfbench_core.prepare(PAPER)
     assert prepared.config.protocol.study == "paper"
     with pytest.raises(
