@@ -28,5 +28,5 @@ def worst_hallucination(run: Run) -> str:
     row = texts[texts["unit"] == worst["unit"]].to_dict("records")[0]
     return (
         f'{row["model"]} wrote to user {row["user"]} about item {row["item"]} of {row["dataset"]}: "{row["text"]}" '
-        f"Of its statements {worst['value']:.0%} are not in the user's review"
+        f"Of its statements {worst['value']:.0%} are not in the user's review."
     )
