@@ -28,11 +28,11 @@ from cfbench_recsys.explanations import (
 )
 from cfbench_recsys.models import load_state, save_state
 from cfbench_recsys.scoring import Counted
+from cfbench_recsys.splits import load_split
 from cfbench_recsys.stages.common import (
     Chunk,
     Setting,
     chunk_of,
-    load_data_and_split,
     load_units,
     load_withheld,
     setting_of,
@@ -50,8 +50,7 @@ def _context(task: Task, setting: Setting, state: dict[str, np.ndarray] | None) 
 @functools.lru_cache(maxsize=2)
 def _learnable(split: Path, units: Path, stage_key: str) -> tuple[sparse.csr_matrix, dict[str, Any]]:
     """Interactions of users who are not explained, and room for what an explainer computes from them once."""
-    _, learnt = load_data_and_split(split)
-    training = learnt.train.copy()
+    training = load_split(split).train
     rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))
     training.data[np.isin(rows, load_withheld(units))] = 0.0
     training.eliminate_zeros()
