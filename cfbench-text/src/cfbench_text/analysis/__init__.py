@@ -23,6 +23,12 @@ ANALYSES = (
         paper="Kabongo & Guigue 2025",
     ),
     ComponentSpec(
+        id="text/analysis/paper-tables",
+        summary="What do the tables of paper 004 look like for these texts?",
+        target="cfbench_text.analysis.paper_tables:PaperTables",
+        paper="Kabongo & Guigue 2025",
+    ),
+    ComponentSpec(
         id="text/analysis/examples",
         summary="What did generators write, and which of their statements are true?",
         target="cfbench_text.analysis.examples:Examples",

@@ -1,0 +1,61 @@
+"""Tables in the paper's form: means and deviations against the scores, the best told by hand."""
+
+import pandas as pd
+import pytest
+
+from cfbench_text.analysis.paper_tables import PaperTables, best, table_of
+
+
+@pytest.mark.parametrize(
+    ("metric", "table"),
+    [
+        ("St2Exp-P (overlap)", "III"),
+        ("StEnt-bin-R (nli)", "IV"),
+        ("StCoh-P (nli)", "IV"),
+        ("SummaC-ZS-P", "V"),
+        ("BLEU", "VI"),
+        ("somebody-elses", "VI"),
+    ],
+)
+def test_each_metric_is_where_the_paper_has_it(metric, table):
+    assert table_of(metric) == table
+
+
+def rows(*values, direction="higher"):
+    found = [{"model": model, "role": role, "mean": mean} for model, role, mean in values]
+    return pd.DataFrame(found).assign(direction=direction)
+
+
+def test_the_best_is_a_competitor_and_alone():
+    models = [("a", "", 0.3), ("b", "", 0.2), ("reference", "bound", 1.0), ("most-frequent", "floor", 0.0)]
+    assert best(rows(*models)) == "a"
+    assert best(rows(*models, direction="lower")) == "b"
+    assert best(rows(("a", "", 0.3), ("b", "", 0.3))) == ""
+    assert best(rows(("a", "", 0.3), ("b", "", float("nan")))) == ""
+    assert best(rows(*models, direction="neither")) == ""
+
+
+def test_means_and_deviations_are_those_of_the_scores(run, answer):
+    found = answer("paper-tables")
+    line = found.table.query("model == 'item-review' and metric == 'ROUGE-L'").iloc[0]
+    values = run.scores.query("model == 'item-review' and metric == 'ROUGE-L'")["value"].dropna()
+    assert (line["mean"], line["std"], line["n"]) == pytest.approx((values.mean(), values.std(), len(values)))
+    assert f"{values.mean():.4f}±{values.std():.4f}" in found.text
+
+
+def test_all_scores_are_in_it_and_controls_come_last(run, answer):
+    found = answer("paper-tables")
+    assert set(found.table["metric"]) == {column.name for column in run.columns}
+    heads = found.text.splitlines()[1].split()
+    assert heads[:2] == ["item-review", "again"] and set(heads[2:]) == {
+        "most-frequent",
+        "reference",
+        "shuffled-reference",
+    }
+
+
+def test_a_kept_table_is_printed_alike(answer, tmp_path):
+    found = answer("paper-tables")
+    found.table.to_csv(tmp_path / "kept.csv", index=False)
+    kept = pd.read_csv(tmp_path / "kept.csv")
+    assert PaperTables().text(kept) == found.text and PaperTables().words(kept) == found.words
