@@ -1,0 +1,1 @@
+"""The tables of docs/results/ as pages show them."""

@@ -1,0 +1,71 @@
+"""What was measured here beside what papers print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from kept_tables.kept import kept, shown, with_intervals
+
+
+def beside_literature(dataset: str) -> str:
+    """The quality of the recommenders, beside what others report, each also as a share of EASE's."""
+    ours = kept("recommenders").query("dataset == @dataset")
+    theirs = kept("literature")
+    ease = ours.set_index("model")["HR@10"]["ease"]
+    their_ease = theirs.set_index("model")["HR@10"]["ease"]
+    ours = ours.assign(**{"of EASE": ours["HR@10"] / ease})
+    theirs = theirs.assign(**{"of their EASE": theirs["HR@10"] / their_ease}).rename(
+        columns={"HR@10": "reported HR@10", "NDCG@10": "reported NDCG@10"}
+    )
+    both = ours.merge(theirs.drop(columns=["Recall@10", "as"]), on="model", how="left")
+    columns = ["model", "HR@10", "NDCG@10", "Recall@20", "of EASE"]
+    reported = ["reported HR@10", "reported NDCG@10", "of their EASE", "source"]
+    return shown(both.sort_values("NDCG@10", ascending=False)[columns + reported])
+
+
+def beside_paper(name: str, dataset: str, model: str, level: str, k: int, metrics: str) -> str:
+    """The means of a kept study with half their intervals, each metric beside that of paper 000's tables.
+
+    ``beside_paper("name", dataset="ml-1m", model="mf", level="item", k=5, metrics="POS-P, NEG-P")``
+    """
+    asked = "dataset == @dataset and model == @model and level == @level and k == @k"
+    ours = kept(name).query(asked)
+    adds = ours["edit"] == "remove-or-add"
+    ours = ours.assign(
+        explainer=ours["explainer"].where(~adds, ours["explainer"] + "-add"), shown=with_intervals(ours)
+    )
+    printed = kept("paper-000").query(asked).set_index(["explainer", "metric"])["mean"]
+    rows = []
+    for explainer, own in ours.groupby("explainer", sort=False):
+        measured = own.set_index("metric")["shown"]
+        row = {"explainer": explainer}
+        for metric in (metric.strip() for metric in metrics.split(",")):
+            row[metric] = measured.get(f"{metric}@{k}", measured.get(metric, ""))
+            row[f"paper: {metric}"] = printed.get((explainer, f"{metric}@{k}"), float("nan"))
+        rows.append(row)
+    table = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    nothing = (table.drop(columns="explainer").fillna("") == "").all(axis=1)  # it has not this format
+    return shown(table[~nothing])
+
+
+def beside_study(kind: str, group: str) -> str:
+    """What paper 003 prints beside what its algorithms give here: ``coverage``, ``valid`` ranks, ``realistic`` ranks."""
+    printed = kept("paper-003").query("group == @group")
+    columns: dict[str, Any] = {}
+    if kind == "coverage":
+        ours = kept("tabular-coverage").query("group == @group")
+        for answers in ("valid", "realistic"):
+            theirs = printed.query("answers == @answers and what == 'share of factuals'")
+            columns[answers] = ours.query("answers == @answers").set_index("explainer")["mean"]
+            columns[f"{answers}, printed"] = theirs.set_index("explainer")["value"]
+    else:
+        ours = kept("tabular-ten-rankings").query("group == @group and answers == @kind")
+        for metric in ("sparsity", "L2", "MADD", "MD"):
+            mine = ours[ours["metric"] == metric]
+            theirs = printed[(printed["answers"] == kind) & (printed["what"] == f"rank by {metric}")]
+            columns[metric] = mine.set_index("explainer")["rank"]
+            columns[f"{metric}, printed"] = theirs.set_index("explainer")["value"]
+    table = pd.DataFrame(columns).rename_axis("explainer")
+    return shown(table.sort_values(next(iter(columns)), ascending=kind != "coverage").reset_index())

@@ -1,0 +1,53 @@
+"""Puts tables of docs/results/ where a page asks for them, on a line ``{{ table("name", where="k == 5") }}``.
+
+A macro is called as a function of kept_tables/ would be, with literals alone; each function tells what it shows.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+from kept_tables import beside, ours
+from mkdocs.exceptions import PluginError
+
+MACROS: dict[str, Callable[..., str]] = {
+    "table": ours.table,
+    "study": ours.study,
+    "pivot": ours.pivot,
+    "by_set": ours.by_set,
+    "across": ours.across,
+    "growth": ours.growth,
+    "refined": ours.refined,
+    "beside_paper": beside.beside_paper,
+    "beside_study": beside.beside_study,
+    "beside_literature": beside.beside_literature,
+}
+CALL = re.compile(r"\{\{ (\w+\(.*?\)) \}\}")
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """mkdocs calls this for each page."""
+    return CALL.sub(lambda call: shown(call[1]), markdown)
+
+
+def shown(source: str) -> str:
+    """What one macro puts in its place."""
+    macro, positional, named = parsed(source)
+    if macro not in MACROS:
+        raise PluginError(f"a page asks for {source}; there are the macros {', '.join(MACROS)}")
+    return MACROS[macro](*positional, **named)
+
+
+def parsed(source: str) -> tuple[str, list[Any], dict[str, Any]]:
+    """The name and the arguments of a call.
+
+    >>> parsed('study("graph", level="item", k=5)')
+    ('study', ['graph'], {'level': 'item', 'k': 5})
+    """
+    call = ast.parse(source, mode="eval").body
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name), source
+    named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    return call.func.id, [ast.literal_eval(argument) for argument in call.args], named
