@@ -307,7 +307,7 @@ class _Decoder:
             name_node, import_node, label_node = given.get("name"), given.get("import"), given.get("label")
             options_node = node
         else:
-            return self.wrong(node, path, f"must be the name of a {kind}, or a mapping with 'name'")
+            return self.wrong(node, path, f"must be one {kind}: its name, or a mapping with 'name'")
         if (name_node is None) == (import_node is None):
             return self.wrong(
                 node, path, f"needs either 'name' (cfbench list {plural(kind)}) or 'import' (module:Class)"

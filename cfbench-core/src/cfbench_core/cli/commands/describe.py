@@ -15,7 +15,7 @@ import yaml
 from cfbench_core.cli import completions, output
 from cfbench_core.cli.capabilities import Axes, axes_of, needed, values
 from cfbench_core.cli.group import subcommand
-from cfbench_core.config import FieldInfo, OfKind, fields_of, options_class
+from cfbench_core.config import FieldInfo, OfKind, Reference, fields_of, options_class
 from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.presets import Preset, presets_of
@@ -213,15 +213,15 @@ def _snippet(spec: ComponentSpec, registry: Registry) -> str:
         return f"executor: {spec.name}"
     if spec.kind == "analysis":
         return f"cfbench analyse {spec.name} RUN"
-    place = _configuration_key(spec, registry)
+    place, several = _configuration_key(spec, registry)
     if not place:
         return ""
     if not spec.config:
-        return f"{place}: [{spec.name}]"
-    lines = [f"{place}:", f"  - name: {spec.name}"]
-    for field in dataclasses.fields(options_class(spec, "")):
-        lines.append(f"    {_key_line(field)}")
-    return "\n".join(lines)
+        return f"{place}: [{spec.name}]" if several else f"{place}: {spec.name}"
+    options = [f"name: {spec.name}", *map(_key_line, dataclasses.fields(options_class(spec, "")))]
+    starts = ("  - ", "    ") if several else ("  ", "  ")
+    lines = [f"{starts[number > 0]}{option}" for number, option in enumerate(options)]
+    return "\n".join([f"{place}:", *lines])
 
 
 def _key_line(field: dataclasses.Field[Any]) -> str:
@@ -242,16 +242,17 @@ def _key_line(field: dataclasses.Field[Any]) -> str:
     return f"{field.name}: {text.removesuffix('...' + chr(10)).strip()}"
 
 
-def _configuration_key(spec: ComponentSpec, registry: Registry) -> str:
-    """The key of the suite's configuration under which components of this kind stand: "explainers"."""
+def _configuration_key(spec: ComponentSpec, registry: Registry) -> tuple[str, bool]:
+    """The key of the suite's configuration under which components of this kind stand, "explainers", and whether
+    there may be several of them; "" where there is none."""
     if spec.suite not in registry.suites():
-        return ""
+        return "", False
     config = resolve(registry.find(spec.suite, "suite", spec.suite).spec.target).config
     for name, hint in get_type_hints(config, include_extras=True).items():
-        _, notes = unwrap(hint)
+        plain, notes = unwrap(hint)
         if OfKind in notes and notes[OfKind].kind == spec.kind:
-            return str(name)
-    return ""
+            return str(name), plain is not Reference
+    return "", False
 
 
 def _docstring(target: str) -> str:
