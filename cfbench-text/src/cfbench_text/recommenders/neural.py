@@ -1,11 +1,11 @@
 """What the generators that are trained here share: options, training with one rule for stopping, writing, files.
 
-A generator of this kind has an embedding of each user and item, predicts the rating, and writes a text word by
-word. It is trained on all training rows, with the sum of the mean cross entropy of the words and of what else it
-says (rows without a text or a rating take no part in that term). After each epoch it is judged by the mean cross
-entropy per word on the validation rows: the epoch with the lowest is kept, and ``patience`` epochs without a
-better one end the training. The rule is the same for all, so that none is trained longer because its loss has
-more terms; without validation texts the last epoch is kept.
+A generator of this kind has a vector of each user and item and writes a text word by word (``Writer``); most
+predict the rating, too (``NeuralGenerator``). It is trained on all training rows, with the sum of the mean cross
+entropy of the words and of what else it says (rows without a text or a rating take no part in that term). After
+each epoch it is judged by the mean cross entropy per word on the validation rows: the epoch with the lowest is
+kept, and ``patience`` epochs without a better one end the training. The rule is the same for all, so that none is
+trained longer because its loss has more terms; without validation texts the last epoch is kept.
 
 No weight is pulled towards zero: the study's adapters put an L2 of 0.001 on all weights of NRT, under which the
 embeddings vanish and every pair is told the same sentence. Adam with clipped gradients is used for all, in place
@@ -46,17 +46,23 @@ WEIGHTS, REST = "weights.safetensors", "generator.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeuralConfig:
+class WriterConfig:
     """The options that all of them have."""
 
     length: Annotated[int, Range(minimum=1), Help("words of a text at most; longer ones are cut")] = 100
     dropout: Annotated[float, Range(minimum=0, below=1), Help("share of values left out in training")] = 0.2
-    rating_weight: Annotated[float, Range(minimum=0), Help("of the squared error of the rating")] = 0.1
     learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 1e-3
     batch: Annotated[int, Range(minimum=1), Help("rows in a step")] = 32
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 100
     patience: Annotated[int, Range(minimum=1), Help("epochs without a better validation loss")] = 3
     device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralConfig(WriterConfig):
+    """Of those that predict the rating."""
+
+    rating_weight: Annotated[float, Range(minimum=0), Help("of the squared error of the rating")] = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +138,11 @@ class Loss:
     words: int
 
 
-class NeuralGenerator(ABC):
+class Writer(ABC):
     """``fit`` or ``load``, then ``explain``. A subclass says what its network is and computes."""
+
+    at_once = ROWS_AT_ONCE
+    """Rows that are written, or judged, together."""
 
     def __init__(self, config: Any) -> None:
         if find_spec("torch") is None or find_spec("safetensors") is None:
@@ -162,9 +171,9 @@ class NeuralGenerator(ABC):
     def step(self, state: Any, words: Tensor) -> tuple[Tensor, Any]:
         """Logits (B, V) of the next word after ``words`` (B,), and the state then."""
 
-    @abstractmethod
-    def rate(self, users: Tensor, items: Tensor) -> Tensor:
-        """(B,) ratings, not cut to their range."""
+    def told_ratings(self, users: Tensor, items: Tensor) -> list[float]:
+        """(B,) the ratings that stand beside the texts; NaN where none is predicted."""
+        return [math.nan] * len(users)
 
     # Words: those of the training texts, unless a subclass brings its own.
 
@@ -244,8 +253,8 @@ class NeuralGenerator(ABC):
         self.network.eval()
         total, words = 0.0, 0
         with torch.no_grad():
-            for start in range(0, len(rows), ROWS_AT_ONCE):
-                stop = min(start + ROWS_AT_ONCE, len(rows))
+            for start in range(0, len(rows), self.at_once):
+                stop = min(start + self.at_once, len(rows))
                 loss = self.loss(rows.rows(torch.arange(start, stop, device=self.device())))
                 total, words = total + float(loss.of_words), words + loss.words
         return total / max(1, words)
@@ -280,8 +289,8 @@ class NeuralGenerator(ABC):
         """Every pair of user and item is asked for once."""
         pairs = list(dict.fromkeys(zip(asked.users.tolist(), asked.items.tolist(), strict=True)))
         written: dict[tuple[str, str], Explanation] = {}
-        for start in range(0, len(pairs), ROWS_AT_ONCE):
-            chosen = pairs[start : start + ROWS_AT_ONCE]
+        for start in range(0, len(pairs), self.at_once):
+            chosen = pairs[start : start + self.at_once]
             written.update(zip(chosen, self._written(chosen), strict=True))
         return [written[pair] for pair in zip(asked.users.tolist(), asked.items.tolist(), strict=True)]
 
@@ -291,28 +300,11 @@ class NeuralGenerator(ABC):
         assert self.known is not None
         users, items = self._numbers(*zip(*pairs, strict=True))
         with torch.inference_mode():
-            ratings = self._clipped(self.rate(users, items)).tolist()
+            ratings = self.told_ratings(users, items)
             state = self.start(users, items)
             found = decode(self.step, state, len(pairs), self.config.length, self.device())
         texts = [self.known.vocabulary.decode(numbers) for numbers in found]
         return [Explanation(text, rating) for text, rating in zip(texts, ratings, strict=True)]
-
-    def predict_ratings(self, asked: Asked) -> FloatArray:
-        import torch
-
-        users, items = self._numbers(asked.users.tolist(), asked.items.tolist())
-        with torch.inference_mode():
-            return np.asarray(self._clipped(self.rate(users, items)).cpu(), dtype=np.float64)
-
-    def _clipped(self, ratings: Tensor) -> Tensor:
-        """Within the range of the training ratings."""
-        assert self.known is not None
-        return ratings.clip(self.known.lowest, self.known.highest)
-
-    def level(self, ratings: Tensor) -> Tensor:
-        """The number of the nearest whole rating, 0 for the lowest; no gradient passes."""
-        assert self.known is not None
-        return (self._clipped(ratings.detach()).round() - self.known.lowest).long()
 
     # Files
 
@@ -351,6 +343,35 @@ class NeuralGenerator(ABC):
         if wanted == "cuda" and not found:
             raise UserError(f"{type(self).__name__}: device is cuda, and torch sees none; use cpu or auto")
         return torch.device("cuda" if found and wanted != "cpu" else "cpu")
+
+
+class NeuralGenerator(Writer):
+    """One that predicts ratings, too."""
+
+    @abstractmethod
+    def rate(self, users: Tensor, items: Tensor) -> Tensor:
+        """(B,) ratings, not cut to their range."""
+
+    def told_ratings(self, users: Tensor, items: Tensor) -> list[float]:
+        found: list[float] = self._clipped(self.rate(users, items)).tolist()
+        return found
+
+    def predict_ratings(self, asked: Asked) -> FloatArray:
+        import torch
+
+        users, items = self._numbers(asked.users.tolist(), asked.items.tolist())
+        with torch.inference_mode():
+            return np.asarray(self._clipped(self.rate(users, items)).cpu(), dtype=np.float64)
+
+    def _clipped(self, ratings: Tensor) -> Tensor:
+        """Within the range of the training ratings."""
+        assert self.known is not None
+        return ratings.clip(self.known.lowest, self.known.highest)
+
+    def level(self, ratings: Tensor) -> Tensor:
+        """The number of the nearest whole rating, 0 for the lowest; no gradient passes."""
+        assert self.known is not None
+        return (self._clipped(ratings.detach()).round() - self.known.lowest).long()
 
 
 def rating_loss(predicted: Tensor, ratings: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
 from cfbench_text.recommenders.base import Training
-from cfbench_text.recommenders.language import END, SPECIAL, Vocabulary
+from cfbench_text.recommenders.language import Vocabulary
 from cfbench_text.recommenders.neural import (
     Batch,
     Known,
@@ -32,12 +32,10 @@ from cfbench_text.recommenders.neural import (
     rating_loss,
     word_loss,
 )
+from cfbench_text.recommenders.pretrained import State, Tokens, embedded, kept, output
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-State = tuple[tuple["Tensor", "Tensor"], ...]
-"""Keys and values of each layer."""
 
 BEFORE = 3
 """Positions that are not the text's: user, item, begin."""
@@ -53,36 +51,6 @@ class Config(NeuralConfig):
     dropout: Annotated[float, Range(minimum=0, below=1), Help("in place of the model's own")] = 0.1
     tune: Annotated[bool, Help("learn the language model itself, too, after the prompts")] = True
     hidden: Annotated[int, Range(minimum=1), Help("of the MLP that predicts ratings")] = 400
-
-
-class Tokens(Vocabulary):
-    """The tokens of a pretrained model; token k has the number SPECIAL + k."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        super().__init__(())
-        object.__setattr__(self, "tokenizer", tokenizer)
-
-    tokenizer: Any
-
-    @property
-    def last(self) -> int:
-        """The token that ends a document."""
-        return int(self.tokenizer.eos_token_id)
-
-    def __len__(self) -> int:
-        return SPECIAL + len(self.tokenizer)
-
-    def encode(self, text: str, most: int) -> list[int]:
-        plain = " ".join(text.split())
-        found = self.tokenizer(plain, add_special_tokens=False)["input_ids"] if plain else []
-        numbers = [SPECIAL + token for token in found if token != self.last]
-        return [*numbers[:most], END] if numbers else []
-
-    def decode(self, numbers: Sequence[int]) -> str:
-        end = numbers.index(END) if END in numbers else len(numbers)
-        tokens = [number - SPECIAL for number in numbers[:end]]
-        text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return " ".join(str(text).split())
 
 
 class PEPLER(NeuralGenerator):
@@ -148,28 +116,20 @@ class PEPLER(NeuralGenerator):
         return torch.stack([self.network["user"](users), self.network["item"](items)], dim=1)
 
     def _embedded(self, numbers: Tensor) -> Tensor:
-        """The model's embeddings of tokens; BEGIN, and whatever is no token, as the end of a document."""
-        tokens = (numbers - SPECIAL).where(numbers >= SPECIAL, self._last())
-        found: Tensor = self.network["model"].get_input_embeddings()(tokens)
-        return found
-
-    def _last(self) -> int:
-        assert self.known is not None and isinstance(self.known.vocabulary, Tokens)
-        return self.known.vocabulary.last
+        """The model's embeddings of tokens; BEGIN as the end of a document."""
+        return embedded(self.network["model"], numbers, self._ends()[0])
 
     def _output(self, logits: Tensor) -> Tensor:
-        """(..., SPECIAL + V) logits of the numbers, from those of the tokens: the end is END and nothing else."""
-        import torch
+        """Logits of the numbers of words, from those of the model's tokens."""
+        return output(logits, self._ends())
 
-        last = self._last()
-        specials = torch.full((*logits.shape[:-1], SPECIAL), -torch.inf, device=logits.device)
-        specials[..., END] = logits[..., last]
-        there = torch.arange(logits.shape[-1], device=logits.device) != last
-        return torch.cat([specials, logits.where(there, -torch.inf)], dim=-1)
+    def _ends(self) -> tuple[int, ...]:
+        assert self.known is not None and isinstance(self.known.vocabulary, Tokens)
+        return self.known.vocabulary.ends
 
     def start(self, users: Tensor, items: Tensor) -> State:
         said = self.network["model"](inputs_embeds=self._pair(users, items), use_cache=True)
-        return _kept(said.past_key_values)
+        return kept(said.past_key_values)
 
     def step(self, state: State, words: Tensor) -> tuple[Tensor, State]:
         from transformers import DynamicCache
@@ -177,7 +137,7 @@ class PEPLER(NeuralGenerator):
         cache = DynamicCache(state)
         x = self._embedded(words)[:, None]
         said = self.network["model"](inputs_embeds=x, past_key_values=cache, use_cache=True)
-        return self._output(said.logits[:, -1]), _kept(said.past_key_values)
+        return self._output(said.logits[:, -1]), kept(said.past_key_values)
 
     def logits(self, users: Tensor, items: Tensor, words: Tensor) -> Tensor:
         """(B, T, V) those of the model for the token after each word, all positions at once."""
@@ -192,7 +152,3 @@ class PEPLER(NeuralGenerator):
         of_words, words = word_loss(self._output, logits, batch)
         of_rating = rating_loss(self.rate(batch.users, batch.items), batch.ratings)
         return Loss(of_words / max(1, words) + self.config.rating_weight * of_rating, of_words, words)
-
-
-def _kept(cache: Any) -> State:
-    return tuple((layer.keys, layer.values) for layer in cache.layers)
