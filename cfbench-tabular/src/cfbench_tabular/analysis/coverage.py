@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.statistics import bootstrap_interval
 from cfbench_tabular.analysis.shared import (
     JUDGES,
     TOTAL,
@@ -24,10 +23,9 @@ from cfbench_tabular.analysis.shared import (
     finished,
     groups_of,
     listed,
-    place,
-    studies,
     tidied,
 )
+from cfbench_tabular.analysis.shares import Row, chart, heading_of, share, table_by_group, values_of_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,41 +44,19 @@ class Coverage:
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: model, group, answers (valid, realistic), explainer, role, mean, ci_low, ci_high, n, answered,
         data_sets."""
-        import pandas as pd
-
-        rows = [
-            row
-            for study in studies(runs)
-            for group, datasets in study.groups()
-            for row in _rows(study, group, datasets)
-        ]
-        return pd.DataFrame(rows)
+        return table_by_group(runs, _rows)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.analyses import Figure
-        from cfbench_core.reports.charts import Bar, bar_chart
 
         table = tidied(table)
         drawn = []
         for labels, rows in groups_of(table, ("answers", "model", "group")):
-            where = place({"model": labels["model"]}, table)
-            group = "all data sets" if labels["group"] == TOTAL else f"{labels['group']} data"
-            heading = f"Coverage, {labels['answers']} answers: {' · '.join(filter(None, (where, group)))}"
-            rows = rows.sort_values("mean", ascending=False, kind="stable")
-            bars = [
-                Bar(r["explainer"], r["mean"], r["ci_low"], r["ci_high"], r["role"], f"{r['mean']:.0%}")
-                for _, r in rows.iterrows()
-            ]
-            svg = bar_chart(
-                bars,
-                title=heading,
-                x_label="share of factuals",
-                direction="higher",
-                x_range=(0.0, 1.0),
-            )
+            heading = heading_of(f"Coverage, {labels['answers']} answers", labels, table)
             first = rows.iloc[0]
-            sets = counted(int(first["data_sets"]), "data set")
-            drawn.append(Figure(heading, svg, f"{counted(int(first['n']), 'factual')} of {sets}."))
+            factuals = counted(int(first["n"]), "factual")
+            note = f"{factuals} of {counted(int(first['data_sets']), 'data set')}."
+            drawn.append(Figure(heading, chart(rows, heading), note))
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
@@ -101,28 +77,20 @@ class Coverage:
         return " ".join(said)
 
 
-def _rows(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[dict[str, Any]]:
-    columns = study.columns()
-    names = [name for name in datasets[0].methods if all(name in dataset.methods for dataset in datasets)]
+def _rows(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[Row]:
     for answers, metric in JUDGES.items():
-        if metric not in columns:
+        if metric not in study.columns():
             continue
-        parts = [dataset.values(names, (metric,))[1][..., 0] for dataset in datasets]
-        values = np.nan_to_num(np.concatenate(parts))
-        for place_, name in enumerate(names):
-            own = values[:, place_]
-            low, high = bootstrap_interval(own) if len(own) else (np.nan, np.nan)
+        for explainer, values in values_of_all(datasets, metric).items():
+            answered = np.nan_to_num(values)
             yield {
                 "model": study.model,
                 "group": group,
                 "answers": answers,
-                "explainer": name,
-                "role": datasets[0].methods[name].role,
-                "mean": float(own.mean()) if len(own) else np.nan,
-                "ci_low": float(low),
-                "ci_high": float(high),
-                "n": len(own),
-                "answered": int(own.sum()),
+                "explainer": explainer,
+                "role": datasets[0].methods[explainer].role,
+                **share(answered),
+                "answered": int(answered.sum()),
                 "data_sets": len(datasets),
             }
 

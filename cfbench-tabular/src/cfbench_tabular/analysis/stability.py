@@ -9,11 +9,10 @@ much of an answer is chance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfbench_core.statistics import bootstrap_interval
 from cfbench_tabular.analysis.shared import (
     TOTAL,
     DataSet,
@@ -22,10 +21,9 @@ from cfbench_tabular.analysis.shared import (
     finished,
     groups_of,
     listed,
-    place,
-    studies,
     tidied,
 )
+from cfbench_tabular.analysis.shares import Row, chart, heading_of, share, table_by_group, values_of_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,39 +43,17 @@ class Stability:
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: model, group, explainer, role, mean, ci_low, ci_high, n (factuals answered at least once)."""
-        import pandas as pd
-
-        rows = [
-            row
-            for study in studies(runs)
-            for group, datasets in study.groups()
-            for row in _rows(study, group, datasets)
-        ]
-        return pd.DataFrame(rows)
+        return table_by_group(runs, _rows)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.analyses import Figure
-        from cfbench_core.reports.charts import Bar, bar_chart
 
         table = tidied(table)
         drawn = []
         for labels, rows in groups_of(table, ("model", "group")):
-            where = place({"model": labels["model"]}, table)
-            group = "all data sets" if labels["group"] == TOTAL else f"{labels['group']} data"
-            heading = f"Same answer again: {' · '.join(filter(None, (where, group)))}"
-            rows = rows.sort_values("mean", ascending=False, kind="stable")
-            bars = [
-                Bar(r["explainer"], r["mean"], r["ci_low"], r["ci_high"], r["role"], _percent(r["mean"]))
-                for _, r in rows.iterrows()
-            ]
-            svg = bar_chart(
-                bars,
-                title=heading,
-                x_label="share of factuals",
-                direction="higher",
-                x_range=(0.0, 1.0),
-            )
-            drawn.append(Figure(heading, svg, "Of factuals that were answered at least once."))
+            heading = heading_of("Same answer again", labels, table)
+            note = "Of factuals that were answered at least once."
+            drawn.append(Figure(heading, chart(rows, heading), note))
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
@@ -97,23 +73,12 @@ class Stability:
         return said
 
 
-def _rows(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[dict[str, Any]]:
-    names = [name for name in datasets[0].methods if all(name in dataset.methods for dataset in datasets)]
-    values = np.concatenate([dataset.values(names, (METRIC,))[1][..., 0] for dataset in datasets])
-    for number, name in enumerate(names):
-        own = values[~np.isnan(values[:, number]), number]
-        low, high = bootstrap_interval(own) if len(own) else (np.nan, np.nan)
+def _rows(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[Row]:
+    for explainer, values in values_of_all(datasets, METRIC).items():
         yield {
             "model": study.model,
             "group": group,
-            "explainer": name,
-            "role": datasets[0].methods[name].role,
-            "mean": float(own.mean()) if len(own) else np.nan,
-            "ci_low": float(low),
-            "ci_high": float(high),
-            "n": len(own),
+            "explainer": explainer,
+            "role": datasets[0].methods[explainer].role,
+            **share(values[~np.isnan(values)]),
         }
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share == share else "–"
