@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,16 @@ def test_writing_is_greedy_whatever_is_in_the_batch(folder):
         source = ChatSource(model=folder, batch=batch, revision=str(batch))
         found = list(Chat(source)._asked().write(PROMPTS, 12))
         assert [(said.text, said.cut) for _, said in sorted(found, key=lambda one: one[0])] == expected
+
+
+def test_writing_is_greedy_whatever_the_models_own_settings_say(folder, tmp_path):
+    model = causal(tmp_path)
+    settings = json.loads((model / "generation_config.json").read_text())
+    own = {"repetition_penalty": 5.0, "no_repeat_ngram_size": 2, "num_beams": 3, "min_new_tokens": 9}
+    (model / "generation_config.json").write_text(json.dumps(settings | own | {"do_sample": True}))
+    assert Chat(ChatSource(model=str(model))).write(PROMPTS, 12) == Chat(ChatSource(model=folder)).write(
+        PROMPTS, 12
+    )
 
 
 def test_choices_are_probabilities_of_the_next_token(folder):

@@ -24,6 +24,7 @@ from cfbench_core.hashing import file_digest
 
 PACKAGE = "package:"
 WEIGHTS = ("*.safetensors", "*.gguf", "*.bin", "*.json", "*.txt", "*.model")
+SPECIAL = ("bos", "eos", "pad", "decoder_start", "forced_bos")
 TOO_LONG = 1_000_000
 """Tokenizers say at least this when they know no limit."""
 
@@ -67,9 +68,18 @@ def _load(auto: str, name: str, revision: str | None, download: bool, device: st
         raise UserError(_why(name, download, error)) from None
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     model.eval().requires_grad_(False).to(chosen)
+    if getattr(model, "generation_config", None) is not None:
+        model.generation_config = _greedy(model.generation_config)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return Loaded(tokenizer, model, chosen, _limit(tokenizer, model))
+
+
+def _greedy(settings: Any) -> Any:
+    """The special tokens of a model's settings alone. Its beams, penalties and shortest lengths, which count beside
+    what a caller asks for, would make another thing of greedy decoding."""
+    names = [f"{name}_token_id" for name in SPECIAL]
+    return type(settings)(**{name: getattr(settings, name, None) for name in names})
 
 
 def _libraries() -> tuple[Any, Any]:
