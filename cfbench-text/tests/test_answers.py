@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfbench_text.answers import read_answer
+from cfbench_text.answers import BareReading, read_answer, read_statements
 from cfbench_text.triplets import SENTIMENTS, Triplet, canonical
 
 TOPICS = ("fit", "price")
@@ -99,3 +99,39 @@ def test_a_malformed_object_does_not_cost_the_next_one():
     broken = '[{"statement": "x" "topic": "fit"}, ' + answer_of([ONE])[1:]
     found = read_answer(broken, TOPICS)
     assert found.triplets == (ONE,) and found.left_out == {"malformed object": 1} and found.status == "ok"
+
+
+BARE = st.lists(STATEMENT.filter(lambda s: any(c.isalnum() for c in s)), min_size=1, max_size=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(BARE, st.booleans())
+def test_every_complete_text_is_read_from_every_cut(statements, ascii_only):
+    answer = json.dumps(statements, ensure_ascii=ascii_only)
+    ends, decoder, place = [], json.JSONDecoder(), 1
+    for _ in statements:
+        place = answer.index('"', place)
+        _, place = decoder.raw_decode(answer, place)
+        ends.append(place)
+    for cut in range(len(answer)):
+        whole = sum(end < cut for end in ends)  # the mark behind it shows that it has ended
+        found = read_statements(answer[:cut])
+        assert found.statements == tuple(dict.fromkeys(statements[:whole]))
+        assert found.status in ("cut", "failed")
+    assert read_statements(answer) == BareReading(tuple(dict.fromkeys(statements)), "ok")
+
+
+@pytest.mark.parametrize(
+    ("answer", "statements", "status"),
+    [
+        ("[]", (), "empty"),
+        ('Here is [the list]:\n["it is [new]", "a"]', ("it is [new]", "a"), "ok"),
+        ('["brackets [] and [{ inside", "a"]', ("brackets [] and [{ inside", "a"), "ok"),
+        ('[{"statement": "a"}, {"text": "b"}, "c", 4, ""]', ("a", "c"), "ok"),
+        ('["<first statement>", ...]', (), "ok"),
+        ("It is red.", (), "failed"),
+    ],
+)
+def test_bare_statements(answer, statements, status):
+    found = read_statements(answer)
+    assert (found.statements, found.status) == (statements, status)

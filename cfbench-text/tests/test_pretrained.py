@@ -20,6 +20,7 @@ OPTIONS = {
     "text/metric/summac-zs": ("classifier", {}),
     "text/metric/summac-conv": ("classifier", {}),
     "text/metric/bartscore": ("encoder_decoder", {}),
+    "text/metric/seval": ("causal", {"tokens": 4}),
     "text/recommender/pepler": (
         "causal",
         {"epochs": 3, "length": 20, "learning_rate": 0.01, "device": "cpu"},
@@ -44,7 +45,7 @@ def test_every_such_component_is_here():
     assert set(SPECS) == set(OPTIONS)
 
 
-@pytest.mark.filterwarnings("ignore:SummaC-Conv", "ignore:.* are cut:UserWarning")
+@pytest.mark.filterwarnings("ignore:SummaC-Conv", "ignore:.* are cut:UserWarning", "ignore:SEval")
 @pytest.mark.parametrize(
     ("component", "check"),
     [(name, check) for name in OPTIONS for check in checks_for(name) if check.name not in OF_REAL_MODELS],

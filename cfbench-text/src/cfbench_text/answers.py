@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from cfbench_text.triplets import SENTIMENTS, Triplet, canonical
 
@@ -25,9 +25,13 @@ NOT_AN_OBJECT = "not an object"
 NO_STATEMENT = "no statement"
 OFF_TOPIC = "topic not in the list"
 OFF_SENTIMENT = "sentiment not in the list"
+PLACEHOLDER = "placeholder of the prompt"
+
+Found = TypeVar("Found", Triplet, str)
 
 _ARRAY = re.compile(r"\[\s*(?=[{\]]|$)")
 _ODD_ARRAY = re.compile(r"\[\s*(?=[\"\[])")
+_ANY_ARRAY = re.compile(r"\[\s*(?=[{\]\"\[]|$)")
 
 
 @dataclass(frozen=True)
@@ -46,22 +50,50 @@ class Reading:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class BareReading:
+    """The same of an answer whose statements have neither topic nor sentiment; each once, as they came."""
+
+    statements: tuple[str, ...]
+    status: Status
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Unusable:
+    why: str
+
+
 def read_answer(answer: str, topics: Collection[str]) -> Reading:
     """The statements of an answer whose topic and sentiment are in the lists, compared in lower case."""
-    counts: Counter[str] = Counter()
-    found: list[Triplet] = []
     start = _ARRAY.search(answer) or _ODD_ARRAY.search(answer)
+    found, status, left_out = _members(answer, start, lambda value: _checked(value, topics))
+    return Reading(canonical(found), status, left_out)
+
+
+def read_statements(answer: str) -> BareReading:
+    """The statements of an answer that is an array of texts; objects with the key "statement" do as well."""
+    found, status, left_out = _members(answer, _ANY_ARRAY.search(answer), _checked_statement)
+    return BareReading(tuple(dict.fromkeys(found)), status, left_out)
+
+
+def _members(
+    answer: str, start: re.Match[str] | None, checked: Callable[[Any], Found | _Unusable]
+) -> tuple[list[Found], Status, Mapping[str, int]]:
+    """The usable members of the array that ``start`` opens."""
+    counts: Counter[str] = Counter()
+    found: list[Found] = []
     if start is None:
         counts[NO_ARRAY] += 1
     pieces, ended = _pieces(answer, start.end() if start else answer.find("{"))
     for piece in pieces:
         value = _decoded(piece)
-        checked = MALFORMED if value is None else _checked(value, topics)
-        if isinstance(checked, Triplet):
-            found.append(checked)
+        result = _Unusable(MALFORMED) if value is None else checked(value)
+        if isinstance(result, _Unusable):
+            counts[result.why] += 1
         else:
-            counts[checked] += 1
-    return Reading(canonical(found), _status(start is not None, ended, len(pieces)), dict(counts))
+            found.append(result)
+    return found, _status(start is not None, ended, len(pieces)), dict(counts)
 
 
 def _status(array: bool, ended: bool, objects: int) -> Status:
@@ -130,15 +162,25 @@ def _decoded(piece: str) -> Any:
         return None
 
 
-def _checked(value: Any, topics: Collection[str]) -> Triplet | str:
+def _checked(value: Any, topics: Collection[str]) -> Triplet | _Unusable:
     """The triplet, or why it is none."""
     if not isinstance(value, dict):
-        return NOT_AN_OBJECT
+        return _Unusable(NOT_AN_OBJECT)
     statement, topic, sentiment = (value.get(name) for name in ("statement", "topic", "sentiment"))
     if not isinstance(statement, str) or not statement.strip():
-        return NO_STATEMENT
+        return _Unusable(NO_STATEMENT)
     topic, sentiment = (str(text).strip().lower() for text in (topic, sentiment))
     if topic not in topics:
-        return OFF_TOPIC
+        return _Unusable(OFF_TOPIC)
     known = next((name for name in SENTIMENTS if name == sentiment), None)
-    return OFF_SENTIMENT if known is None else Triplet(" ".join(statement.split()), topic, known)
+    if known is None:
+        return _Unusable(OFF_SENTIMENT)
+    return Triplet(" ".join(statement.split()), topic, known)
+
+
+def _checked_statement(value: Any) -> str | _Unusable:
+    said = value.get("statement") if isinstance(value, dict) else value
+    if not isinstance(said, str) or not any(mark.isalnum() for mark in said):
+        return _Unusable(NO_STATEMENT)
+    bare = " ".join(said.split())
+    return _Unusable(PLACEHOLDER) if bare.startswith("<") and bare.endswith(">") else bare

@@ -30,7 +30,7 @@ def verdicts(
             [(premise, hypothesis) for hypothesis in mine for premise in others]
             for mine, others in _both_ways(predicted, evidence)
         ]
-        answers = _each_once(pairs, judge.entailment)
+        answers = each_once(pairs, judge.entailment)
         shaped = [
             answer.reshape(len(mine), len(others), 3)
             for answer, (mine, others) in zip(answers, _both_ways(predicted, evidence), strict=True)
@@ -43,7 +43,7 @@ def verdicts(
             [(document, statement) for statement in statements]
             for document, statements in zip(documents, [*predicted, *evidence], strict=True)
         ]
-        answers = _each_once(questions, judge.support)
+        answers = each_once(questions, judge.support)
         found["supported"], found["covered"] = answers[: len(predicted)], answers[len(predicted) :]
     return Verdicts(**found)
 
@@ -55,7 +55,7 @@ def _both_ways(
     return [*zip(predicted, evidence, strict=True), *zip(evidence, predicted, strict=True)]
 
 
-def _each_once(questions: Sequence[Sequence[Hashable]], ask: Any) -> list[FloatArray]:
+def each_once(questions: Sequence[Sequence[Hashable]], ask: Any) -> list[FloatArray]:
     """The answers to lists of questions; each distinct question is asked once."""
     distinct = {
         question: place for place, question in enumerate(dict.fromkeys(q for row in questions for q in row))

@@ -12,7 +12,7 @@ fails again and again) stops the work, because a made-up verdict would be a resu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -45,32 +45,36 @@ class LLMJudge:
         self.config = config
         self._chat = Chat(config)
 
-    def prepare(self, statements: Sequence[str]) -> None: ...
+    def prepare(self, statements: Collection[str]) -> None: ...
 
     def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
-        asked = [place for place, (document, _) in enumerate(pairs) if document.text.strip()]
-        prompts = [
-            Prompt(SYSTEM, USER.format(text=document.text, statement=sentence(statement)))
-            for document, statement in (pairs[place] for place in asked)
-        ]
-        choices = self._chat.choose(prompts)
-        found = np.zeros(len(pairs))
-        found[asked] = [self._value(choice) for choice in choices]
-        unread = sum(choice.p is None for choice in choices)
-        if unread:
-            warnings.warn(
-                f"{unread} of {len(choices)} answers of the judge are neither 1 nor 0", stacklevel=2
-            )
-        return found
+        questions = [(document.text, sentence(statement)) for document, statement in pairs]
+        found = supported(self._chat, questions, "judge llm")
+        return found if self.config.answer == "soft" else np.where(found == 0.5, 0.5, found > 0.5)
 
     def signature(self) -> Mapping[str, str]:
         from cfbench_core.hashing import digest
 
         return {"judge": "llm", "prompt": digest([SYSTEM, USER])[:16], **self._chat.signature()}
 
-    def _value(self, choice: Choice) -> float:
-        if choice.failure:
-            raise UserError(f"judge llm ({self.config.model}): a question has no answer: {choice.failure}")
-        if choice.p is None or choice.p == 0.5:
-            return 0.5
-        return choice.p if self.config.answer == "soft" else float(choice.p > 0.5)
+
+def supported(chat: Chat, questions: Sequence[tuple[str, str]], who: str) -> FloatArray:
+    """(N,) how sure the model is that each text supports the statement beside it. ``who`` asks, for messages."""
+    asked = [place for place, (text, _) in enumerate(questions) if text.strip()]
+    prompts = [
+        Prompt(SYSTEM, USER.format(text=text, statement=statement))
+        for text, statement in (questions[place] for place in asked)
+    ]
+    choices = chat.choose(prompts)
+    found = np.zeros(len(questions))
+    found[asked] = [_value(choice, f"{who} ({chat.source.model})") for choice in choices]
+    unread = sum(choice.p is None for choice in choices)
+    if unread:
+        warnings.warn(f"{unread} of {len(choices)} answers of {who} are neither 1 nor 0", stacklevel=3)
+    return found
+
+
+def _value(choice: Choice, who: str) -> float:
+    if choice.failure:
+        raise UserError(f"{who}: a question has no answer: {choice.failure}")
+    return 0.5 if choice.p is None else choice.p

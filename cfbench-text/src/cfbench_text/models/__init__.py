@@ -65,4 +65,11 @@ PRETRAINED_METRICS = (
         "Laban et al. 2022",
     ),
     _spec("metric", "bartscore", "BARTScore", "How likely is one text, given the other?", "Yuan et al. 2021"),
+    _spec(
+        "metric",
+        "seval",
+        "SEval",
+        "A chat model divides both texts and checks each statement",
+        "Herserant & Guigue 2025",
+    ),
 )
