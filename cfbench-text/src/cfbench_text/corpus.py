@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from cfbench_core.errors import UserError
 from cfbench_text.domains import Domain, load_domain
 from cfbench_text.reviews import FloatArray, IntArray, Reviews, TextArray
 from cfbench_text.splits import PARTS
+from cfbench_text.stored import GROUP, Stored
 from cfbench_text.triplets import Triplet, render
 
 if TYPE_CHECKING:
@@ -65,51 +67,143 @@ class Rows:
 
 
 class Corpus:
-    """All reviews that the split kept, with their statements."""
+    """All reviews that the split kept, with their statements, read from their files as far as somebody asks."""
 
-    def __init__(self, reviews: pd.DataFrame, statements: pd.DataFrame, domain: Domain) -> None:
+    def __init__(self, reviews: Stored, statements: Stored, domain: Domain) -> None:
         self.domain = domain
-        self._reviews = reviews.set_index("row", drop=False)
-        found: dict[int, list[Triplet]] = {}
-        columns = (statements[name].tolist() for name in ("row", "statement", "topic", "sentiment"))
-        for row, statement, topic, sentiment in zip(*columns, strict=True):
-            found.setdefault(row, []).append(Triplet(statement, topic, sentiment))
-        self._triplets = {row: tuple(of_row) for row, of_row in found.items()}
+        self._reviews, self._statements = reviews, statements
+
+    @staticmethod
+    def of(reviews: pd.DataFrame, statements: pd.DataFrame, domain: Domain) -> Corpus:
+        """From tables, in the order of ``row``."""
+        files = [Stored(table.to_parquet(None, index=False)) for table in (reviews, statements)]
+        return Corpus(files[0], files[1], domain)
 
     @staticmethod
     def load(reviews: Path, statements: Path, domain: str) -> Corpus:
         """From the artifacts of the stages that read the reviews and extracted their statements."""
-        import pandas as pd
-
-        return Corpus(
-            pd.read_parquet(reviews / "reviews.parquet"),
-            pd.read_parquet(statements / "statements.parquet"),
-            load_domain(domain),
-        )
+        files = Stored(reviews / "reviews.parquet"), Stored(statements / "statements.parquet")
+        return Corpus(files[0], files[1], load_domain(domain))
 
     @functools.cached_property
-    def training_statements(self) -> list[str]:
+    def training_statements(self) -> Collection[str]:
         """The statements of the training reviews, in the order of the file."""
-        return [triplet.statement for of_row in self.part("train").triplets for triplet in of_row]
+        return _Statements(self._statements, self._numbers("train"))
 
     def part(self, name: str) -> Rows:
-        """The rows of "train", "validation" or "test"."""
-        return self.rows(self._reviews["row"][self._reviews["part"] == PARTS.index(name)].tolist())
+        """The rows of "train", "validation" or "test". Each column is read when it is first asked for."""
+        return _StoredRows(self._reviews, self._statements, self._numbers(name))
 
     def rows(self, numbers: Sequence[int]) -> Rows:
-        """Rows by their number in the data set, in that order."""
-        table = self._reviews.loc[list(numbers)]
-        triplets = [self._triplets.get(row, ()) for row in numbers]
-        return Rows(
-            tuple(table["unit"]),
-            table["user"].to_numpy(object),
-            table["item"].to_numpy(object),
-            table["rating"].to_numpy(np.float64),
-            table["time"].to_numpy(np.int64),
-            table["text"].to_numpy(object),
-            triplets,
-            [render(of_row) for of_row in triplets],
+        """Rows by their number in the data set, in that order; columns as above."""
+        return _StoredRows(self._reviews, self._statements, np.asarray(numbers, dtype=np.int64))
+
+    def paragraphs(self, numbers: Sequence[int]) -> Sequence[str]:
+        """The paragraphs of many rows, in that order, each read from a file when it is asked for."""
+        return _Paragraphs(
+            self.rows(numbers[start : start + GROUP]).paragraphs for start in range(0, len(numbers), GROUP)
         )
+
+    def _numbers(self, part: str) -> IntArray:
+        chosen = self._reviews.column("part") == PARTS.index(part)
+        return np.asarray(self._reviews.column("row")[chosen], dtype=np.int64)
+
+
+class _StoredRows(Rows):
+    """Rows whose columns are read when they are first asked for, and then kept."""
+
+    def __init__(self, reviews: Stored, statements: Stored, numbers: IntArray) -> None:
+        vars(self).update(_reviews=reviews, _statements=statements, _numbers=numbers)
+
+    _reviews: Stored
+    _statements: Stored
+    _numbers: IntArray
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @functools.cached_property
+    def units(self) -> tuple[str, ...]:
+        return tuple(self._column("unit"))
+
+    @functools.cached_property
+    def users(self) -> TextArray:
+        return self._column("user")
+
+    @functools.cached_property
+    def items(self) -> TextArray:
+        return self._column("item")
+
+    @functools.cached_property
+    def ratings(self) -> FloatArray:
+        return self._column("rating")
+
+    @functools.cached_property
+    def times(self) -> IntArray:
+        return self._column("time")
+
+    @functools.cached_property
+    def reviews(self) -> TextArray:
+        return self._column("text")
+
+    @functools.cached_property
+    def triplets(self) -> list[tuple[Triplet, ...]]:
+        of_row: dict[int, list[Triplet]] = {number: [] for number in self._numbers.tolist()}
+        for number, triplet in self._statements.triplets(np.unique(self._numbers)):
+            of_row[number].append(triplet)
+        return [tuple(of_row[number]) for number in self._numbers.tolist()]
+
+    @functools.cached_property
+    def paragraphs(self) -> list[str]:
+        return [render(of_row) for of_row in self.triplets]
+
+    def _column(self, name: str) -> np.ndarray[Any, np.dtype[Any]]:
+        """In the order of the numbers, which need not be that of the file."""
+        ascending, places = np.unique(self._numbers, return_inverse=True)
+        return np.asarray(self._reviews.column(name, ascending)[places])
+
+
+class _Statements(Collection[str]):
+    """The statements of some rows, read from their file whenever somebody goes through them."""
+
+    def __init__(self, statements: Stored, numbers: IntArray) -> None:
+        self._statements, self._numbers = statements, numbers
+
+    def __iter__(self) -> Iterator[str]:
+        for batch in self._statements.batches(["statement"], self._numbers):
+            yield from batch.column("statement").to_pylist()
+
+    def __len__(self) -> int:
+        return sum(batch.num_rows for batch in self._statements.batches(["row"], self._numbers))
+
+    def __contains__(self, statement: object) -> bool:
+        return any(statement == other for other in self)
+
+
+class _Paragraphs(Sequence[str]):
+    """Texts in a temporary file, which the system deletes; in memory there is only where each begins."""
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
+        lengths = [0]
+        for some in texts:
+            for text in some:
+                lengths.append(self._file.write(text.encode()))
+        self._starts = np.cumsum(lengths)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        number = range(len(self))[place]
+        self._file.seek(int(self._starts[number]))
+        return self._file.read(int(self._starts[number + 1] - self._starts[number])).decode()
 
 
 def unit_names(reviews: Reviews, rows: Sequence[int]) -> list[str]:

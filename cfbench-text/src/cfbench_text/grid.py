@@ -22,8 +22,8 @@ VERSION = "2"  # of the stages; raise it when what they compute changes
 EXTERNAL = "text/recommender/external"
 """Stands for whoever wrote the texts of a file."""
 
-STATEMENTS, READ = "statements", "statements of texts"
-"""Roles: the statements of the reviews, and those of what was written."""
+STATEMENTS, READ, TEXTS = "statements", "statements of texts", "texts"
+"""Roles: the statements of the reviews, those of what was written, and what was written elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -169,17 +169,24 @@ class Grid:
     def imported(self, labels: Mapping[str, str | int]) -> Stage:
         """Explanations made elsewhere: the rows of the file that bear this cell's labels."""
         assert self.explanations is not None
-        return Stage(
-            kind="explanations",
-            label=f"{labels['model']} on {self.dataset.label}",
-            target=f"{STAGES}:import_explanations",
+        texts = Stage(
+            kind="texts",
+            label=f"texts of {labels['model']} on {self.dataset.label}",
+            target=f"{STAGES}:read_file",
             parameters={
                 "version": VERSION,
                 "file": str(self.explanations.resolve()),
                 "digest": file_digest(self.explanations),
                 "labels": dict(labels),
             },
-            inputs=self.known,
+            inputs={UNITS: self.known[UNITS]},
+        )
+        return Stage(
+            kind="explanations",
+            label=f"{labels['model']} on {self.dataset.label}",
+            target=f"{STAGES}:import_explanations",
+            parameters={"version": VERSION},
+            inputs={**self.known, TEXTS: texts},
             chunked=True,
         )
 

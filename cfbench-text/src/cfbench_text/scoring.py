@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -49,6 +51,14 @@ def score_all(
     return scores, judged, signatures
 
 
+@functools.lru_cache(maxsize=8)
+def _prepared(judge: str, corpus: Corpus) -> Any:
+    """A judge, from its parameters as JSON, that knows the training statements; kept for the next chunk."""
+    made = create(json.loads(judge))
+    made.prepare(corpus.training_statements)
+    return made
+
+
 def _ask_judges(
     answers: Answers, measures: Sequence[Mapping[str, Any]], corpus: Corpus
 ) -> tuple[dict[str, Verdicts], dict[str, Mapping[str, str]]]:
@@ -61,8 +71,7 @@ def _ask_judges(
     judged: dict[str, Verdicts] = {}
     signatures: dict[str, Mapping[str, str]] = {}
     for label, asked in wanted.items():
-        judge = create(judges[label])
-        judge.prepare(corpus.training_statements)
+        judge = _prepared(json.dumps(judges[label], sort_keys=True), corpus)
         sides = (answers.predicted, answers.evidence, answers.texts, answers.references)
         judged[label] = verdicts(judge, asked, *sides)
         signatures[label] = dict(judge.signature())

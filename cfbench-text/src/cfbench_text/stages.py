@@ -1,16 +1,20 @@
 """The stages of the suite's life cycle: what a worker computes, each from the files of those before it.
 
 reviews -> statements -> units -> generator -> texts -> their statements -> scores. A unit is a test row.
+
+What a stage holds in memory does not grow with the number of rows, but for two: :func:`read_data` divides all reviews,
+so it holds them, and :func:`fit_model` holds what its generator learns from. All others read the rows they need.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +25,19 @@ from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.stages import UNITS, Task
 from cfbench_text.corpus import Asked, Corpus, unit_names
-from cfbench_text.domains import load_domain
+from cfbench_text.domains import Domain, load_domain
 from cfbench_text.extractors.base import Extraction, Extractor
 from cfbench_text.extractors.template import Template
-from cfbench_text.grid import READ, STATEMENTS
+from cfbench_text.grid import READ, STATEMENTS, TEXTS
 from cfbench_text.metrics.base import Answers
 from cfbench_text.recommenders.base import Context, Explanation, Training
-from cfbench_text.reviews import Reviews
+from cfbench_text.reviews import IntArray, Reviews
 from cfbench_text.scoring import score_all, statement_rows
-from cfbench_text.splits import divide
+from cfbench_text.splits import PARTS, divide
+from cfbench_text.stored import GROUP, StatementWriter, Stored, Writer
+from cfbench_text.tables import Units
 from cfbench_text.tables import read_texts as read_table
 from cfbench_text.triplets import Triplet
-
-STATEMENT_COLUMNS = ("row", "statement", "topic", "sentiment")
 
 
 def read_data(task: Task) -> dict[str, Any]:
@@ -45,23 +49,10 @@ def read_data(task: Task) -> dict[str, Any]:
     given = task.parameters
     split = divide(reviews, given["split"], given["train"], given["validation"], given["least"])
     kept = np.flatnonzero(split.parts >= 0)
-    table = pd.DataFrame(
-        {
-            "row": kept,
-            "unit": unit_names(reviews, kept.tolist()),
-            "user": reviews.users[kept],
-            "item": reviews.items[kept],
-            "rating": reviews.ratings[kept],
-            "time": reviews.times[kept],
-            "text": reviews.texts[kept],
-            "part": split.parts[kept],
-        }
-    )
-    table.to_parquet(task.output / "reviews.parquet", index=False, compression="zstd")
+    _write_reviews(task.output / "reviews.parquet", reviews, kept, split.parts)
     if reviews.known is not None:
-        _write_statements(
-            task.output / "known.parquet", kept.tolist(), [reviews.known[row] for row in kept.tolist()]
-        )
+        with StatementWriter(task.output / "known.parquet") as known:
+            known.write(kept.tolist(), [reviews.known[row] for row in kept.tolist()])
     (task.output / "data.json").write_text(json.dumps({"domain": reviews.domain, "name": reviews.name}))
     dropped = {f"left out, {why}": count for why, count in reviews.about.get("dropped", {}).items()}
     return {
@@ -72,94 +63,113 @@ def read_data(task: Task) -> dict[str, Any]:
     }
 
 
+def _write_reviews(path: Path, reviews: Reviews, kept: IntArray, parts: IntArray) -> None:
+    names = unit_names(reviews, kept.tolist())
+    with Writer(path, ("row", "unit", "user", "item", "rating", "time", "text", "part")) as to:
+        for start in range(0, len(kept), GROUP):
+            rows = kept[start : start + GROUP]
+            to.write(
+                {
+                    "row": rows,
+                    "unit": names[start : start + GROUP],
+                    "user": reviews.users[rows],
+                    "item": reviews.items[rows],
+                    "rating": reviews.ratings[rows],
+                    "time": reviews.times[rows],
+                    "text": reviews.texts[rows],
+                    "part": parts[rows],
+                }
+            )
+
+
 def extract_statements(task: Task) -> dict[str, Any]:
     """The statements of every review that was kept. ``statements.parquet``: row, statement, topic, sentiment."""
     folder = task.input_paths["data"]
-    table = pd.read_parquet(folder / "reviews.parquet", columns=["row", "text"])
     extractor: Extractor = create(task.parameters["extractor"])
-    found = _extracted(extractor, table["text"].tolist(), _domain_of(folder), task)
-    rows, triplets = table["row"].tolist(), [one.triplets for one in found]
-    _write_statements(task.output / "statements.parquet", rows, triplets)
+    domain, reviews = load_domain(_domain_of(folder)), Stored(folder / "reviews.parquet")
+    known = Stored(folder / "known.parquet") if (folder / "known.parquet").exists() else None
+    tally, exact, total = _Tally(), 0, len(reviews)
+    with StatementWriter(task.output / "statements.parquet") as to:
+        for batch in reviews.batches(["row", "text"]):
+            rows, texts = batch.column("row").to_numpy(), batch.column("text").to_pylist()
+            found = _extracted(extractor, texts, domain, task)
+            to.write(rows.tolist(), [one.triplets for one in found])
+            tally.add(found)
+            task.report(tally.texts, total)
+            if known is not None:
+                truth = _by_row(known, rows)
+                pairs = zip(rows.tolist(), found, strict=True)
+                exact += sum(truth.get(row, ()) == one.triplets for row, one in pairs)
     signatures = {task.parameters["extractor"]["component"]: dict(extractor.signature())}
-    summary = {"signatures": signatures, **_extraction_report(found)}
-    if (folder / "known.parquet").exists():
-        summary["exact"] = _share_exact(folder / "known.parquet", rows, triplets)
-    return summary
+    summary = {"signatures": signatures, **tally.summary()}
+    return summary if known is None else {**summary, "exact": exact / max(1, total)}
 
 
 def _domain_of(folder: Path) -> str:
     return str(json.loads((folder / "data.json").read_text())["domain"])
 
 
-BATCH = 2_000
-
-
-def _extracted(extractor: Extractor, texts: Sequence[str], domain: str, task: Task) -> list[Extraction]:
-    """The extraction of each text, every distinct one asked for once, in batches."""
+def _extracted(extractor: Extractor, texts: Sequence[str], domain: Domain, task: Task) -> list[Extraction]:
+    """The extraction of each text, every distinct one asked for once."""
     distinct = list(dict.fromkeys(texts))
-    known: dict[str, Extraction] = {}
-    for start in range(0, len(distinct), BATCH):
-        batch = distinct[start : start + BATCH]
-        found = extractor.extract(batch, load_domain(domain))
-        if len(found) != len(batch):
-            raise UserError(
-                f"{task.work.label}: the extractor gave {len(found)} answers to {len(batch)} texts"
-            )
-        known.update(zip(batch, found, strict=True))
-        task.report(min(start + BATCH, len(distinct)), len(distinct))
+    found = extractor.extract(distinct, domain) if distinct else []
+    if len(found) != len(distinct):
+        raise UserError(
+            f"{task.work.label}: the extractor gave {len(found)} answers to {len(distinct)} texts"
+        )
+    known = dict(zip(distinct, found, strict=True))
     return [known[text] for text in texts]
 
 
-def _extraction_report(found: Sequence[Extraction]) -> dict[str, Any]:
+class _Tally:
     """How many statements there are, how many texts ended how, and what was left out, by reason."""
-    left_out: Counter[str] = Counter()
-    for one in found:
-        left_out.update(one.left_out)
-    return {
-        "statements": sum(len(one.triplets) for one in found),
-        "texts": dict(Counter(one.status for one in found)),
-        "left out": dict(left_out),
-    }
+
+    def __init__(self) -> None:
+        self.texts = self._statements = 0
+        self._ends: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
+
+    def add(self, found: Sequence[Extraction]) -> None:
+        self.texts += len(found)
+        self._statements += sum(len(one.triplets) for one in found)
+        self._ends.update(one.status for one in found)
+        for one in found:
+            self._left_out.update(one.left_out)
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "statements": self._statements,
+            "texts": dict(self._ends),
+            "left out": dict(self._left_out),
+        }
 
 
-def _share_exact(known: Path, rows: Sequence[int], triplets: Sequence[tuple[Triplet, ...]]) -> float:
-    """The share of reviews whose statements are exactly those that they were made of."""
-    truth = _read_statements(known)
-    return float(np.mean([truth.get(row, ()) == of_row for row, of_row in zip(rows, triplets, strict=True)]))
-
-
-def _write_statements(path: Path, rows: Sequence[Any], triplets: Sequence[Sequence[Triplet]]) -> None:
-    lines = [
-        (row, t.statement, t.topic, t.sentiment) for row, of in zip(rows, triplets, strict=True) for t in of
-    ]
-    names = ["row", *STATEMENT_COLUMNS[1:]]
-    kind = {"row": "int64" if all(isinstance(row, int) for row in rows) else "str"}
-    frame = pd.DataFrame(lines, columns=names).astype({**kind, **dict.fromkeys(STATEMENT_COLUMNS[1:], "str")})
-    frame.to_parquet(path, index=False, compression="zstd")
-
-
-def _read_statements(path: Path) -> dict[Any, tuple[Triplet, ...]]:
-    table = pd.read_parquet(path)
-    found: dict[Any, tuple[Triplet, ...]] = {}
-    for row, *of_row in zip(*(table[name].tolist() for name in STATEMENT_COLUMNS), strict=True):
-        found[row] = (*found.get(row, ()), Triplet(*of_row))
-    return found
+def _by_row(statements: Stored, rows: IntArray | None = None) -> dict[Any, tuple[Triplet, ...]]:
+    """The statements of each row that has some."""
+    found: dict[Any, list[Triplet]] = {}
+    for row, triplet in statements.triplets(rows):
+        found.setdefault(row, []).append(triplet)
+    return {row: tuple(of_row) for row, of_row in found.items()}
 
 
 def choose_units(task: Task) -> dict[str, Any]:
     """The test rows to explain. ``units.parquet``: unit, group, row, user, item, time."""
-    table = pd.read_parquet(task.input_paths["data"] / "reviews.parquet")
-    table = table[table["part"] == 2].reset_index(drop=True)
+    reviews = Stored(task.input_paths["data"] / "reviews.parquet")
+    chosen = reviews.column("row")[reviews.column("part") == PARTS.index("test")]
     most = task.parameters["rows"]
-    if most is not None and most < len(table):
-        chosen = np.sort(task.generator("rows").permutation(len(table))[:most])
-        table = table.iloc[chosen].reset_index(drop=True)
-    units = table[["unit", "row", "user", "item", "time"]].assign(group=np.arange(len(table)))
-    units.to_parquet(task.output / "units.parquet", index=False)
-    return {"groups": len(units)}
+    if most is not None and most < len(chosen):
+        chosen = chosen[np.sort(task.generator("rows").permutation(len(chosen))[:most])]
+    columns = ("unit", "row", "user", "item", "time")
+    done = 0
+    with Writer(task.output / "units.parquet", (*columns, "group")) as to:
+        for batch in reviews.batches(columns, chosen):
+            groups = np.arange(done, done + batch.num_rows)
+            to.write({**{name: batch.column(name) for name in columns}, "group": groups})
+            done += batch.num_rows
+    return {"groups": done}
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=8)
 def _corpus(reviews: Path, statements: Path) -> Corpus:
     """Kept for the next chunk; the folders of artifacts are named by what is in them."""
     return Corpus.load(reviews, statements, _domain_of(reviews))
@@ -202,9 +212,8 @@ class _Chunk:
 
     @staticmethod
     def of(task: Task) -> _Chunk:
-        units = task.load(UNITS, _load_units)
-        start, stop = task.chunk or (0, len(units))
-        return _Chunk(units.iloc[start:stop].reset_index(drop=True), start)
+        start, stop = task.chunk or (0, None)
+        return _Chunk(Stored(task.input_paths[UNITS] / "units.parquet").span(start, stop).to_pandas(), start)
 
     def asked(self) -> Asked:
         units = self.units
@@ -233,19 +242,36 @@ class _Chunk:
         return {"units": len(table), "answered": int((given["text"] != "").sum())}
 
 
-def _load_units(folder: Path) -> pd.DataFrame:
-    return pd.read_parquet(folder / "units.parquet")
+@dataclass(frozen=True)
+class _Asked:
+    """What a task asks of a generator's files; tasks that differ in their chunk only are equal."""
+
+    folder: Path
+    stage: str
+    task: Task = field(compare=False)
+
+
+@functools.lru_cache(maxsize=1)
+def _ready(asked: _Asked) -> Any:
+    """A generator that has taken up what it learned, kept for the next chunk."""
+    model = create(json.loads((asked.folder / "model.json").read_text()))
+    model.load(asked.folder, _training(_corpus_of(asked.task), asked.task))
+    return model
+
+
+@functools.lru_cache(maxsize=1)
+def _references(corpus: Corpus, units: Path) -> Sequence[str]:
+    """The paragraphs of all rows to explain."""
+    return corpus.paragraphs(Stored(units / "units.parquet").column("row"))
 
 
 def explain(task: Task) -> dict[str, Any]:
     """Asks for the texts of all rows of the chunk at once. The time is that of this call, shared out equally."""
-    chunk, corpus = _Chunk.of(task), _corpus_of(task)
-    folder = task.input_paths["model"]
-    model = create(json.loads((folder / "model.json").read_text()))
-    model.load(folder, _training(corpus, task))
+    chunk = _Chunk.of(task)
+    model = _ready(_Asked(task.input_paths["model"], task.work.stage_key, task))
     references = None
     if task.parameters["sees references"]:
-        references = corpus.rows(task.load(UNITS, _load_units)["row"].tolist()).paragraphs
+        references = _references(_corpus_of(task), task.input_paths[UNITS])
     asked, context = chunk.asked(), Context(task.generator, references)
     started = time.perf_counter()
     written: Sequence[Explanation] = model.explain(asked, context)
@@ -256,33 +282,52 @@ def explain(task: Task) -> dict[str, Any]:
     return chunk.write(task, texts, ratings, elapsed / max(1, len(asked)))
 
 
+def read_file(task: Task) -> dict[str, Any]:
+    """Texts made elsewhere, joined to the rows by their names, never by position. ``texts.parquet``: row (its place
+    among those to explain), text, rating, in the order of the file."""
+    columns = (
+        Stored(task.input_paths[UNITS] / "units.parquet").column(name)
+        for name in ("unit", "user", "item", "time")
+    )
+    texts = read_table(Path(task.parameters["file"]), task.parameters["labels"], Units(*columns))
+    count = 0
+    with Writer(task.output / "texts.parquet", ("row", "text", "rating")) as to:
+        while some := list(itertools.islice(texts, GROUP)):
+            to.write(dict(zip(("row", "text", "rating"), zip(*some, strict=True), strict=True)))
+            count += len(some)
+    return {"texts": count}
+
+
 def import_explanations(task: Task) -> dict[str, Any]:
-    """Texts made elsewhere, joined to the rows by their names, never by position. Their time is not known."""
-    chunk, file = _Chunk.of(task), Path(task.parameters["file"])
-    units = task.load(UNITS, _load_units)
-    named = list(zip(*(units[name].tolist() for name in ("unit", "user", "item", "time")), strict=True))
-    texts = read_table(file, task.parameters["labels"], named)
-    found = [texts.get(unit, (None, np.nan)) for unit in chunk.units["unit"]]
-    return chunk.write(task, [text for text, _ in found], [rating for _, rating in found], np.nan)
+    """The chunk's part of the texts made elsewhere. Their time is not known."""
+    chunk = _Chunk.of(task)
+    texts: list[str | None] = [None] * len(chunk.units)
+    ratings = np.full(len(chunk.units), np.nan)
+    places = chunk.start + np.arange(len(chunk.units))
+    for batch in Stored(task.input_paths[TEXTS] / "texts.parquet").batches(("row", "text", "rating"), places):
+        for place, text, rating in zip(*(batch.column(n).to_pylist() for n in range(3)), strict=True):
+            texts[place - chunk.start] = text
+            ratings[place - chunk.start] = np.nan if rating is None else rating
+    return chunk.write(task, texts, ratings.tolist(), np.nan)
 
 
 def read_texts(task: Task) -> dict[str, Any]:
     """The statements of what was written. ``statements.parquet`` as of reviews; ``row`` is the unit."""
     table = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
-    texts, domain = table["text"].tolist(), _domain_of(task.input_paths["data"])
+    texts, domain = table["text"].tolist(), load_domain(_domain_of(task.input_paths["data"]))
     extractor: Extractor = create(task.parameters["extractor"])
     known: dict[str, Extraction] = {}
     if task.parameters["read"] == "template":
-        exact = Template().extract(texts, load_domain(domain))
+        exact = Template().extract(texts, domain)
         known = {text: one for text, one in zip(texts, exact, strict=True) if one.status != "failed"}
     others = [text for text in texts if text not in known]
     known |= dict(zip(others, _extracted(extractor, others, domain, task), strict=True))
     found = [known[text] for text in texts]
-    _write_statements(
-        task.output / "statements.parquet", table["unit"].tolist(), [one.triplets for one in found]
-    )
-    by_template = len(texts) - len(others)
-    return {"by template": by_template, **_extraction_report(found)}
+    with StatementWriter(task.output / "statements.parquet", named=True) as to:
+        to.write(table["unit"].tolist(), [one.triplets for one in found])
+    tally = _Tally()
+    tally.add(found)
+    return {"by template": len(texts) - len(others), **tally.summary()}
 
 
 def score(task: Task) -> dict[str, Any]:
@@ -295,7 +340,7 @@ def score(task: Task) -> dict[str, Any]:
     given = chunk.units["unit"].isin(table.index).to_numpy()
     units = chunk.units[given]
     rows = corpus.rows(units["row"].tolist())
-    written = _read_statements(task.input_paths[READ] / "statements.parquet")
+    written = _by_row(Stored(task.input_paths[READ] / "statements.parquet"))
     answers = Answers(
         texts=table["text"].reindex(units["unit"]).tolist(),
         references=rows.paragraphs,

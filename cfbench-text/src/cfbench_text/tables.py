@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cfbench_core.errors import UserError
 from cfbench_text.reading import csv_rows, json_lines, opened
+from cfbench_text.stored import GROUP
 
 LABELS = ("dataset", "model")
 """Columns that tell to which cells of a plan a row belongs; without one it belongs to all."""
 
 
 def rows_of(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The rows of a JSON-lines, CSV or Parquet file, with their numbers."""
+    """The rows of a JSON-lines, CSV or Parquet file, with their numbers; never the whole of it at once."""
     if path.suffix == ".parquet":
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        try:
-            table = parquet.read_table(path)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise UserError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
-        yield from enumerate(table.to_pylist(), start=1)
+        yield from enumerate(_rows_of_parquet(path), start=1)
         return
     with opened(path) as file:
         if path.name.lower().removesuffix(".gz").endswith(".csv"):
             yield from csv_rows(path, file)
         else:
             yield from json_lines(path, file)
+
+
+def _rows_of_parquet(path: Path) -> Iterator[Mapping[str, Any]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(GROUP, use_threads=False):
+                yield from batch.to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
 
 
 def models_in(path: Path) -> list[str]:
@@ -40,37 +49,54 @@ def models_in(path: Path) -> list[str]:
     return list(dict.fromkeys(str(row["model"]) for _, row in rows_of(path) if row.get("model") is not None))
 
 
-def read_texts(
-    path: Path, labels: Mapping[str, str | int], units: Sequence[tuple[str, str, str, int]]
-) -> dict[str, tuple[str, float]]:
-    """The texts of a cell, by unit, each with the rating that it goes with, NaN if none.
+def read_texts(path: Path, labels: Mapping[str, str | int], units: Units) -> Iterator[tuple[int, str, float]]:
+    """The texts of a cell in the order of the file: the place of the row that each explains, the text, and the
+    rating that it goes with, NaN if none.
 
     Args:
-        labels: of the cell. units: (unit, user, item, time) of the rows to explain. Rows of the file name
-            theirs by ``unit``, or by ``user``, ``item`` and, where that is not enough, ``time``.
+        labels: of the cell. units: the rows to explain. Rows of the file name theirs by ``unit``, or by ``user``,
+            ``item`` and, where that is not enough, ``time``.
 
     Raises:
         UserError: the row, and what is wrong: nothing to join by, a row that is not explained, two texts for one.
     """
-    by_unit = {unit: unit for unit, *_ in units}
-    by_time = {(user, item, time): unit for unit, user, item, time in units}
-    by_pair: dict[tuple[str, str], list[str]] = {}
-    for unit, user, item, _ in units:
-        by_pair.setdefault((user, item), []).append(unit)
-    found: dict[str, tuple[str, float]] = {}
+    seen = np.zeros(len(units), dtype=bool)
     for number, row in rows_of(path):
         if any(row.get(name) is not None and str(row[name]) != str(value) for name, value in labels.items()):
             continue
         where = f"{path}:{number}"
         if "text" not in row:
             raise UserError(f"{where}: has no text; it has {', '.join(map(str, row))}")
-        unit = _unit(where, row, by_unit, by_time, by_pair)
-        if unit in found:
-            raise UserError(f"{where}: a second text for {unit}")
+        place = _place(where, row, units)
+        if seen[place]:
+            raise UserError(f"{where}: a second text for {units.names[place]}")
+        seen[place] = True
         text, rating = row["text"], row.get("rating")
         missing = text is None or (isinstance(text, float) and math.isnan(text))
-        found[unit] = ("" if missing else str(text), _rating(where, rating))
-    return found
+        yield place, "" if missing else str(text), _rating(where, rating)
+
+
+class Units:
+    """The rows to explain, found by their names, or by user, item and time. All (N,)."""
+
+    def __init__(
+        self, names: Sequence[str], users: Sequence[str], items: Sequence[str], times: Sequence[int]
+    ) -> None:
+        self.names, self.users, self.items, self.times = names, users, items, times
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @functools.cached_property
+    def by_name(self) -> Mapping[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
+    @functools.cached_property
+    def by_pair(self) -> Mapping[tuple[str, str], Sequence[int]]:
+        found: dict[tuple[str, str], tuple[int, ...]] = {}
+        for place, pair in enumerate(zip(self.users, self.items, strict=True)):
+            found[pair] = (*found.get(pair, ()), place)
+        return found
 
 
 def _rating(where: str, rating: Any) -> float:
@@ -80,28 +106,29 @@ def _rating(where: str, rating: Any) -> float:
         raise UserError(f"{where}: rating must be a number, got {str(rating)[:40]!r}") from None
 
 
-def _unit(
-    where: str,
-    row: Mapping[str, Any],
-    by_unit: Mapping[str, str],
-    by_time: Mapping[tuple[str, str, int], str],
-    by_pair: Mapping[tuple[str, str], Sequence[str]],
-) -> str:
-    """The explained row that a row of the file belongs to."""
+def _place(where: str, row: Mapping[str, Any], units: Units) -> int:
+    """The place of the explained row that a row of the file belongs to."""
+    found: Sequence[int]
     if row.get("unit") is not None:
-        told, units = str(row["unit"]), [by_unit[str(row["unit"])]] if str(row["unit"]) in by_unit else []
+        told = str(row["unit"])
+        found = [units.by_name[told]] if told in units.by_name else []
     elif row.get("user") is None or row.get("item") is None:
         raise UserError(f"{where}: needs unit, or user and item; it has {', '.join(map(str, row))}")
     else:
         user, item, time = str(row["user"]), str(row["item"]), row.get("time")
         told = f"user {user}, item {item}"
-        if time is None or time == "":
-            units = list(by_pair.get((user, item), ()))
-        else:
+        found = units.by_pair.get((user, item), ())
+        if time is not None and time != "":
             told += f", time {time}"
-            known = by_time.get((user, item, int(time)))
-            units = [] if known is None else [known]
-    if len(units) != 1:
-        why = "is not a row that is explained" if not units else "has several rows: give its time"
+            found = [place for place in found if units.times[place] == _time(where, time)]
+    if len(found) != 1:
+        why = "is not a row that is explained" if not found else "has several rows: give its time"
         raise UserError(f"{where}: {told} {why}")
-    return units[0]
+    return found[0]
+
+
+def _time(where: str, time: Any) -> int:
+    try:
+        return int(time)
+    except (TypeError, ValueError):
+        raise UserError(f"{where}: time must be a whole number of seconds, got {str(time)[:40]!r}") from None

@@ -67,7 +67,7 @@ def example_corpus() -> Corpus:
     )
     lines = [(row, t.statement, t.topic, t.sentiment) for row in rows for t in known[row]]
     statements = pd.DataFrame(lines, columns=["row", "statement", "topic", "sentiment"])
-    return Corpus(table, statements, load_domain(reviews.domain))
+    return Corpus.of(table, statements, load_domain(reviews.domain))
 
 
 def example_training() -> Training:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,8 +31,10 @@ class Judge(Protocol):
     :func:`cfbench_text.triplets.sentence` makes of it, so that its sentiment is part of it.
     """
 
-    def prepare(self, statements: Sequence[str]) -> None:
-        """Is given the statements of the training reviews, once, before any question; most need nothing of it."""
+    def prepare(self, statements: Collection[str]) -> None:
+        """Is given the statements of the training reviews, once, before any question; most need nothing of it.
+
+        They are read from a file whenever they are gone through: of many it pays to keep counts, not the list."""
 
     def entailment(self, pairs: Sequence[tuple[Triplet, Triplet]]) -> FloatArray:
         """(N, 3) probabilities of entailment, contradiction, neutral for (premise, hypothesis)."""

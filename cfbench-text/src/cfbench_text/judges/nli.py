@@ -9,7 +9,7 @@ statement as much as its best statement entails it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ class NLI:
     def __init__(self, config: Config) -> None:
         self._pairs = Pairs(config)
 
-    def prepare(self, statements: Sequence[str]) -> None: ...
+    def prepare(self, statements: Collection[str]) -> None: ...
 
     def entailment(self, pairs: Sequence[tuple[Triplet, Triplet]]) -> FloatArray:
         return self._pairs.probabilities([(sentence(one), sentence(other)) for one, other in pairs])

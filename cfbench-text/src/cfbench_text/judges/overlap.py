@@ -13,7 +13,7 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -36,9 +36,9 @@ class Overlap:
     def __init__(self, config: None = None) -> None:
         self._idf: Mapping[str, float] = {}
         self._unseen = 1.0
-        self._vector = functools.lru_cache(maxsize=100_000)(self._new_vector)
+        self._vector = functools.lru_cache(maxsize=10_000)(self._new_vector)
 
-    def prepare(self, statements: Sequence[str]) -> None:
+    def prepare(self, statements: Collection[str]) -> None:
         counts = Counter(word for statement in statements for word in set(words(statement)))
         n = len(statements)
         self._idf = {word: math.log((1 + n) / (1 + count)) + 1 for word, count in counts.items()}
