@@ -202,16 +202,16 @@ def in_blocks(
     context: Context,
     config: SearchConfig,
     answer: Callable[[Block], Answer],
-    additions: AdditionsConfig | None = None,
 ) -> Answer:
     """What ``answer`` says about each block of units, put together in the order of ``targets``.
 
-    Edges may be added where the protocol allows it and ``additions`` says how many.
+    Edges may be added where the protocol allows it and ``config`` says how many.
     """
+    additions = config if targets.additions and isinstance(config, AdditionsConfig) else None
     found: dict[int, tuple[Edits, dict[str, float]]] = {}
     for rows in _slices(len(targets), units_at_once(context)):
         some = targets.take(rows)
-        possible = possible_edits(some, context, config.hops, additions if targets.additions else None)
+        possible = possible_edits(some, context, config.hops, additions)
         for units in _groups(possible, config.alone_above):
             told = answer(Block(some.take(units), possible.choose(units), context))
             for place, unit in enumerate(units):
@@ -223,6 +223,15 @@ def in_blocks(
     names = list(parts[0][1])
     details: dict[str, FloatArray] = {n: np.array([numbers[n] for _, numbers in parts]) for n in names}
     return Answer(Edits.concatenate([edits for edits, _ in parts]), details)
+
+
+def places(strength: FloatArray, edges: Edits) -> IntArray:
+    """(E,) the place of each edge among its unit's by descending ``strength`` (E,); of equal ones the first leads."""
+    sizes = edges.counts()
+    order = np.lexsort((-strength, edges.rows))
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return found
 
 
 def _groups(possible: Edits, alone_above: int) -> list[IntArray]:

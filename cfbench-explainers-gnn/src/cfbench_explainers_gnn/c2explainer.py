@@ -34,8 +34,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
-from cfbench_explainers_gnn.blocks import Block, in_blocks
-from cfbench_explainers_gnn.descent import DescentConfig, descend
+from cfbench_explainers_gnn.blocks import Block
+from cfbench_explainers_gnn.descent import DescentConfig, answers
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -75,11 +75,7 @@ class C2Explainer:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""
-
-        def explain(block: Block) -> Answer:
-            return descend(block, self, self.config, "c2explainer").answer()
-
-        return in_blocks(targets, context, self.config, explain, self.config)
+        return answers(targets, context, self.config, self, "c2explainer")
 
     def start(self, block: Block, noise: Any | None) -> Any:
         """(E,) nothing changed; in a restart as near to changing something as the noise says."""

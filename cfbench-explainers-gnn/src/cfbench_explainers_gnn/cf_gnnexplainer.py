@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
-from cfbench_explainers_gnn.blocks import Block, in_blocks
-from cfbench_explainers_gnn.descent import DescentConfig, descend
+from cfbench_explainers_gnn.blocks import Block
+from cfbench_explainers_gnn.descent import DescentConfig, answers
 from cfbench_recsys.targets import Answer, Context, Targets
 
 
@@ -65,11 +65,7 @@ class CFGNNExplainer:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""
-
-        def explain(block: Block) -> Answer:
-            return descend(block, self, self.config, "cf-gnnexplainer").answer()
-
-        return in_blocks(targets, context, self.config, explain)
+        return answers(targets, context, self.config, self, "cf-gnnexplainer")
 
     def start(self, block: Block, noise: Any | None) -> Any:
         """(E,) all alike."""

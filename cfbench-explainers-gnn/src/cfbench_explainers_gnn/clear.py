@@ -60,7 +60,7 @@ from scipy import sparse
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_explainers_gnn.best_answers import BestAnswers
-from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, units_at_once
+from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, places, units_at_once
 from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
@@ -151,7 +151,7 @@ class CLEAR:
 
         def explain(block: Block) -> Answer:
             logits = removal_logits(network, block, around)
-            place = _places(logits, block.possible)
+            place = places(logits, block.possible)
             first = place < self.config.max_edits  # the others are in no prefix that is tried
             best = BestAnswers(Block(block.targets, block.possible.where(first), context))
             _shortest_prefixes(best, place[first])
@@ -347,27 +347,17 @@ def removal_logits(network: Network, block: Block, around: Surroundings) -> Floa
     return np.round(logits * GRID) / GRID
 
 
-def _places(strength: FloatArray, edges: Edits) -> IntArray:
-    """(E,) the place of each edge among its unit's by descending ``strength`` (E,); ties go to the first."""
-    sizes = edges.counts()
-    order = np.lexsort((-strength, edges.rows))
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return places
-
-
 def _shortest_prefixes(best: BestAnswers, place: IntArray) -> None:
     """Tests prefixes of each unit's edges, ``place`` (E,) being their order: 1, 2, 4, ..., all, then between."""
     block = best.block
     most = block.possible.counts()
-    wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
     tried, failed = np.zeros(len(block), dtype=np.int64), np.zeros(len(block), dtype=np.int64)
 
     def test(units: IntArray, lengths: IntArray) -> IntArray:
         part = block.take(units)
         return best.test(part, place[part.edges] < lengths[part.possible.rows], 0)
 
-    while (units := np.flatnonzero((best.displaced < wanted) & (tried < most))).size:
+    while (units := np.flatnonzero((best.displaced < best.wanted) & (tried < most))).size:
         lengths = np.minimum(np.maximum(2 * tried[units], 1), most[units])
         before = best.displaced[units]
         better = test(units, lengths) > before

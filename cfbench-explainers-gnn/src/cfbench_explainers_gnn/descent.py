@@ -13,8 +13,9 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.best_answers import BestAnswers
-from cfbench_explainers_gnn.blocks import Block, SearchConfig
+from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, places
 from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.targets import Answer, Context, Targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +56,13 @@ class Descent(Protocol):
         """(E,) boolean tensor: the edits that the parameters stand for."""
 
 
+def answers(targets: Targets, context: Context, config: DescentConfig, method: Descent, name: str) -> Answer:
+    """The best answers met on descents, block by block. ``name`` is that of the random streams."""
+    return in_blocks(targets, context, config, lambda block: descend(block, method, config, name).answer())
+
+
 def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> BestAnswers:
-    """The best answers met on ``config.restarts`` descents. ``name`` is that of the random streams."""
+    """The best answers met on ``config.restarts`` descents."""
     best = BestAnswers(block)
     for restart in range(config.restarts):
         best.improved_at[:] = 0
@@ -88,10 +94,7 @@ def try_prefixes(best: BestAnswers, strength: FloatArray, most: int) -> None:
     strength: (E of the block of ``best``,); of equal ones the first counts as stronger.
     """
     block = best.block
-    rows, sizes = block.possible.rows, block.possible.counts()
-    order = np.lexsort((-strength, rows))
-    place = np.empty(len(rows), dtype=np.int64)
-    place[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    sizes, place = block.possible.counts(), places(strength, block.possible)
     for length in range(1, most + 1):
         units = np.flatnonzero((sizes >= length) & best.could_be_better(length))
         if not len(units):

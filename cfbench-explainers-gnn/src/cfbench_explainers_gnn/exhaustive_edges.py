@@ -44,7 +44,7 @@ class ExhaustiveEdges:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """B edits, with the size up to which nothing does better."""
-        return in_blocks(targets, context, self.config, self._explain, self.config)
+        return in_blocks(targets, context, self.config, self._explain)
 
     def _explain(self, block: Block) -> Answer:
         best = BestAnswers(block)

@@ -45,7 +45,7 @@ class GradientGreedy:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""
-        return in_blocks(targets, context, self.config, self._explain, self.config)
+        return in_blocks(targets, context, self.config, self._explain)
 
     def _explain(self, block: Block) -> Answer:
         best = BestAnswers(block)
@@ -60,10 +60,9 @@ class GradientGreedy:
                 units, edges = self._best(part, made, units, edges, best)
             made[edges] = True
             displaced = best.test(part, made, step)
-            wanted = np.count_nonzero(part.targets.items >= 0, axis=1)
             goes_on = np.zeros(len(part), dtype=bool)
             goes_on[units] = True
-            goes_on &= displaced < wanted
+            goes_on &= displaced < best.wanted[part.units]
             if not goes_on.all():
                 made = made[goes_on[part.possible.rows]]
                 part = part.take(np.flatnonzero(goes_on))
@@ -88,8 +87,8 @@ class GradientGreedy:
                 left[rows] = _left(some, torch.ones(len(some.rows), dtype=torch.float64)).numpy()
         np.add.at(best.evaluations, part.units[units], 1)
         order = np.lexsort((np.rint(left * GRID), units))  # stable: of equal ones the steeper
-        best = order[np.diff(units[order], prepend=-1) > 0]
-        return units[best], edges[best]
+        least = order[np.diff(units[order], prepend=-1) > 0]
+        return units[least], edges[least]
 
 
 def _left(block: Block, made: Any) -> Any:

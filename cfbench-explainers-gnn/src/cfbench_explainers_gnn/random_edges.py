@@ -33,7 +33,7 @@ class RandomEdges:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""
-        return in_blocks(targets, context, self.config, self._explain, self.config)
+        return in_blocks(targets, context, self.config, self._explain)
 
     def _explain(self, block: Block) -> Answer:
         best = BestAnswers(block)
@@ -45,8 +45,7 @@ class RandomEdges:
         part = block
         for length in range(1, self.config.max_edits + 1):
             displaced = best.test(part, places[part.edges] < length, length)
-            wanted = np.count_nonzero(part.targets.items >= 0, axis=1)
-            goes_on = (displaced >= 0) & (displaced < wanted)  # -1: it has no more edges
+            goes_on = (displaced >= 0) & (displaced < best.wanted[part.units])  # -1: it has no more edges
             if not goes_on.any():
                 break
             part = part.take(np.flatnonzero(goes_on))
