@@ -10,11 +10,9 @@ import pytest
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.reading import (
-    find_column,
     identifiers,
     json_lines,
     moments,
-    need_column,
     numbers,
     read_table,
 )
@@ -125,23 +123,6 @@ def test_text_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> No
     assert read_table(path, encoding="latin-1")["item"].tolist() == ["Amélie"]
     with pytest.raises(UserError, match="no encoding is called 'klingon'"):
         read_table(path, encoding="klingon")
-
-
-def test_a_column_is_found_by_its_name_or_its_usual_names(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    table = pd.DataFrame({"UserId": ["1"], "thing": ["2"], "stars": ["4"]})
-    assert find_column(table, path, None, ("user", "userid"), "user") == "UserId"
-    assert find_column(table, path, "thing", ("item",), "item") == "thing"
-    assert find_column(table, path, None, ("time",), "time") is None
-    with pytest.raises(UserError) as caught:
-        need_column(table, path, None, ("item",), "item")
-    assert str(caught.value) == (
-        f"{path}: no column looks like the item; name it with 'item: ...'. Its columns: UserId, thing, stars"
-    )
-    with pytest.raises(
-        UserError, match=r"has no column 'star' for rating\. Did you mean 'stars'\? Its columns"
-    ):
-        find_column(table, path, "star", (), "rating")
 
 
 def test_a_value_that_is_no_number_is_named_with_its_row(tmp_path: Path) -> None:

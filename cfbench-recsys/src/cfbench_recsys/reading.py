@@ -6,18 +6,17 @@ empty lines not among them.
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.errors import UserError
+from cfbench_core.own_files import find_column, need_column, unpacked
 from cfbench_recsys.edits import FloatArray
 
 if TYPE_CHECKING:
@@ -89,11 +88,9 @@ def read_table(
 
 
 def _text(path: Path, encoding: str) -> str:
-    """The text of a file, unpacked if its name ends in ``.gz``."""
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read ({_one_line(error)})") from None
+    """The text of a file, unpacked if it is packed."""
+    with unpacked(path) as file:
+        raw = file.read()
     try:
         text = raw.decode("utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding)
     except LookupError:
@@ -217,49 +214,18 @@ def json_lines(path: Path, fields: Sequence[str] = ()) -> Iterator[dict[str, Any
     Raises:
         UserError: where a line is not a JSON object, or the file ends too early.
     """
-    number = 0
+    with unpacked(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _object(path, number, line, fields)
+
+
+def _object(path: Path, number: int, line: bytes, fields: Sequence[str]) -> dict[str, Any]:
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-            for line in lines:
-                number += 1
-                if line.strip():
-                    found = json.loads(line)
-                    yield {name: found.get(name) for name in fields} if fields else dict(found)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read after line {number:,} ({_one_line(error)})") from None
+        found = json.loads(line)
+        return {name: found.get(name) for name in fields} if fields else dict(found)
     except (ValueError, TypeError, AttributeError):
         raise UserError(f"{path}: line {number:,} is not a JSON object") from None
-
-
-def find_column(
-    table: pd.DataFrame, path: Path, wanted: str | None, usual: Sequence[str], role: str
-) -> str | None:
-    """The name of a column: the one wanted, else the first of the usual ones that is there, else None.
-
-    Raises:
-        UserError: if one is wanted that is not there.
-    """
-    columns = list(table.columns)
-    if wanted is not None:
-        if wanted in columns:
-            return wanted
-        hint = did_you_mean(wanted, columns)
-        raise UserError(
-            f"{path}: has no column {wanted!r} for {role}.{hint} Its columns: {', '.join(columns)}"
-        )
-    by_lower = {name.lower(): name for name in reversed(columns)}
-    return next((by_lower[name] for name in usual if name in by_lower), None)
-
-
-def need_column(table: pd.DataFrame, path: Path, wanted: str | None, usual: Sequence[str], role: str) -> str:
-    """As :func:`find_column`, where there must be one."""
-    found = find_column(table, path, wanted, usual, role)
-    if found is None:
-        raise UserError(
-            f"{path}: no column looks like the {role}; name it with '{role}: ...'. "
-            f"Its columns: {', '.join(table.columns)}"
-        )
-    return found
 
 
 def identifiers(table: pd.DataFrame, column: str, path: Path) -> list[str]:
@@ -313,10 +279,10 @@ def rated_above(table: pd.DataFrame, path: Path, above: float) -> dict[str, Any]
 
     Columns by their usual names, or in the order user, item, rating, time where they have none.
     """
-    user = need_column(table, path, None, (*USERS, "1"), "user")
-    item = need_column(table, path, None, (*ITEMS, "2"), "item")
-    rating = find_column(table, path, None, (*RATINGS, "3"), "rating")
-    time = find_column(table, path, None, (*TIMES, "4"), "time")
+    user = need_column(table.columns, path, None, (*USERS, "1"), "user")
+    item = need_column(table.columns, path, None, (*ITEMS, "2"), "item")
+    rating = find_column(table.columns, path, None, (*RATINGS, "3"), "rating")
+    time = find_column(table.columns, path, None, (*TIMES, "4"), "time")
     if rating is not None:
         table = table[numbers(table, rating, path) > above]
     return {

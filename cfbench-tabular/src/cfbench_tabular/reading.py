@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import functools
-import gzip
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.own_files import unpacked
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
 from cfbench_tabular.table import AnyArray, Column, Table
 
@@ -81,17 +81,16 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
 
 
 def read_text(path: Path, encoding: str) -> str:
-    """The text of a file, decompressed where its name ends in .gz or .Z."""
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-        elif path.suffix == ".Z":
-            from cfbench_tabular.unix_compress import decompressed
+    """The text of a file, unpacked if it is gzipped or its name ends in .Z."""
+    with unpacked(path) as file:
+        data = file.read()
+    if path.suffix == ".Z":
+        from cfbench_tabular.unix_compress import decompressed
 
-            data = decompressed(data, str(path))
+        data = decompressed(data, str(path))
+    try:
         return data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
-    except (OSError, EOFError, LookupError, UnicodeDecodeError) as error:
+    except (LookupError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.data_files import DataFiles, Source
 from cfbench_core.errors import UserError
+from cfbench_core.own_files import need_column
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
@@ -45,10 +46,10 @@ def load_debian(source: Source, files: DataFiles, title: str, expected: tuple[in
 
 
 def _built(path: Path) -> tuple[list[str], list[str]]:
-    from cfbench_recsys.reading import identifiers, need_column, read_table
+    from cfbench_recsys.reading import identifiers, read_table
 
     table = read_table(path, separator=",", header=True)
-    columns = [need_column(table, path, name, (), "pairs") for name in ("package", "dependency")]
+    columns = [need_column(table.columns, path, name, (), "pairs") for name in ("package", "dependency")]
     return identifiers(table, columns[0], path), identifiers(table, columns[1], path)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.errors import UserError
-from cfbench_core.hashing import file_digest
+from cfbench_core.own_files import find_column, need_column, own_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,10 +54,7 @@ class File:
         self.config = config
 
     def find(self, access: DataAccess) -> Source:
-        path = Path(self.config.path).expanduser()
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
-        return Source({PATH: path}, "the configuration", sha256={PATH: file_digest(path)})
+        return own_files({PATH: self.config.path})
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
         from cfbench_recsys.interactions import from_pairs
@@ -88,17 +85,17 @@ class File:
 
 
 def _columns(table: pd.DataFrame, path: Path, config: Config) -> dict[str, str | None]:
-    from cfbench_recsys.reading import ITEMS, RATINGS, TIMES, USERS, find_column, need_column
+    from cfbench_recsys.reading import ITEMS, RATINGS, TIMES, USERS
 
     unnamed = list(table.columns) == [str(place + 1) for place in range(table.shape[1])]
     first, second, third, fourth = (
         (("1",), ("2",), ("3",), ("4",)) if unnamed else (USERS, ITEMS, RATINGS, TIMES)
     )
     return {
-        "user": need_column(table, path, config.user, first, "user"),
-        "item": need_column(table, path, config.item, second, "item"),
-        "rating": find_column(table, path, config.rating, third, "rating"),
-        "time": find_column(table, path, config.time, fourth, "time"),
+        "user": need_column(table.columns, path, config.user, first, "user"),
+        "item": need_column(table.columns, path, config.item, second, "item"),
+        "rating": find_column(table.columns, path, config.rating, third, "rating"),
+        "time": find_column(table.columns, path, config.time, fourth, "time"),
     }
 
 
@@ -122,11 +119,10 @@ def _times(table: pd.DataFrame, path: Path, column: str | None) -> Any:
 
 
 def _names(table: pd.DataFrame, path: Path, items: list[str], column: str | None) -> dict[str, str]:
-    from cfbench_recsys.reading import need_column
-
     if column is None:
         return {}
-    return dict(zip(items, table[need_column(table, path, column, (), "item_name")].astype(str), strict=True))
+    names = table[need_column(table.columns, path, column, (), "item_name")]
+    return dict(zip(items, names.astype(str), strict=True))
 
 
 def _rule(config: Config) -> str:

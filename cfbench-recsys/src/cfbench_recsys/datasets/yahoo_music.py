@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFiles, Form, Source
+from cfbench_core.own_files import need_column
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
@@ -58,11 +59,11 @@ class YahooMusic:
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
         from cfbench_recsys.interactions import from_pairs
-        from cfbench_recsys.reading import RATINGS, need_column, numbers, rated_above, read_table
+        from cfbench_recsys.reading import RATINGS, numbers, rated_above, read_table
 
         path = next(iter(Source.of(source).paths.values()))
         table = read_table(path)
-        ratings = numbers(table, need_column(table, path, None, (*RATINGS, "3"), "rating"), path)
+        ratings = numbers(table, need_column(table.columns, path, None, (*RATINGS, "3"), "rating"), path)
         return from_pairs(
             "yahoo-music",
             **rated_above(table[ratings != NEVER_AGAIN], path, ABOVE),

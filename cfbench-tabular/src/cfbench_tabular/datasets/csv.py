@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Document, Help, InputFile, decode_dataclass
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.errors import UserError
-from cfbench_core.hashing import file_digest
+from cfbench_core.own_files import own_files
 from cfbench_tabular.datasets.base import DatasetConfig, as_asked
 from cfbench_tabular.schema import Schema
 
@@ -52,15 +52,11 @@ class Csv:
         self.config = config
 
     def find(self, access: DataAccess) -> Source:
-        paths = {FILE: Path(self.config.file)}
-        if self.config.schema is not None:
-            paths[SCHEMA] = Path(self.config.schema)
-        for path in paths.values():
-            if not path.is_file():
-                raise UserError(f"{path}: no such file")
-        schema_of(self.config, paths.get(SCHEMA)).plans()  # what is wrong in it is told before anything runs
-        digests = {name: file_digest(path) for name, path in paths.items()}
-        return Source(paths, "the configuration", sha256=digests)
+        named = {FILE: self.config.file, SCHEMA: self.config.schema}
+        source = own_files({name: path for name, path in named.items() if path is not None})
+        schema = schema_of(self.config, source.paths.get(SCHEMA))
+        schema.plans()  # what is wrong in it is told before anything runs
+        return source
 
     def load(self, source: Source | Mapping[str, Any]) -> Table:
         from cfbench_tabular.reading import read_sheet, table_of

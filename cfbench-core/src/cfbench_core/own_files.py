@@ -1,0 +1,87 @@
+"""Files of the user's own, which a configuration names: found, unpacked, and asked for their columns.
+
+What a row is, a suite knows and reads for itself. Whatever is wrong with a file becomes one line that says so.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from cfbench_core.data_files import Source
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.hashing import file_digest
+
+GZIP = b"\x1f\x8b"
+"""How a gzip file begins."""
+
+
+def own_files(paths: Mapping[str, str | Path]) -> Source:
+    """Files by the name under which the data set knows them, with their fingerprints.
+
+    Raises:
+        UserError: if one is not there.
+    """
+    found = {name: Path(path).expanduser() for name, path in paths.items()}
+    for path in found.values():
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+    digests = {name: file_digest(path) for name, path in found.items()}
+    return Source(found, "the configuration", sha256=digests)
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if it is called ``.gz`` or begins as such a file does.
+
+    Raises:
+        UserError: if it cannot be read, now or while it is being read.
+    """
+    try:
+        with path.open("rb") as raw:
+            packed = path.suffix == ".gz" or raw.peek(len(GZIP)).startswith(GZIP)
+            file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+            yield cast(IO[bytes], file)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise UserError(f"{path}: cannot be read: {reason}") from None
+
+
+def find_column(
+    columns: Iterable[str], path: Path, wanted: str | None, usual: Sequence[str], role: str
+) -> str | None:
+    """The name of a column: the one wanted, else the first of the usual ones that is there, else None.
+
+    Usual names are found in capital letters too.
+
+    Raises:
+        UserError: if one is wanted that is not there.
+    """
+    columns = list(columns)
+    if wanted is not None:
+        if wanted in columns:
+            return wanted
+        hint = did_you_mean(wanted, columns)
+        raise UserError(
+            f"{path}: has no column {wanted!r} for {role}.{hint} Its columns: {', '.join(columns)}"
+        )
+    by_lower = {name.lower(): name for name in reversed(columns)}
+    return next((by_lower[name.lower()] for name in usual if name.lower() in by_lower), None)
+
+
+def need_column(
+    columns: Iterable[str], path: Path, wanted: str | None, usual: Sequence[str], role: str
+) -> str:
+    """As :func:`find_column`, where there must be one."""
+    columns = list(columns)
+    found = find_column(columns, path, wanted, usual, role)
+    if found is None:
+        raise UserError(
+            f"{path}: no column looks like the {role}; name it with '{role}: ...'. "
+            f"Its columns: {', '.join(columns)}"
+        )
+    return found
