@@ -25,6 +25,10 @@ OPTIONS = {
         "causal",
         {"epochs": 3, "length": 20, "learning_rate": 0.01, "device": "cpu"},
     ),
+    "text/recommender/xrec": (
+        "causal",
+        {"batch": 8, "length": 20, "learning_rate": 0.01, "graph_epochs": 10, "device": "cpu"},
+    ),
 }
 OF_REAL_MODELS = {"the-reference-is-no-worse-than-another-text"}
 """Random weights prefer what they like."""

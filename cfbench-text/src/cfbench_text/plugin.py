@@ -141,6 +141,15 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             paper="Li et al. 2023",
             details=ASKS_A_MODEL,
         ),
+        _spec(
+            "recommender",
+            "xrec",
+            "XRec",
+            "A frozen language model told of user and item by graph vectors and by profiles",
+            True,
+            paper="Ma et al. 2024",
+            details=ASKS_A_MODEL,
+        ),
     ]
 
 

@@ -1,0 +1,177 @@
+"""Vectors of users and items from who reviewed what: LightGCN.
+
+He et al., "LightGCN: simplifying and powering graph convolution network for recommendation", SIGIR 2020. With E the
+(users + items, d) numbers that are learned and A~ = D^-1/2 A D^-1/2 the normalised graph of the training rows,
+
+    F = 1/(L+1) sum_{l=0..L} A~^l E,        s(u, i) = F_u . F_i,
+
+and E makes -log sigmoid(s(u, i) - s(u, j)) small (BPR), with L2 on the E of the batch; j is drawn anew for each (u, i)
+among the items that u has not reviewed in training. A review counts whatever its rating, as in the paper.
+
+After every ``EVERY`` epochs the same loss is taken on the validation pairs, against items that were drawn once: the
+best E is kept, and ``patience`` looks without a better one end it. Without validation pairs it runs to the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Pairs = np.ndarray[Any, np.dtype[np.int64]]
+"""(N, 2) numbers of users and items, from 0."""
+
+EVERY = 5
+DRAWN = 20
+"""Items that each validation pair is held against."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    dimensions: int
+    layers: int
+    epochs: int
+    learning_rate: float
+    patience: int
+    l2: float = 1e-4
+    batch: int = 1024
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Which items a user has reviewed, to draw among the others."""
+
+    users: int
+    items: int
+    codes: Pairs
+    """Sorted, user * items + item."""
+
+    @staticmethod
+    def of(pairs: Pairs, users: int, items: int) -> Seen:
+        return Seen(users, items, np.unique(pairs[:, 0] * items + pairs[:, 1]))
+
+    @property
+    def pairs(self) -> Pairs:
+        """Each once."""
+        return np.stack(np.divmod(self.codes, self.items), axis=1)
+
+    def with_others(self, pairs: Pairs) -> Pairs:
+        """Those pairs whose user has left an item to draw."""
+        counts = np.bincount(self.codes // self.items, minlength=self.users)
+        return pairs[counts[pairs[:, 0]] < self.items]
+
+    def draw(self, users: Pairs, draw: np.random.Generator) -> Pairs:
+        """For each user an item that is not theirs, all of these alike."""
+        found = draw.integers(self.items, size=len(users))
+        again = np.flatnonzero(self._theirs(users, found))
+        while len(again):
+            found[again] = draw.integers(self.items, size=len(again))
+            again = again[self._theirs(users[again], found[again])]
+        return found
+
+    def _theirs(self, users: Pairs, items: Pairs) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        return np.isin(users * self.items + items, self.codes)
+
+
+def graph_of(seen: Seen, device: Any) -> Tensor:
+    """The sparse symmetric A~; users first, then items."""
+    import torch
+
+    users, items = seen.pairs.T
+    size = seen.users + seen.items
+    rows, columns = np.concatenate([users, items + seen.users]), np.concatenate([items + seen.users, users])
+    degrees = np.bincount(rows, minlength=size).astype(np.float64)
+    values = 1.0 / np.sqrt(degrees[rows] * degrees[columns])
+    places = torch.from_numpy(np.stack([rows, columns]))
+    found = torch.sparse_coo_tensor(
+        places, torch.from_numpy(values).float(), (size, size), check_invariants=True
+    )
+    return found.coalesce().to(device)
+
+
+def propagated(graph: Tensor, first: Tensor, layers: int) -> Tensor:
+    """F, the mean of E after 0 to L steps over the graph."""
+    import torch
+
+    total = step = first
+    for _ in range(layers):
+        step = torch.sparse.mm(graph, step)
+        total = total + step
+    return total / (layers + 1)
+
+
+def bpr(vectors: Tensor, seen: Seen, pairs: Pairs, others: Pairs) -> Tensor:
+    """The mean loss of (user, item) against (user, other item)."""
+    import torch
+    from torch.nn.functional import softplus
+
+    u, i, j = (
+        vectors[torch.from_numpy(numbers).to(vectors.device)]
+        for numbers in (pairs[:, 0], seen.users + pairs[:, 1], seen.users + others)
+    )
+    return softplus(-(u * (i - j)).sum(dim=1)).mean()
+
+
+def learned_vectors(
+    train: Pairs,
+    validation: Pairs,
+    shape: tuple[int, int],
+    settings: Settings,
+    draw: np.random.Generator,
+    device: Any,
+    report: Callable[[float], None] = lambda loss: None,
+) -> tuple[Tensor, Tensor]:
+    """F of the users (U, d) and of the items (I, d).
+
+    Torch is seeded by the caller.
+
+    Args:
+        shape: how many users and items there are.
+        report: is told the validation loss at each look.
+    """
+    import torch
+
+    seen = Seen.of(train, *shape)
+    graph = graph_of(seen, device)
+    first = torch.empty(sum(shape), settings.dimensions)
+    first = torch.nn.init.xavier_normal_(first).to(device).requires_grad_()
+    pairs, judged = seen.with_others(seen.pairs), seen.with_others(validation).repeat(DRAWN, axis=0)
+    others = seen.draw(judged[:, 0], draw)
+    optimizer = torch.optim.Adam([first], lr=settings.learning_rate)
+    best, kept, since = math.inf, first.detach().clone(), 0
+    for epoch in range(settings.epochs):
+        order = draw.permutation(len(pairs))
+        for start in range(0, len(order), settings.batch):
+            batch = pairs[order[start : start + settings.batch]]
+            _step(optimizer, first, graph, seen, batch, seen.draw(batch[:, 0], draw), settings)
+        if len(judged) and (epoch + 1) % EVERY == 0:
+            with torch.no_grad():
+                loss = float(bpr(propagated(graph, first, settings.layers), seen, judged, others))
+            report(loss)
+            since += 1
+            if loss < best:
+                best, kept, since = loss, first.detach().clone(), 0
+            if since >= settings.patience:
+                break
+    with torch.no_grad():
+        found = propagated(graph, kept if best < math.inf else first, settings.layers)
+    return found[: shape[0]], found[shape[0] :]
+
+
+def _step(
+    optimizer: Any, first: Tensor, graph: Tensor, seen: Seen, pairs: Pairs, others: Pairs, settings: Settings
+) -> None:
+    import torch
+
+    optimizer.zero_grad()
+    loss = bpr(propagated(graph, first, settings.layers), seen, pairs, others)
+    used = np.concatenate([pairs[:, 0], seen.users + pairs[:, 1], seen.users + others])
+    squares = first[torch.from_numpy(used).to(first.device)].square().sum() / len(pairs)
+    (loss + settings.l2 * squares / 2).backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
