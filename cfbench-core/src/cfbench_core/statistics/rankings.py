@@ -1,0 +1,131 @@
+"""Ranks of methods over units: tests of many at once, critical differences, agreement, wins.
+
+Sources: Demšar 2006 (Friedman, Iman-Davenport, Nemenyi, critical differences), Conover 1999 (tie-corrected
+Friedman), Kendall 1945 (tau-b).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cfbench_core.statistics.bootstrap import FloatArray
+
+
+def ranks(values: ArrayLike, direction: str) -> FloatArray:
+    """Ranks of the methods for each unit, 1 the best; ties averaged; who has no value shares the worst rank.
+
+    Args:
+        values: (units, methods), NaN where a method has no value.
+        direction: "higher" or "lower", which is better.
+    """
+    from scipy import stats
+
+    costs = np.asarray(values, dtype=np.float64) * (-1.0 if _higher(direction) else 1.0)
+    ranked: FloatArray = stats.rankdata(np.where(np.isnan(costs), np.inf, costs), axis=1)
+    return ranked
+
+
+def _higher(direction: str) -> bool:
+    if direction not in ("higher", "lower"):
+        raise ValueError(f"direction {direction!r}: must be 'higher' or 'lower'")
+    return direction == "higher"
+
+
+class Friedman(NamedTuple):
+    """Friedman's test with Iman and Davenport's F; ``average_ranks`` (methods,), 1 the best."""
+
+    statistic: float
+    p_value: float
+    f_statistic: float
+    f_p_value: float
+    average_ranks: FloatArray
+    units: int
+
+
+def friedman(values: ArrayLike, direction: str) -> Friedman:
+    """Do the methods differ at all? Tie-corrected.
+
+        chi2 = (k - 1) sum_j (R_j - N (k + 1) / 2)^2 / (sum_ij r_ij^2 - N k (k + 1)^2 / 4),   R_j = sum_i r_ij
+        F    = (N - 1) chi2 / (N (k - 1) - chi2),   with (k - 1) and (k - 1) (N - 1) degrees of freedom
+
+    Args:
+        values: (N units, k methods); see :func:`ranks`. When all methods tie on all units, p is 1.
+    """
+    from scipy import stats
+
+    ranked = ranks(values, direction)
+    n, k = ranked.shape
+    if k < 2 or n < 2:
+        raise ValueError(f"Friedman's test needs at least 2 units and 2 methods, got {n} and {k}")
+    between = float(((ranked.sum(axis=0) - n * (k + 1) / 2) ** 2).sum())
+    total = float((ranked**2).sum()) - n * k * (k + 1) ** 2 / 4
+    statistic = (k - 1) * between / total if total > 1e-9 else 0.0
+    room = n * (k - 1) - statistic
+    f_statistic = (n - 1) * statistic / room if room > 1e-9 else np.inf
+    return Friedman(
+        statistic,
+        float(stats.chi2.sf(statistic, k - 1)),
+        f_statistic,
+        float(stats.f.sf(f_statistic, k - 1, (k - 1) * (n - 1))),
+        ranked.mean(axis=0),
+        n,
+    )
+
+
+@functools.cache
+def nemenyi_critical_difference(methods: int, units: int, alpha: float = 0.05) -> float:
+    """Average ranks further apart than this differ: q_alpha sqrt(k (k + 1) / (6 N)), Demšar 2006, section
+    3.2.2."""
+    from scipy import stats
+
+    q = stats.studentized_range.ppf(1 - alpha, methods, np.inf) / np.sqrt(2)
+    return float(q * np.sqrt(methods * (methods + 1) / (6 * units)))
+
+
+def nemenyi_p_values(average_ranks: ArrayLike, units: int) -> FloatArray:
+    """(methods, methods) p-values of Nemenyi's test for all pairs; 1 on the diagonal."""
+    from scipy import stats
+
+    average_ranks = np.asarray(average_ranks, dtype=np.float64)
+    k = len(average_ranks)
+    apart = np.abs(average_ranks[:, None] - average_ranks) / np.sqrt(k * (k + 1) / (6 * units))
+    p_values: FloatArray = stats.studentized_range.sf(apart * np.sqrt(2), k, np.inf)
+    np.fill_diagonal(p_values, 1.0)
+    return p_values
+
+
+def indistinguishable(average_ranks: ArrayLike, critical_difference: float) -> list[tuple[int, ...]]:
+    """Bars of a critical-difference diagram: largest runs of methods, best first, within one difference."""
+    average_ranks = np.asarray(average_ranks, dtype=np.float64)
+    order = np.argsort(average_ranks, kind="stable")
+    runs: list[tuple[int, ...]] = []
+    reached = 0
+    for start in range(len(order)):
+        within = average_ranks[order] <= average_ranks[order[start]] + critical_difference
+        stop = int(np.flatnonzero(within).max()) + 1
+        if stop > reached and stop - start > 1:
+            runs.append(tuple(int(method) for method in order[start:stop]))
+        reached = max(reached, stop)
+    return runs
+
+
+def rank_agreement(first: ArrayLike, second: ArrayLike) -> float:
+    """Kendall's tau-b of two rankings (or scores) of the same methods; aware of ties; NaN when one has only
+    ties."""
+    from scipy import stats
+
+    return float(stats.kendalltau(np.asarray(first), np.asarray(second), variant="b").statistic)
+
+
+def win_rates(values: ArrayLike, direction: str) -> FloatArray:
+    """(methods, methods): the share of units on which the row's method beats the column's; ties count half.
+
+    Args:
+        values: (units, methods); a method without a value loses against one that has one.
+    """
+    ranked = ranks(values, direction)
+    return np.stack([((mine < ranked) + (mine == ranked) / 2).mean(axis=0) for mine in ranked.T[:, :, None]])

@@ -1,0 +1,163 @@
+"""Scores of cells as matrices of units by metrics, and what they are summarised as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cfbench_core.statistics.bootstrap import (
+    LEVEL,
+    RESAMPLES,
+    FloatArray,
+    IntArray,
+    cluster_totals,
+    codes_of,
+    intervals_of,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class UnitValues:
+    """The scores of one cell: ``values`` (units, metrics), NaN where there is none; ``clusters`` (units,)."""
+
+    units: NDArray[Any]
+    clusters: NDArray[Any]
+    metrics: tuple[str, ...]
+    values: FloatArray
+
+    def column(self, metric: str) -> FloatArray:
+        """(units,) of one metric; all NaN when the cell does not have it."""
+        if metric not in self.metrics:
+            return np.full(len(self.units), np.nan)
+        return self.values[:, self.metrics.index(metric)]
+
+
+def unit_values(scores: pd.DataFrame, cluster: str | None = None) -> dict[str, UnitValues]:
+    """The long table of scores (cell, metric, unit, value) as one matrix for each cell, units sorted.
+
+    Rows without a unit stand for units that could not even be listed, and are left out.
+
+    Args:
+        cluster: the column that says which units belong together; None: each stands for itself.
+
+    Raises:
+        ValueError: if a cell scores one unit twice on one metric.
+    """
+    import pandas as pd
+
+    listed = scores[scores["unit"].notna()]
+    cell_codes, cells = pd.factorize(listed["cell"])
+    metric_codes, metrics = pd.factorize(listed["metric"])
+    unit_codes, units = pd.factorize(listed["unit"], sort=True)
+    cluster_codes, clusters = pd.factorize(listed[cluster], sort=True) if cluster else (unit_codes, units)
+    numbers = listed["value"].to_numpy(dtype=np.float64, na_value=np.nan)
+    found = {}
+    order = np.argsort(cell_codes, kind="stable")
+    for code, rows in enumerate(
+        np.split(order, np.searchsorted(cell_codes[order], np.arange(1, len(cells))))
+    ):
+        if not len(rows):
+            continue
+        here, first, row = np.unique(unit_codes[rows], return_index=True, return_inverse=True)
+        used = list(dict.fromkeys(metric_codes[rows]))
+        place = np.full(len(metrics), -1)
+        place[used] = np.arange(len(used))
+        flat = row * len(used) + place[metric_codes[rows]]
+        if len(np.unique(flat)) != len(flat):
+            raise ValueError(f"{cells[code]}: a unit is scored twice on one metric")
+        values = np.full(len(here) * len(used), np.nan)
+        values[flat] = numbers[rows]
+        found[str(cells[code])] = UnitValues(
+            np.asarray(units)[here],
+            np.asarray(clusters)[cluster_codes[rows[first]]],
+            tuple(str(metrics[m]) for m in used),
+            values.reshape(len(here), len(used)),
+        )
+    return found
+
+
+def align(
+    cells: Sequence[UnitValues], metrics: Sequence[str]
+) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+    """Cells side by side on the union of their units.
+
+    Returns:
+        units (n,), clusters (n,), values (n, cells, metrics), NaN where a cell has no value for a unit.
+    """
+    units, first = np.unique(np.concatenate([cell.units for cell in cells]), return_index=True)
+    clusters = np.concatenate([cell.clusters for cell in cells])[first]
+    values = np.full((len(units), len(cells), len(metrics)), np.nan)
+    for place, cell in enumerate(cells):
+        rows = np.searchsorted(units, cell.units)
+        for column, metric in enumerate(metrics):
+            values[rows, place, column] = cell.column(metric)
+    return units, clusters, values
+
+
+def summarise(scores: pd.DataFrame, cluster: str | None = None, level: float = LEVEL) -> pd.DataFrame:
+    """One row for each cell and metric: mean, std, ci_low, ci_high, n, n_missing.
+
+    ``std`` is that of the units (n - 1 in the denominator), the interval is that of the mean, ``n`` counts
+    the units with a value and ``n_missing`` those of the cell's units without one.
+
+    Args:
+        scores: long, with the columns cell, metric, unit, value.
+        cluster: as in :func:`unit_values`.
+    """
+    return summary_of(unit_values(scores, cluster), level)
+
+
+def summary_of(cells: Mapping[str, UnitValues], level: float = LEVEL) -> pd.DataFrame:
+    """As :func:`summarise`, of matrices. Cells with equally many clusters are resampled together."""
+    import pandas as pd
+
+    totals = {
+        name: cluster_totals(cell.values, codes_of(cell.clusters, len(cell.units)))
+        for name, cell in cells.items()
+    }
+    together: dict[int, list[str]] = {}
+    for name, (sums, _) in totals.items():
+        together.setdefault(len(sums), []).append(name)
+    bounds: dict[str, tuple[FloatArray, FloatArray]] = {}
+    for names in together.values():
+        sums = np.concatenate([totals[name][0] for name in names], axis=1)
+        counts = np.concatenate([totals[name][1] for name in names], axis=1)
+        low, high = intervals_of(sums, counts, level, RESAMPLES, None)
+        ends = np.cumsum([len(cells[name].metrics) for name in names])[:-1]
+        bounds |= zip(names, zip(np.split(low, ends), np.split(high, ends), strict=True), strict=True)
+    frames = []
+    for name, cell in cells.items():
+        n = (~np.isnan(cell.values)).sum(axis=0)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "cell": name,
+                    "metric": list(cell.metrics),
+                    "mean": _mean(cell.values, n),
+                    "std": _standard_deviation(cell.values, n),
+                    "ci_low": bounds[name][0],
+                    "ci_high": bounds[name][1],
+                    "n": n,
+                    "n_missing": len(cell.units) - n,
+                }
+            )
+        )
+    columns = ["cell", "metric", "mean", "std", "ci_low", "ci_high", "n", "n_missing"]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+
+
+def _mean(values: FloatArray, n: IntArray) -> FloatArray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.nansum(values, axis=0) / np.where(n > 0, n, np.nan))
+
+
+def _standard_deviation(values: FloatArray, n: IntArray) -> FloatArray:
+    squares = np.nansum((values - _mean(values, n)) ** 2, axis=0)
+    return np.asarray(np.sqrt(squares / np.where(n > 1, n - 1, np.nan)))
