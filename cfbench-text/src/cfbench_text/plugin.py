@@ -209,5 +209,14 @@ def cfbench_metrics() -> list[ComponentSpec]:
             "metric", "bleu", "BLEU", "Word sequences shared with the reference", paper="Papineni et al. 2002"
         ),
         _spec("metric", "rouge", "ROUGE", "Words shared with the reference", paper="Lin 2004"),
+        _spec(
+            "metric",
+            "meteor",
+            "METEOR",
+            "Words, stems and synonyms shared with the reference, in its order",
+            True,
+            paper="Banerjee & Lavie 2005",
+            details={"default": False},
+        ),
         *PRETRAINED_METRICS,
     ]
