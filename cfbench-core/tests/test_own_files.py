@@ -41,6 +41,7 @@ def test_what_is_packed_is_unpacked_whatever_it_is_called(tmp_path: Path, name: 
 @pytest.mark.parametrize(
     ("name", "content"),
     [("a.gz", gzip.compress(b"x\n" * 5000)[:-9]), ("a.gz", b"x\n1\n"), ("a", gzip.compress(b"x")[:3])],
+    ids=["cut short", "not packed", "hardly begun"],
 )
 def test_a_damaged_file_is_one_line(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cfbench_core.reports.tables import Table
+from cfbench_core.run_directory import Run
+
 METRICS = [
     ("POS-P@5", "lower", (0.0, 1.0), "How long does the item stay when its supporters go first?"),
     ("NEG-P@5", "higher", (0.0, 1.0), "How long does the item stay when its supporters go last?"),
@@ -78,6 +81,42 @@ def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.
     ]
     (directory / "quality.csv").write_text("\n".join(["dataset,model,metric,value", *quality]) + "\n")
     return directory
+
+
+def small_run(
+    directory: Path,
+    values: dict[str, list[float]],
+    direction: str = "higher",
+    roles: dict[str, str] | None = None,
+) -> Run:
+    """One table: an explainer for each key, its scores for units u0, u1, ..."""
+    roles = roles or {}
+    directory.mkdir()
+    metric = {"name": "hit", "direction": direction, "range": [0, 1], "question": "Does it <hit> & hold?"}
+    cells = [
+        {"cell": f"d/m/{name}", "dataset": "d", "model": "m", "explainer": name, "role": roles.get(name, ""),
+         "status": "ok", "reason": "", "metrics": [metric], "stages": {}}
+        for name in values
+    ]  # fmt: skip
+    layout = {"by": ["dataset", "model"], "row": "explainer"}
+    (directory / "plan.json").write_text(json.dumps({"suite": "toy", "layout": layout, "cells": cells}))
+    rows = [
+        {"cell": f"d/m/{name}", "metric": "hit", "unit": f"u{n}", "value": value, "status": "ok"}
+        for name, scores in values.items()
+        for n, value in enumerate(scores)
+    ]
+    frame = pd.DataFrame(rows)
+    frame.to_parquet(directory / "scores.parquet")
+    for name in ("costs", "explanations"):
+        frame[["cell", "unit"]].head(0).assign(elapsed_seconds=1.0).to_parquet(directory / f"{name}.parquet")
+    (directory / "quality.csv").write_text("dataset,model,metric,value\n")
+    (directory / "config.yaml").write_text("suite: toy\n")
+    (directory / "environment.json").write_text("{}")
+    return Run(directory)
+
+
+def emphasis(table: Table, place: int = 0) -> dict[str, str]:
+    return {row.name: row.entries[place].emphasis for row in table.rows}
 
 
 def _cell(model: str, explainer: str, level: str, role: str) -> dict[str, Any]:
