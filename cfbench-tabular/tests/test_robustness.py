@@ -3,8 +3,14 @@ import math
 import numpy as np
 import pytest
 
+from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.metrics.robustness import Config, Robustness
+from cfbench_tabular.table import Column
 from cfbench_tabular.testing import example_problem
+
+STRIPED = Encoding(
+    (Column("striped", "categorical", ("no", "yes")),), np.zeros(1), np.ones(1), np.zeros(1), np.ones(1)
+)
 
 
 def test_on_the_border_half_the_noise_undoes_it_and_far_from_it_none(judge, linear):
@@ -22,19 +28,53 @@ def test_for_a_linear_model_it_is_a_normal_probability(judge, linear):
     assert share == pytest.approx((1 + math.erf(z / math.sqrt(2))) / 2, abs=0.015)
 
 
-def test_categories_stay_and_a_table_of_categories_has_no_value(judge, linear):
-    from cfbench_tabular.encoding import Encoding
-    from cfbench_tabular.table import Column
+def test_categories_are_another_level_as_often_as_they_are_told_to_be(judge, linear):
+    """Three colours, and the third makes the class: a third one is undone by each change, a first one by half."""
+    problem = example_problem()
+    (colour,) = problem.encoding.groups
+    weights = np.zeros(problem.encoding.width)
+    weights[colour.stop - 1] = 1.0
+    factual, enemy = problem.vectors[:1].copy(), problem.vectors[:1].copy()
+    factual[0, colour], enemy[0, colour] = np.eye(3)[0], np.eye(3)[2]
+    metric = Robustness(Config(draws=20_000, another_level=0.2))
+    there = judge(factual, enemy, encoding=problem.encoding, model=linear(weights, -0.5))
+    back = judge(enemy, factual, encoding=problem.encoding, model=linear(-weights, 0.5))
+    assert metric.score(there)["robustness"][0] == pytest.approx(0.8, abs=0.02)
+    assert metric.score(back)["robustness"][0] == pytest.approx(1 - 0.2 / 2, abs=0.02)
 
+
+def test_two_levels_change_places_and_always_do_with_probability_1(judge, linear):
+    striped = judge([[0.0]] * 2, [[1.0]] * 2, encoding=STRIPED, model=linear([1.0], -0.5))
+    assert Robustness(Config(another_level=1.0)).score(striped)["robustness"].tolist() == [0.0, 0.0]
+    assert Robustness(Config(draws=20_000)).score(striped)["robustness"][0] == pytest.approx(0.95, abs=0.01)
+
+
+def test_as_published_categories_stay_and_a_table_of_categories_has_no_value(judge, linear):
     problem = example_problem()
     factual, enemy = problem.vectors[:1], problem.vectors[1:2]
     only_colour = linear([0, 0, 0, 5.0, -5.0, 5.0, 0], -1.0)
     answers = judge(factual, enemy, encoding=problem.encoding, model=only_colour)
-    assert Robustness(Config(noise=100.0)).score(answers)["robustness"][0] in (0.0, 1.0)
-    columns = (Column("striped", "categorical", ("no", "yes")),)
-    encoding = Encoding(columns, np.zeros(1), np.ones(1), np.zeros(1), np.ones(1))
-    striped = judge([[0.0]], [[1.0]], encoding=encoding, model=linear([1.0], -0.5))
-    assert np.isnan(Robustness(Config()).score(striped)["robustness"][0])
+    published = Robustness(Config(noise=100.0, another_level=0.0))
+    assert published.score(answers)["robustness"][0] in (0.0, 1.0)
+    striped = judge([[0.0]], [[1.0]], encoding=STRIPED, model=linear([1.0], -0.5))
+    assert np.isnan(published.score(striped)["robustness"][0])
+
+
+def test_noisy_copies_are_rows(judge):
+    """Whatever changes, a model is asked about exactly one level of each category."""
+    problem = example_problem()
+    seen = []
+
+    class Watched:
+        def predict_proba(self, vectors):
+            seen.append(vectors.copy())
+            return np.tile([0.0, 1.0], (len(vectors), 1))
+
+    answers = judge(problem.vectors[:3], problem.vectors[3:6], encoding=problem.encoding, model=Watched())
+    Robustness(Config(another_level=0.5)).score(answers)
+    rows = np.concatenate(seen)
+    np.testing.assert_array_equal(problem.encoding.project(rows), rows)
+    assert len(np.unique(rows[:, ~problem.encoding.numeric], axis=0)) > 3
 
 
 def test_every_answer_meets_the_same_noise(judge, linear):
