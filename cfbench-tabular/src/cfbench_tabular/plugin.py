@@ -293,6 +293,7 @@ def cfbench_metrics() -> list[ComponentSpec]:
             "Robustness",
             "Is it still a counterfactual after small noise?",
             paper="Artelt et al. 2021",
+            version="2",  # categories change too
         ),
         _spec(
             "metric",
