@@ -178,6 +178,25 @@ def test_what_concerns_all_questions_stops_at_once(serve, status, why):
     assert len(server.asked) == 1
 
 
+def test_a_server_that_refuses_every_question_in_the_same_words_stops_the_work(serve):
+    pinned = {"detail": "Server is pinned to 'a'; requested 'm'."}  # transformers serve, of another model
+    server = serve(lambda body, attempt: (400, {}, pinned))
+    with pytest.raises(UserError, match=r"refuses every question.*pinned to 'a'"):
+        asked(server, [f"{place}" for place in range(40)], requests=2)
+    assert len(server.asked) < 20
+
+
+def test_texts_that_are_refused_among_others_do_not_stop_the_work(serve):
+    def reply(body, attempt):
+        too_long = "long" in body["messages"][1]["content"]
+        return (400, {}, {"error": "too long"}) if too_long else echo(body, attempt)
+
+    found = asked(serve(reply), ["fine", *["long"] * 20], requests=1)
+    assert found[0].text == "FINE" and all("too long" in found[place].failure for place in range(1, 21))
+    different = serve(lambda body, attempt: (400, {}, {"error": body["messages"][1]["content"]}))
+    assert len(asked(different, [f"{place} tokens" for place in range(20)])) == 20
+
+
 def test_the_key_comes_from_the_environment_and_is_not_in_the_signature(serve, monkeypatch):
     monkeypatch.setenv("MY_KEY", "not-a-real-key")
     server = serve(echo)

@@ -4,7 +4,8 @@ What may pass is tried again, ever later (0.5 s, 1 s, 2 s, ... at most 30 s; aft
 says in Retry-After, at most two minutes): no connection, time-outs, 408, 409, 429, server errors, and an answer
 that is not what the protocol says. What remains after that is a failure of that one question, as is 400 (for
 example a text too long for the model). The run is stopped where all questions would fare alike: the server is
-down, the key is refused, there is no such model. What has come is kept, and a run that is started again goes on.
+down, the key is refused, there is no such model (404, or the first questions are refused in the same words, as
+``transformers serve`` does with 400). What has come is kept, and a run that is started again goes on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 HOPELESS = {401: "the key is refused", 403: "the key is refused", 404: "no such model or address"}
 LONGEST_PAUSE, LONGEST_ASKED_FOR = 30.0, 120.0
 IN_A_ROW = 5
-"""After so many questions in a row without any answer the server is taken for down."""
+"""After so many questions in a row without any answer the server is taken for down; refused alike, all are."""
 
 Found = TypeVar("Found", Said, Choice)
 
@@ -35,11 +36,15 @@ class _GarbageError(Exception):
 
 
 class _NoAnswerError(Exception):
-    """No answer to one question, after all attempts. ``reached``: whether the server answered at all."""
+    """No answer to one question, after all attempts.
 
-    def __init__(self, why: str, reached: bool) -> None:
+    reached: whether the server answered at all. refused: whether it said that it will not, at the first attempt.
+    """
+
+    def __init__(self, why: str, reached: bool, refused: bool = False) -> None:
         super().__init__(why)
         self.reached = reached
+        self.refused = refused
 
 
 class Endpoint:
@@ -84,7 +89,7 @@ class Endpoint:
         """The answers as they come. No more questions wait in the pool than the server is asked at once."""
         key = os.environ.get(self.source.key)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        unreached = 0
+        unreached, refusals, answered = 0, list[str](), False
         with (
             self._httpx.Client(timeout=self.source.timeout, headers=headers) as client,
             ThreadPoolExecutor(self.source.requests) as pool,
@@ -98,8 +103,11 @@ class Endpoint:
                     for done in as_completed(asked):
                         try:
                             yield asked[done], done.result()
-                            unreached = 0
+                            unreached, answered = 0, True
                         except _NoAnswerError as error:
+                            refusals += [str(error)] * error.refused
+                            if not answered and refusals == [str(error)] * IN_A_ROW:
+                                raise self._refused(str(error)) from None
                             unreached = 0 if error.reached else unreached + 1
                             if unreached >= min(IN_A_ROW, len(bodies)):
                                 raise self._down(str(error)) from None
@@ -134,12 +142,17 @@ class Endpoint:
                 why, wait = f"HTTP {reply.status_code}", _retry_after(reply)
                 continue
             if reply.status_code != 200:
-                raise _NoAnswerError(f"HTTP {reply.status_code}: {_told(reply)}", reached)
+                raise _NoAnswerError(f"HTTP {reply.status_code}: {_told(reply)}", reached, refused=True)
             try:
                 return read(_decoded(reply))
             except _GarbageError as error:
                 why, wait = f"an answer that is not what the protocol says ({error})", 0.0
         raise _NoAnswerError(why, reached)
+
+    def _refused(self, why: str) -> UserError:
+        return UserError(
+            f"endpoint {self.source.endpoint} refuses every question (model {self.source.model!r}): {why}"
+        )
 
     def _down(self, why: str) -> UserError:
         return UserError(
