@@ -20,6 +20,8 @@ OPTIONS = {
     "text/metric/summac-zs": ("classifier", {}),
     "text/metric/summac-conv": ("classifier", {}),
     "text/metric/bartscore": ("encoder_decoder", {}),
+    "text/metric/bleurt": ("one_output", {}),
+    "text/metric/alignscore": ("encoder", {}),
     "text/metric/seval": ("causal", {"tokens": 4}),
     "text/recommender/pepler": (
         "causal",
@@ -39,10 +41,25 @@ def folders(tmp_path_factory):
     made = {
         "causal": lambda folder: tiny.causal(folder, context=8192),
         "classifier": lambda folder: tiny.classifier(folder, LABELS),
+        "one_output": lambda folder: tiny.classifier(folder, ["LABEL_0"]),
         "encoder": tiny.encoder,
         "encoder_decoder": tiny.encoder_decoder,
     }
     return {name: str(make(tmp_path_factory.mktemp(name))) for name, make in made.items()}
+
+
+def aligned(encoder, path):
+    """AlignScore's heads on an encoder, in the names of the published checkpoint."""
+    import torch
+    from transformers import AutoModel
+
+    state = {
+        f"base_model.{name}": one for name, one in AutoModel.from_pretrained(encoder).state_dict().items()
+    }
+    for name, outputs in (("bin_layer", 2), ("tri_layer", 3), ("reg_layer", 1)):
+        state |= {f"{name}.weight": torch.ones(outputs, 16) / 16, f"{name}.bias": torch.arange(outputs) / 2}
+    torch.save({"state_dict": state}, path)
+    return path
 
 
 def test_every_such_component_is_here():
@@ -61,6 +78,8 @@ def test_conformance(component, check, folders, request, tmp_path_factory, monke
     if component == "text/metric/summac-conv":
         data = request.getfixturevalue("data")
         more = {"weights": str(data / "expected" / "summac_conv_vitc_sent_perc_e.bin")}
+    if component == "text/metric/alignscore":
+        more = {"checkpoint": str(aligned(folders[model], tmp_path_factory.getbasetemp() / "aligned.ckpt"))}
     subject = Subject(SPECS[component], resolve(SPECS[component].config)(model=folders[model], **more))
     try:
         verify(check, subject)

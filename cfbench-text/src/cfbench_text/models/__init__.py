@@ -67,6 +67,20 @@ PRETRAINED_METRICS = (
     _spec("metric", "bartscore", "BARTScore", "How likely is one text, given the other?", "Yuan et al. 2021"),
     _spec(
         "metric",
+        "bleurt",
+        "BLEURT",
+        "How would people rate the text beside the reference?",
+        "Sellam et al. 2020",
+    ),
+    _spec(
+        "metric",
+        "alignscore",
+        "AlignScore",
+        "Sentences that the other text contains, by a model trained for that",
+        "Zha et al. 2023",
+    ),
+    _spec(
+        "metric",
         "seval",
         "SEval",
         "A chat model divides both texts and checks each statement",

@@ -66,13 +66,9 @@ def _load(auto: str, name: str, revision: str | None, download: bool, device: st
         model = getattr(transformers, auto).from_pretrained(where, dtype=getattr(torch, dtype), **more)
     except (OSError, ValueError, ImportError, KeyError) as error:
         raise UserError(_why(name, download, error)) from None
-    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    model.eval().requires_grad_(False).to(chosen)
     if getattr(model, "generation_config", None) is not None:
         model.generation_config = _greedy(model.generation_config)
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return Loaded(tokenizer, model, chosen, _limit(tokenizer, model))
+    return _ready(tokenizer, model, device)
 
 
 def _greedy(settings: Any) -> Any:
@@ -80,6 +76,29 @@ def _greedy(settings: Any) -> Any:
     what a caller asks for, would make another thing of greedy decoding."""
     names = [f"{name}_token_id" for name in SPECIAL]
     return type(settings)(**{name: getattr(settings, name, None) for name in names})
+
+
+def unfilled(auto: str, source: Source) -> Loaded:
+    """Tokenizer, and a model of the shape that its configuration says: for weights that are in another file."""
+    torch, transformers = _libraries()
+    where, more = _arguments(source.model, source.revision, source.download)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **more)
+        shape = transformers.AutoConfig.from_pretrained(where, **more)
+        model = getattr(transformers, auto).from_config(shape, dtype=getattr(torch, source.dtype))
+    except (OSError, ValueError, ImportError, KeyError) as error:
+        raise UserError(_why(source.model, source.download, error)) from None
+    return _ready(tokenizer, model, source.device)
+
+
+def _ready(tokenizer: Any, model: Any, device: str) -> Loaded:
+    import torch
+
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    model.eval().requires_grad_(False).to(chosen)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return Loaded(tokenizer, model, chosen, _limit(tokenizer, model))
 
 
 def _libraries() -> tuple[Any, Any]:
@@ -152,13 +171,18 @@ def _limit(tokenizer: Any, model: Any) -> int:
 
 def signature(source: Source) -> dict[str, str]:
     """Name, revision or hash of the files, number format, versions. Never the path, which tells of a machine."""
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
     path = find_local(source.model)
+    try:
+        versions = {name: version(name) for name in ("torch", "transformers")}
+    except PackageNotFoundError:
+        _libraries()  # says in one line what is missing
+        raise
     about = {
         "model": source.model if path is None or source.model.startswith(PACKAGE) else path.name,
         "dtype": source.dtype,
-        **{name: version(name) for name in ("torch", "transformers")},
+        **versions,
     }
     if path is not None:
         return {**about, "files": _digest(path)[:16]}

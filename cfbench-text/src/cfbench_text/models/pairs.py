@@ -77,12 +77,7 @@ class Pairs:
 
         rows, kinds = self._tokens(pairs)
         entailment, contradiction, neutral = self._order
-        for some in batches([len(row) for row in rows], self.source.batch):
-            given = dict(padded(self._loaded, [rows[place] for place in some]))
-            if kinds is not None:
-                width = given["input_ids"].shape[1]
-                told = [kinds[place] + [0] * (width - len(kinds[place])) for place in some]
-                given["token_type_ids"] = torch.tensor(told, device=self._loaded.device)
+        for some, given in batched(self._loaded, rows, kinds, self.source.batch):
             with torch.inference_mode():
                 found = torch.softmax(self._loaded.model(**given).logits.double(), dim=-1).cpu().numpy()
             for place, of_pair in zip(some, found.tolist(), strict=True):
@@ -101,6 +96,21 @@ class Pairs:
             )
         told: Any = tokenizer(premises, hypotheses, truncation="longest_first", max_length=limit)
         return told["input_ids"], told.get("token_type_ids")
+
+
+def batched(
+    loaded: Loaded, rows: Sequence[Sequence[int]], kinds: Sequence[Sequence[int]] | None, size: int
+) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    """Batches of similar length: which rows, and what the model is given. ``kinds``: see :meth:`Pairs._tokens`."""
+    import torch
+
+    for some in batches([len(row) for row in rows], size):
+        given = dict(padded(loaded, [rows[place] for place in some]))
+        if kinds is not None:
+            width = given["input_ids"].shape[1]
+            told = [[*kinds[place], *[0] * (width - len(kinds[place]))] for place in some]
+            given["token_type_ids"] = torch.tensor(told, device=loaded.device)
+        yield some, given
 
 
 def label_order(labels: Sequence[str], model: str) -> tuple[int, int | None, int]:
