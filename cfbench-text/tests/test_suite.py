@@ -141,13 +141,30 @@ def test_the_corpus_analysis_counts_texts_by_hand(run):
 
 
 def test_diversity_is_the_mean_over_all_pairs_of_texts():
+    from collections import Counter
     from itertools import combinations
 
     from cfbench_text.analysis.corpus import diversity
 
     features = [{"bass", "price"}, {"bass"}, set(), {"price", "bass", "case"}]
     shared = [len(one & other) for one, other in combinations(features, 2)]
-    assert diversity(features) == pytest.approx(sum(shared) / len(shared))
+    counts = Counter(word for of_text in features for word in of_text)
+    assert diversity(counts, len(features)) == pytest.approx(sum(shared) / len(shared))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_texts_that_come_in_parts_have_the_bleu_of_the_whole(run, size):
+    from sacrebleu.metrics import bleu
+
+    from cfbench_text.analysis.corpus import Texts
+    from cfbench_text.domains import load_domain
+
+    rows = run.explanations_of("toy-reviews/item-review")
+    texts, references = rows["text"].tolist(), rows["reference"].tolist()
+    found = Texts(load_domain("toy-reviews"))
+    for start in range(0, len(texts), size):
+        found.add(texts[start : start + size], references[start : start + size])
+    assert found.numbers()["corpus BLEU"] == bleu.BLEU().corpus_score(texts, [references]).score
 
 
 # Texts made elsewhere

@@ -13,11 +13,13 @@ import numpy as np
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_text.corpus import Corpus
+from cfbench_text.judges.base import CONTRADICTION, ENTAILMENT
 from cfbench_text.judging import verdicts
-from cfbench_text.metrics.base import Answers, Verdicts, best
+from cfbench_text.metrics.base import Answers, Verdicts
 from cfbench_text.metrics.hallucination import contradicted
 from cfbench_text.metrics.stent_bin import entailed
 from cfbench_text.reviews import FloatArray
+from cfbench_text.triplets import Triplet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,31 +81,55 @@ def _ask_judges(
 
 
 def statement_rows(units: Sequence[str], answers: Answers, judged: Judged) -> pd.DataFrame:
-    """Every statement of both sides, once for each judge that compared statements, and how it stands.
+    """Every statement of both sides, once for each judge, and how it stands.
 
     Columns: unit, judge, side ("text" or "reference"), statement, topic, sentiment, verdict ("entailed",
-    "contradicted" or "unsupported" by the other side), other (the statement of the other side that entails it
-    most, null without one).
+    "contradicted" or "unsupported" by the other side), other (the statement of the other side that entails, or
+    contradicts, it most; null where none does).
+
+    A judge that compared statements is followed as the metrics ``stent-bin`` and ``hallucination`` do. One that only
+    said whether a document supports a statement is followed as ``st2exp`` does: it is entailed above 0.5, else
+    unsupported, and there is no other.
     """
     import pandas as pd
 
     lines = []
     for label, said in judged.items():
-        if not said.of_predicted and len(answers):
-            continue
         sides = (
-            ("text", answers.predicted, answers.evidence, said.of_predicted),
-            ("reference", answers.evidence, answers.predicted, said.of_evidence),
+            ("text", answers.predicted, answers.evidence, said.of_predicted, said.supported),
+            ("reference", answers.evidence, answers.predicted, said.of_evidence, said.covered),
         )
-        for side, mine, others, matrices in sides:
-            right, denied = best(matrices, entailed), best(matrices, contradicted)
-            for row, unit in enumerate(units):
-                for place, triplet in enumerate(mine[row]):
-                    verdict = "contradicted" if denied[row][place] else "unsupported"
-                    verdict = "entailed" if right[row][place] else verdict
-                    closest = int(matrices[row][place, :, 0].argmax()) if others[row] else None
-                    other = None if closest is None else others[row][closest].statement
-                    told = (triplet.statement, triplet.topic, triplet.sentiment)
-                    lines.append((unit, label, side, *told, verdict, other))
+        for side, mine, others, matrices, support in sides:
+            if matrices:
+                told = [_compared(*row) for row in zip(matrices, others, strict=True)]
+            else:
+                told = [
+                    [("entailed" if s > SUPPORTED else "unsupported", None) for s in row] for row in support
+                ]
+            for unit, triplets, verdicts_of_unit in zip(units, mine, told, strict=True):
+                for t, (verdict, other) in zip(triplets, verdicts_of_unit, strict=True):
+                    lines.append((unit, label, side, t.statement, t.topic, t.sentiment, verdict, other))
     names = ["unit", "judge", "side", "statement", "topic", "sentiment", "verdict", "other"]
     return pd.DataFrame(lines, columns=names).astype("string")
+
+
+SUPPORTED = 0.5
+"""A document supports a statement if the judge is surer than this, as the default of ``st2exp`` has it."""
+
+
+def _compared(matrix: FloatArray, others: Sequence[Triplet]) -> list[tuple[str, str | None]]:
+    """The verdict on each statement, and the other side's that it rests on; from (statements, others, 3)."""
+    right, denied = entailed(matrix) > 0, contradicted(matrix) > 0
+    found: list[tuple[str, str | None]] = []
+    for place in range(len(matrix)):
+        for verdict, where, kind in (
+            ("entailed", right[place], ENTAILMENT),
+            ("contradicted", denied[place], CONTRADICTION),
+        ):
+            if where.any():
+                most = int(np.where(where, matrix[place, :, kind], -1.0).argmax())
+                found.append((verdict, others[most].statement))
+                break
+        else:
+            found.append(("unsupported", None))
+    return found

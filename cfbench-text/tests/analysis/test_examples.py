@@ -73,10 +73,10 @@ def test_the_closest_statement_is_that_which_entails_it_or_one_on_its_topic():
 
     rows = [
         row("text", "bass is deep", "sound", "positive", "entailed", "deep bass"),
-        row("text", "treble is harsh", "sound", "negative", "unsupported", "it is cheap"),
-        row("text", "treble is soft", "sound", "positive", "contradicted", "it is cheap"),
-        row("text", "it is blue", "look", "positive", "unsupported", "it is cheap"),
-        row("reference", "it is cheap", "price", "positive", "unsupported", "bass is deep"),
+        row("text", "treble is harsh", "sound", "negative", "unsupported", None),
+        row("text", "treble is soft", "sound", "positive", "contradicted", None),
+        row("text", "it is blue", "look", "positive", "unsupported", None),
+        row("reference", "it is cheap", "price", "positive", "unsupported", None),
         row("reference", "deep bass", "sound", "positive", "entailed", "bass is deep"),
         row("reference", "harsh treble", "sound", "neutral", "unsupported", None),
         row("reference", "noise everywhere", "sound", "negative", "unsupported", None),

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cfbench_text.analysis.topics import Topics, shares
+from cfbench_text.analysis.topics import Topics, counts, shares
 
 
 def said(*lines):
-    return pd.DataFrame(lines, columns=["user", "side", "verdict"])
+    return counts(pd.DataFrame(lines, columns=["user", "side", "verdict"]), ["side", "user"])
 
 
 def test_a_small_example_by_hand():

@@ -12,18 +12,26 @@ Features are keywords of the domain, word for word (the originals have words of 
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cfbench_core.analyses import Figure
-from cfbench_text.analysis.shared import cells_of, competing, tidied, written
+from cfbench_text.analysis.shared import batches, cells_of, competing, tidied, written
 from cfbench_text.domains import Domain, load_domain
+from cfbench_text.metrics.bleu import forget
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.run_directory import Run
+    from cfbench_text.reviews import IntArray
+
+
+WORDS = ["judge", "side", "verdict"]
 
 
 class Corpus:
@@ -37,13 +45,15 @@ class Corpus:
 
         lines = []
         for run, cells in cells_of(runs):
-            judged = run.table("statements.parquet")
             for cell in cells:
-                texts = run.explanations_of(cell.id)
-                if not texts.empty:
-                    said = judged[judged["cell"] == cell.id]
-                    domain = load_domain(str(run.summaries("data")[str(cell.labels["dataset"])]["domain"]))
-                    lines.append({**cell.labels, "role": cell.role, **of_corpus(texts, said, domain)})
+                domain = load_domain(str(run.summaries("data")[str(cell.labels["dataset"])]["domain"]))
+                texts = Texts(domain)
+                for some in batches(run, "explanations.parquet", ["text", "reference"], [cell.id]):
+                    texts.add(some["text"].tolist(), some["reference"].tolist())
+                if texts.count:
+                    said = batches(run, "statements.parquet", WORDS, [cell.id])
+                    numbers = {**texts.numbers(), **of_statements(said)}
+                    lines.append({**cell.labels, "role": cell.role, **numbers})
         return pd.DataFrame(lines)
 
     def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
@@ -63,25 +73,48 @@ class Corpus:
         )
 
 
-def of_corpus(texts: pd.DataFrame, said: pd.DataFrame, domain: Domain) -> dict[str, Any]:
-    """The numbers of one cell. texts: text, reference; said: the rows of ``statements.parquet``."""
-    from sacrebleu.metrics import bleu
+class Texts:
+    """Counts of texts beside their references, which come in parts and are not kept."""
 
-    given, references = texts["text"].tolist(), texts["reference"].tolist()
-    features = [set(domain.keywords_in(text)) for text in given]
-    wanted = {word for reference in references for word in domain.keywords_in(reference)}
-    found: dict[str, Any] = {
-        "texts": len(given),
-        "distinct": len(set(given)),
-        "USR": len(set(given)) / len(given),
-        "FCR": len(set().union(*features) & wanted) / len(wanted) if wanted else float("nan"),
-        "DIV": diversity(features),
-        "corpus BLEU": bleu.BLEU().corpus_score(given, [references]).score,
-    }
-    for judge in said["judge"].drop_duplicates():
-        right = said[said["judge"] == judge].assign(entailed=said["verdict"] == "entailed")
-        shares = right.groupby("side")["entailed"].mean()
-        precision, recall = (float(shares.get(side, 0.0)) for side in ("text", "reference"))
+    def __init__(self, domain: Domain) -> None:
+        self.count = 0
+        self._domain = domain
+        self._distinct: set[bytes] = set()
+        self._features: Counter[str] = Counter()
+        self._wanted: set[str] = set()
+        self._ngrams: Any = 0
+
+    def add(self, texts: Sequence[str], references: Sequence[str]) -> None:
+        self.count += len(texts)
+        self._distinct.update(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
+        self._features.update(word for text in texts for word in set(self._domain.keywords_in(text)))
+        self._wanted.update(word for reference in references for word in self._domain.keywords_in(reference))
+        self._ngrams = self._ngrams + ngrams(texts, references)
+
+    def numbers(self) -> dict[str, Any]:
+        covered = len(self._features.keys() & self._wanted)
+        return {
+            "texts": self.count,
+            "distinct": len(self._distinct),
+            "USR": len(self._distinct) / self.count,
+            "FCR": covered / len(self._wanted) if self._wanted else float("nan"),
+            "DIV": diversity(self._features, self.count),
+            "corpus BLEU": corpus_bleu(self._ngrams),
+        }
+
+
+def of_statements(parts: Iterable[pd.DataFrame]) -> dict[str, float]:
+    """Precision, recall and F1 of all statements together, by judge. parts: judge, side, verdict."""
+    counts: dict[str, Counter[tuple[str, bool]]] = {}
+    for said in parts:
+        for judge, side, verdict in zip(*(said[name].tolist() for name in WORDS), strict=True):
+            counts.setdefault(judge, Counter())[side, verdict == "entailed"] += 1
+    found: dict[str, float] = {}
+    for judge, of_judge in counts.items():
+        precision, recall = (
+            of_judge[side, True] / max(1, of_judge[side, True] + of_judge[side, False])
+            for side in ("text", "reference")
+        )
         harmonic = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         found |= {
             f"corpus P ({judge})": precision,
@@ -91,8 +124,26 @@ def of_corpus(texts: pd.DataFrame, said: pd.DataFrame, domain: Domain) -> dict[s
     return found
 
 
-def diversity(features: Sequence[set[str]]) -> float:
-    """Mean number of features that two texts share. Each feature of c texts is shared by c (c - 1) / 2 pairs."""
-    pairs = len(features) * (len(features) - 1) / 2
-    counts = Counter(word for of_text in features for word in of_text)
-    return sum(count * (count - 1) / 2 for count in counts.values()) / pairs if pairs else float("nan")
+def ngrams(texts: Sequence[str], references: Sequence[str]) -> IntArray:
+    """What BLEU counts, summed over the texts: n-grams that match (1 to 4), n-grams there are, lengths of both."""
+    from sacrebleu.metrics import bleu
+
+    found = bleu.BLEU().corpus_score(texts, [references])
+    forget()
+    return np.array([*found.counts, *found.totals, found.sys_len, found.ref_len], dtype=np.int64)
+
+
+def corpus_bleu(counted: IntArray) -> float:
+    """0 to 100, from the sum of :func:`ngrams`."""
+    from sacrebleu.metrics import bleu
+
+    matching, there, (long, wanted) = (part.tolist() for part in np.split(counted, [4, 8]))
+    found = bleu.BLEU.compute_bleu(matching, there, long, wanted, smooth_method="exp")
+    return float(found.score)
+
+
+def diversity(features: Mapping[str, int], texts: int) -> float:
+    """Mean number of features that two texts share, from how many texts have each: c of them are c (c - 1) / 2
+    pairs."""
+    pairs = texts * (texts - 1) / 2
+    return sum(count * (count - 1) / 2 for count in features.values()) / pairs if pairs else float("nan")

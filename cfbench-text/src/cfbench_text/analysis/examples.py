@@ -2,9 +2,9 @@
 
 For each competitor (for the controls where nobody competes) a few texts; of each its statements, which the user's own
 review supports, contradicts or does not hold, with the closest statement of the review; then what the review says and
-the text leaves out. The closest is the one that entails it, by the judge; where none does, the one on its topic with
-most words in common (Jaccard; of a contradicted one, those of the opposite sentiment come first): the largest of
-several small probabilities would be anything.
+the text leaves out. The closest is the one that entails or contradicts it, by the judge; where there is none, or the
+judge was asked about the whole review, the one on its topic with most words in common (Jaccard; of a contradicted one,
+those of the opposite sentiment come first): the largest of several small probabilities would be anything.
 
 The rows are those of a data set that most generators have a text for, in an order that follows from their names
 alone: nobody picked them, and every generator is shown on the same ones. Verdicts are of one judge: the first, or the
@@ -14,7 +14,9 @@ one that ``judge`` names.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_text.analysis.shared import cells_of, competing, groups_of, tidied, why_no_verdicts
+from cfbench_text.analysis.shared import batches, cells_of, filtered, groups_of, tidied, why_no_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +38,7 @@ COLOURS = {"entailed": "bound", "contradicted": "floor", "unsupported": "hint"}
 COLUMNS = ["dataset", "model", "role", "judge", "unit", "text", "side", "statement", "topic", "sentiment",
            "verdict", "closest"]  # fmt: skip
 TEXT = ["dataset", "model", "unit"]
+TEXTS, STATEMENTS = "explanations.parquet", "statements.parquet"
 NOTHING = "the review says nothing of the kind"
 LETTERS, LINE, WIDTH = 118, 16, 900
 
@@ -65,20 +68,28 @@ class Examples:
     def _table_of(self, run: Run, roles: Mapping[str, str]) -> pd.DataFrame:
         import pandas as pd
 
-        statements = run.table("statements.parquet")
-        if statements.empty or not roles:
+        judges = dict.fromkeys(
+            judge
+            for said in batches(run, STATEMENTS, ["judge"], [*roles])
+            for judge in said["judge"].drop_duplicates()
+        )
+        if not judges:
             return pd.DataFrame(columns=COLUMNS)
-        judge = _chosen(self._config.judge, statements["judge"].drop_duplicates().tolist())
-        said = statements[statements["judge"] == judge].drop(columns=["dataset", "model", "judge"])
+        judge = _chosen(self._config.judge, list(judges))
         parts = []
         for cells in _by_dataset(run, roles).values():
-            texts = pd.concat([run.explanations_of(cell) for cell in cells], ignore_index=True)
-            texts = competing(texts.assign(role=texts["cell"].map(roles)))
-            units = {unit: place for place, unit in enumerate(_units(texts["unit"], self._config.rows))}
-            shown = texts[texts["unit"].isin(units)].assign(judge=judge)
+            counts = _texts_of(run, cells)
+            cells = [cell for cell in counts if not roles[cell]] or list(counts)
+            chosen = _units(sum((counts[cell] for cell in cells), Counter()), self._config.rows)
+            units = {unit: place for place, unit in enumerate(chosen)}
+            shown = filtered(run, TEXTS, cell=cells, unit=chosen)
+            shown = shown.assign(judge=judge, role=shown["cell"].map(roles))
             shown["place"] = shown["cell"].map(cells.index) * len(units) + shown["unit"].map(units)
+            said = filtered(run, STATEMENTS, cell=cells, unit=chosen, judge=[judge])
             named = shown.sort_values("place")[["cell", "dataset", "model", "role", "judge", "unit", "text"]]
-            rows = named.merge(said, on=["cell", "unit"], how="left")
+            rows = named.merge(
+                said.drop(columns=["dataset", "model", "judge"]), on=["cell", "unit"], how="left"
+            )
             parts.append(rows.assign(closest=pd.array(_closest(rows), dtype="string")))
         return pd.concat(parts, ignore_index=True)
 
@@ -125,11 +136,22 @@ def _by_dataset(run: Run, roles: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def _units(units: pd.Series, most: int) -> list[str]:
+def _texts_of(run: Run, cells: Sequence[str]) -> dict[str, Counter[str]]:
+    """The rows that each of these cells has a text for, of those that have any."""
+    found: dict[str, Counter[str]] = {}
+    for texts in batches(run, TEXTS, ["cell", "unit"], cells):
+        for cell, units in texts.groupby("cell", sort=False)["unit"]:
+            found.setdefault(str(cell), Counter()).update(units.tolist())
+    return {cell: found[cell] for cell in cells if cell in found}
+
+
+def _units(counts: Mapping[str, int], most: int) -> list[str]:
     """The rows with most texts; of equals, by a hash of the name, which knows nothing of what is in them."""
-    counts = units.value_counts().to_dict()
-    names = {str(unit): hashlib.sha256(str(unit).encode()).hexdigest() for unit in counts}
-    return sorted(names, key=lambda unit: (-counts[unit], names[unit]))[:most]
+
+    def rank(unit: str) -> tuple[int, str]:
+        return -counts[unit], hashlib.sha256(unit.encode()).hexdigest()
+
+    return heapq.nsmallest(most, counts, key=rank)
 
 
 def _closest(rows: pd.DataFrame) -> list[str | None]:
@@ -143,7 +165,7 @@ def _closest(rows: pd.DataFrame) -> list[str | None]:
     for row in records:
         others = sides.get((row["cell"], row["unit"], across.get(row["side"])), [])
         on_topic = [other for other in others if other["topic"] == row["topic"]]
-        if row["verdict"] == "entailed":
+        if isinstance(row["other"], str):
             found.append(row["other"])
         else:
             found.append(
@@ -173,8 +195,10 @@ def _lines(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
         if not sides["text"]:
             yield "hint", "  no statement was found in it"
         for row in sides["text"]:
-            closest = f"closest in the review: {row['closest']}" if row["closest"] else NOTHING
-            yield from _wrapped(row, f"{WORDS[row['verdict']]}: {_told(row)} · {closest}")
+            closest = f" · closest in the review: {row['closest']}" if row["closest"] else ""
+            if not closest and row["verdict"] != "entailed":
+                closest = f" · {NOTHING}"
+            yield from _wrapped(row, f"{WORDS[row['verdict']]}: {_told(row)}{closest}")
         for row in sides["reference"]:
             if row["verdict"] != "entailed":
                 yield from _wrapped({"verdict": "unsupported"}, f"left out: {_told(row)}", mark="-")

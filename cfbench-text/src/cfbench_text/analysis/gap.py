@@ -22,7 +22,7 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.statistics import rank_agreement, resampled_means
-from cfbench_text.analysis.shared import cells_of, groups_of, tidied, written
+from cfbench_text.analysis.shared import cells_of, filtered, groups_of, tidied, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,11 +139,11 @@ def _values(run: Run, cells: Sequence[RunCell], metrics: Sequence[str]) -> pd.Da
     """A row for each text: dataset, model, role, user, and a column for each metric."""
     import pandas as pd
 
-    scores = run.scores[run.scores["metric"].isin(metrics)]
     index = ["dataset", "model", "unit", "user"]
     parts = []
     for cell in cells:
-        own = scores[scores["cell"] == cell.id].pivot(index=index, columns="metric", values="value")
+        scores = filtered(run, "scores.parquet", cell=[cell.id], metric=metrics)
+        own = scores.pivot(index=index, columns="metric", values="value")
         parts.append(own.reindex(columns=list(metrics)).reset_index().assign(role=cell.role))
     return pd.concat(parts) if parts else pd.DataFrame(columns=[*index, "role", *metrics])
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.analyses import Figure
-from cfbench_text.analysis.shared import groups_of, tidied, written
+from cfbench_text.analysis.shared import groups_of, tidied, values_of, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,9 +50,10 @@ class PaperTables:
 
         lines: list[dict[str, Any]] = []
         for run, cell in written(runs):
-            scores = run.scores[run.scores["cell"] == cell.id]
+            scores = values_of(run, cell.id)
             for column in cell.columns:
-                values = scores.loc[scores["metric"] == column.name, "value"].dropna().to_numpy(np.float64)
+                values = scores.get(column.name, np.empty(0))
+                values = values[~np.isnan(values)]
                 lines.append(
                     {
                         "dataset": cell.labels["dataset"],

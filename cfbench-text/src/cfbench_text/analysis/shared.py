@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from cfbench_core.errors import UserError
+from cfbench_core.run_directory import AGAIN
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.run_directory import Run, RunCell
+    from cfbench_text.reviews import FloatArray
 
 _WORDS = ("role", "judge", "group", "model", "closest", "statement", "topic", "sentiment", "verdict", "text")
 
@@ -29,14 +35,55 @@ def cells_of(runs: Sequence[Run]) -> list[tuple[Run, list[RunCell]]]:
     return list(found.values())
 
 
-def judged(runs: Sequence[Run]) -> Iterator[tuple[Run, RunCell, pd.DataFrame]]:
-    """Each cell with its rows of ``statements.parquet``, where a judge said something of it."""
-    for run, cells in cells_of(runs):
-        statements = run.table("statements.parquet")
-        for cell in cells:
-            said = statements[statements["cell"] == cell.id]
-            if not said.empty:
-                yield run, cell, said
+def batches(run: Run, file: str, columns: Sequence[str], cells: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Some columns of a table of the run, of these cells only, in the order of the file; nothing where there is no
+    such table. Never more than a few thousand rows at once: of a large run the whole is large."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import parquet
+
+    path, wanted = run.directory / file, pa.array(cells, pa.string())
+    if not path.exists():
+        return
+    try:
+        with parquet.ParquetFile(path) as table:
+            groups = [n for n in range(table.num_row_groups) if _holds(table.metadata.row_group(n), cells)]
+            read = list(dict.fromkeys([*columns, "cell"]))
+            for batch in table.iter_batches(AT_ONCE, row_groups=groups, columns=read, use_threads=False):
+                rows = batch.filter(pc.is_in(batch.column("cell"), wanted)).select(list(columns))
+                if rows.num_rows:
+                    yield rows.to_pandas()
+    except (OSError, pa.ArrowException) as error:
+        raise UserError(f"{path}: cannot be read ({(str(error).splitlines() or [''])[0]}); {AGAIN}") from None
+
+
+AT_ONCE = 20_000
+
+
+def _holds(group: Any, cells: Sequence[str]) -> bool:
+    """Whether a group of rows may hold one of the cells: tables are written cell by cell."""
+    place = next(n for n in range(group.num_columns) if group.column(n).path_in_schema == "cell")
+    said = group.column(place).statistics
+    return said is None or not said.has_min_max or any(said.min <= cell <= said.max for cell in cells)
+
+
+def filtered(run: Run, file: str, **wanted: Sequence[str]) -> pd.DataFrame:
+    """The rows of a table whose columns hold one of the values ``wanted`` of each; of no table no rows."""
+    import pandas as pd
+
+    path = run.directory / file
+    if not path.exists():
+        return pd.DataFrame(columns=["cell", "unit", "metric", "value"])
+    return pd.read_parquet(path, filters=[(name, "in", list(values)) for name, values in wanted.items()])
+
+
+def values_of(run: Run, cell: str) -> dict[str, FloatArray]:
+    """The values of each metric of a cell, in the order of the file; NaN where one is missing."""
+    parts: dict[str, list[FloatArray]] = {}
+    for rows in batches(run, "scores.parquet", ["metric", "value"], [cell]):
+        for metric, values in rows.groupby("metric", sort=False)["value"]:
+            parts.setdefault(str(metric), []).append(values.to_numpy(np.float64))
+    return {metric: np.concatenate(of_one) for metric, of_one in parts.items()}
 
 
 def why_no_verdicts(runs: Sequence[Run]) -> str:

@@ -14,14 +14,14 @@ a run hold means over rows. Intervals are bootstraps over users.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.statistics import resampled_means
-from cfbench_text.analysis.shared import competing, groups_of, judged, tidied, why_no_verdicts
+from cfbench_text.analysis.shared import batches, cells_of, competing, groups_of, tidied, why_no_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,11 @@ DRAWN = {
     "F1": ("higher", "Of precision and recall over all statements."),
 }
 SHOWN = ["said", "true", "precision", "recall", "F1", "hallucinated", "contradicted", "omitted"]
+TEXTS = "explanations.parquet"
+WORDS = ["judge", "side", "topic", "sentiment"]
+COUNTED, NUMBERS = [*WORDS, "user"], ["all", "entailed", "contradicted"]
+WAITING = 20
+"""Parts whose counts are put together at once."""
 FEW = 10
 """Below so many statements a share is not worth a sentence."""
 
@@ -52,13 +57,13 @@ class Topics:
         import pandas as pd
 
         lines = []
-        for run, cell, said in judged(runs):
-            users = run.explanations_of(cell.id).set_index("unit")["user"]
-            said = said.assign(user=said["unit"].map(users))
-            for judge, of_judge in said.groupby("judge", sort=False):
-                for by, group, rows in _groups(of_judge):
-                    labels = {**cell.labels, "role": cell.role, "judge": judge, "by": by, "group": group}
-                    lines.append({**labels, **shares(rows)})
+        for run, cells in cells_of(runs):
+            for cell in cells:
+                for judge, of_judge in _counted(run, cell.id).groupby("judge", sort=False, observed=True):
+                    for by in ("topic", "sentiment"):
+                        for group, rows in of_judge.groupby(by, sort=True, observed=True):
+                            labels = {**cell.labels, "role": cell.role, "judge": judge, "by": by}
+                            lines.append({**labels, "group": str(group), **shares(rows)})
         return pd.DataFrame(lines)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
@@ -110,21 +115,52 @@ def _told(row: pd.Series) -> str:
     return f"{row['hallucinated']:.0%} ({row['group']}, {row['model']} on {row['dataset']})"
 
 
-def _groups(said: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    for by in ("topic", "sentiment"):
-        for group, rows in said.groupby(by, sort=True):
-            yield by, str(group), rows
+def _counted(run: Run, cell: str) -> pd.DataFrame:
+    """How the statements of a cell stand: their numbers by judge, side, topic, sentiment and user. Users are numbers in
+    the order of their names, because there may be many of them."""
+    import pandas as pd
+
+    named = pd.concat(
+        [pd.DataFrame({"unit": [], "user": []}), *batches(run, TEXTS, ["unit", "user"], [cell])]
+    )
+    users = pd.Series(pd.factorize(named["user"], sort=True)[0].astype(np.int32), index=named["unit"])
+    found = pd.DataFrame(columns=[*COUNTED, *NUMBERS])
+    waiting: list[pd.DataFrame] = []
+    columns = ["unit", "judge", "side", "topic", "sentiment", "verdict"]
+    for said in batches(run, "statements.parquet", columns, [cell]):
+        waiting.append(counts(said.assign(user=said["unit"].map(users)), COUNTED))
+        if len(waiting) == WAITING:
+            found, waiting = _together([found, *waiting]), []
+    return _together([found, *waiting])
 
 
-def shares(said: pd.DataFrame) -> dict[str, Any]:
-    """The numbers of some rows of ``statements.parquet``, with the user of each."""
-    sides = {side: said[said["side"] == side] for side in ("text", "reference")}
+def counts(said: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Rows of ``statements.parquet``, with the user of each, counted: all, entailed and contradicted ones."""
+    told = said.assign(all=1, **{name: said["verdict"] == name for name in ("entailed", "contradicted")})
+    return told.groupby(list(by), sort=False)[NUMBERS].sum().astype(np.int32).reset_index()
+
+
+def _together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Counts of parts of the statements as those of all. Few words are said often, so each is kept once."""
+    import pandas as pd
+
+    parts = [part for part in parts if len(part)] or list(parts[:1])
+    whole = pd.concat(parts, ignore_index=True).groupby(COUNTED, sort=False, observed=True)[NUMBERS].sum()
+    found = whole.reset_index()
+    return found.astype(
+        {name: pd.CategoricalDtype(sorted(found[name].astype(str).unique())) for name in WORDS}
+    )
+
+
+def shares(counted: pd.DataFrame) -> dict[str, Any]:
+    """The numbers of some rows of :func:`counts`, by side and user at least."""
+    sides = {side: counted[counted["side"] == side] for side in ("text", "reference")}
     precision, recall = (_share(rows, "entailed") for rows in sides.values())
     ends = [end for rows in sides.values() for end in _interval(rows)]
     total = precision + recall
     return {
-        "said": len(sides["text"]),
-        "true": len(sides["reference"]),
+        "said": int(sides["text"]["all"].sum()),
+        "true": int(sides["reference"]["all"].sum()),
         "precision": precision,
         "recall": recall,
         "F1": 2 * precision * recall / total if total else total,
@@ -139,15 +175,15 @@ def shares(said: pd.DataFrame) -> dict[str, Any]:
 
 
 def _share(rows: pd.DataFrame, verdict: str) -> float:
-    return float((rows["verdict"] == verdict).mean()) if len(rows) else float("nan")
+    return float(rows[verdict].sum() / rows["all"].sum()) if len(rows) else float("nan")
 
 
 def _interval(rows: pd.DataFrame) -> tuple[float, float]:
     """95% of the share that is not entailed, users drawn with replacement: a ratio of two sums over users."""
-    if rows["user"].nunique() < 2:
+    of_users = rows.groupby("user")[NUMBERS].sum().to_numpy(np.float64)
+    if len(of_users) < 2:
         return float("nan"), float("nan")
-    wrong = (rows["verdict"] != "entailed").to_numpy(np.float64)
-    counts = rows.assign(wrong=wrong, one=1.0).groupby("user")[["wrong", "one"]].sum()
-    means = resampled_means(counts.to_numpy(np.float64))
+    every, entailed, _ = of_users.T
+    means = resampled_means(np.column_stack([every - entailed, every]))
     low, high = np.quantile(means[:, 0] / means[:, 1], [0.025, 0.975])
     return float(low), float(high)

@@ -27,6 +27,7 @@ class BLEU:
             _sacrebleu().sentence_score(text, [reference]).score / 100 if reference else np.nan
             for text, reference in zip(answers.texts, answers.references, strict=True)
         ]
+        forget()
         return {"BLEU": np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0)}
 
     def signature(self) -> Mapping[str, str]:
@@ -38,3 +39,12 @@ def _sacrebleu() -> Any:
     from sacrebleu.metrics import bleu
 
     return bleu.BLEU(effective_order=True)
+
+
+def forget() -> None:
+    """Drops the texts that sacrebleu has split: it keeps 65,536 of them, and each comes once here."""
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+    from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
+
+    for tokenizer in (Tokenizer13a, TokenizerRegexp):
+        tokenizer.__call__.cache_clear()
