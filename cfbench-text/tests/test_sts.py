@@ -7,8 +7,15 @@ from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import Answers
 from cfbench_text.metrics.sts import STS, Config
 from cfbench_text.models.tiny import encoder
+from cfbench_text.models.tokens import Encoder
 
 transformers = pytest.importorskip("transformers", reason="needs cfbench-text[models]")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+
 
 TEXTS = ["the sound is good", "price", "the strings break . they may", "", "the tone", "easy"]
 REFERENCES = ["the sound is bad", "the price is low", "easy tone", "bad tone", "", "easy"]
@@ -52,3 +59,19 @@ def test_the_models_own_limit_holds_and_what_is_cut_is_told(tmp_path):
     with pytest.warns(UserWarning, match="texts are longer than the 4 tokens"):
         found = score(folder)
     assert np.isfinite(found[:3]).all()
+
+
+def test_an_embedding_is_computed_once_for_all_who_write(tmp_path, monkeypatch):
+    folder, asked = encoder(tmp_path), []
+    embeddings = Encoder.embeddings
+
+    def counted(self, texts):
+        asked.append(list(texts))
+        return embeddings(self, texts)
+
+    monkeypatch.setattr(Encoder, "embeddings", counted)
+    first = score(folder)
+    np.testing.assert_array_equal(score(folder), first)  # another metric object, as in the next cell
+    assert len(asked) == 1 and sorted(asked[0]) == sorted({*TEXTS, *REFERENCES} - {""})
+    score(folder, dtype="bfloat16")
+    assert len(asked) == 2  # another model is asked again
