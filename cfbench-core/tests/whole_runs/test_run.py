@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import toy_runs
+from toy_runs import script_of, wait_for
 
-from cfbench_core.api import execute, prepare
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
 from cfbench_core.run_directory import Run
 
-SAMPLES = Path(__file__).parent / "samples"
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(SAMPLES)
-
-
-def configuration(**changes: Any) -> dict[str, Any]:
-    return {
-        "suite": "toy",
-        "data": {"name": "numbers", "count": 20},
-        "models": "times",
-        "explainers": ["digits"],
-        "executor": "inline",
-        "chunk": 4,
-        **changes,
-    }
-
-
-def run(registry: Registry, out: Path, fresh: bool = False, **changes: Any) -> Run:
-    return execute(prepare(configuration(**changes), registry=registry), out=out, fresh=fresh)
+configuration = functools.partial(toy_runs.configuration, count=20)
+run = functools.partial(toy_runs.run, count=20)
 
 
 def statuses(run: Run) -> dict[str, str]:
@@ -196,30 +176,16 @@ def test_printing_does_not_disturb_a_worker(registry: Registry, tmp_path: Path) 
     }
 
 
-DRIVER = """
-import sys; sys.path.insert(0, {samples!r})
-from cfbench_core.api import execute, prepare
-from cfbench_core.registry import Component, Plugin, Registry
-import cfbench_core.plugin, toy_suite
-def plugin(name, specs): return Plugin(name, name, "1", name, tuple(Component(s, name, "1") for s in specs))
-registry = Registry([plugin("toy", toy_suite.SPECS), plugin("core", cfbench_core.plugin.cfbench_components())])
-execute(prepare({configuration!r}, registry=registry), out={out!r})
-"""
-
-
 @pytest.mark.parametrize("executor", ["inline", "process"])
 def test_killed_in_the_middle_it_goes_on_and_ends_in_the_same_bytes(tmp_path: Path, executor: str) -> None:
     flag = tmp_path / "go"
     waiting = configuration(
         executor=executor, workers=2, explainers=[{"name": "digits", "misbehave": f"wait:{flag}"}]
     )
-    script = DRIVER.format(samples=str(SAMPLES), configuration=waiting, out=str(tmp_path / "killed"))
+    script = script_of(waiting, tmp_path / "killed")
     child = subprocess.Popen([sys.executable, "-c", script])
     log = tmp_path / "killed" / "outcomes.jsonl"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and '"explanations"' in log.read_text()):
-        assert time.monotonic() < deadline and child.poll() is None
-        time.sleep(0.02)
+    wait_for(child, tmp_path / "killed")
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     flag.touch()
@@ -228,7 +194,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_in_the_same_bytes(tmp_path: Pa
     ends = [json.loads(line)["status"] for line in log.read_text().splitlines()]
     assert "cached" in ends
 
-    undisturbed = DRIVER.format(samples=str(SAMPLES), configuration=waiting, out=str(tmp_path / "whole"))
+    undisturbed = script_of(waiting, tmp_path / "whole")
     environment = {**os.environ, "CFBENCH_CACHE_DIR": str(tmp_path / "another cache")}
     subprocess.run([sys.executable, "-c", undisturbed], check=True, env=environment)
     assert (tmp_path / "whole" / "scores.parquet").read_bytes() == resumed
@@ -236,13 +202,9 @@ def test_killed_in_the_middle_it_goes_on_and_ends_in_the_same_bytes(tmp_path: Pa
 
 def test_ctrl_c_leaves_at_once_and_nothing_running(tmp_path: Path) -> None:
     waiting = configuration(executor="process", explainers=[{"name": "digits", "misbehave": "hang"}])
-    script = DRIVER.format(samples=str(SAMPLES), configuration=waiting, out=str(tmp_path / "run"))
+    script = script_of(waiting, tmp_path / "run")
     child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
-    log = tmp_path / "run" / "outcomes.jsonl"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and '"explanations"' in log.read_text()):
-        assert time.monotonic() < deadline and child.poll() is None
-        time.sleep(0.02)
+    wait_for(child, tmp_path / "run")
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=20)
     assert child.returncode != 0 and "KeyboardInterrupt" in said

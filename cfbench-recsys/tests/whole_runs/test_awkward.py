@@ -1,86 +1,18 @@
-"""Whole runs over what goes wrong: awkward users and files, components that misbehave, a run that is killed."""
+"""Whole runs over what goes wrong: awkward users and files, components that misbehave."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from studies import SAMPLES, by_explainer, study, values
 
-import cfbench_recsys
 from cfbench_core import run
-from cfbench_core.api import execute, prepare
+from cfbench_core.api import prepare
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
-from cfbench_core.run_directory import Run, RunCell
-
-SAMPLES = Path(__file__).parent / "samples"
-ITEMS = 12
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(SAMPLES)
-
-
-@pytest.fixture(scope="session")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """30 users with tastes, one with a single interaction, one with all items but one, one with all."""
-    rng = np.random.default_rng(0)
-    lines = ["user,item"]
-    for user in range(30):
-        own = np.arange(ITEMS) // 4 == user % 3
-        lines += [
-            f"u{user:02},i{item:02}" for item in np.flatnonzero(rng.random(ITEMS) < np.where(own, 0.7, 0.2))
-        ]
-    lines += [
-        "one,i03",
-        *(f"nearly,i{item:02}" for item in range(11)),
-        *(f"all,i{item:02}" for item in range(12)),
-    ]
-    path = tmp_path_factory.mktemp("shop") / "shop.csv"
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def study(path: Path, **changes: Any) -> dict[str, Any]:
-    """Every interaction but each user's last two is known; 33 users are explained."""
-    return {
-        "suite": "recsys",
-        "data": {"name": "file", "path": str(path)},
-        "split": {"kind": "leave-one-out"},
-        "recommenders": [{"import": "my_lab:CoOccurrence", "label": "co"}],
-        "explainers": [{"import": "my_lab:ByIndex"}],
-        "protocol": {"k": [3], "level": ["item"], "format": ["implicit"], "users": 100},
-        "executor": "inline",
-        "chunk": 10,
-        **changes,
-    }
-
-
-def by_explainer(done: Run) -> dict[str, RunCell]:
-    return {str(cell.labels["explainer"]): cell for cell in done.cells()}
-
-
-def values(scores: pd.DataFrame, **selected: Any) -> dict[str, float]:
-    """Unit -> value, for one metric of one cell."""
-    for name, value in selected.items():
-        scores = scores[scores[name] == value]
-    assert scores["unit"].is_unique and len(scores)
-    return dict(zip(scores["unit"], scores["value"], strict=True))
-
-
-# Awkward users and lists
+from cfbench_core.run_directory import Run
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +106,6 @@ def test_a_user_who_is_listed_twice_is_explained_once(shop: Path, tmp_path: Path
     assert done.scores[done.scores["metric"] == "Gini"]["user"].tolist() == ["u00", "one"]
 
 
-# Files
-
-
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -214,8 +143,6 @@ def test_data_that_are_nowhere_are_told_before_anything_runs(
     assert where.startswith("ml-1m: not found in ") and "--offline forbids downloading" in where
     assert "cfbench data fetch ml-1m" in remedy
 
-
-# Components that misbehave
 
 BAD_USER = 2
 """"one" is the third user by index, and in the first of four chunks, which has 29 units."""
@@ -340,135 +267,3 @@ def test_recommenders_that_go_wrong_fail_their_cells_with_the_reason(shop: Path,
         assert set(done.scores[done.scores["model"] == how]["status"]) == {cell.status}
     assert len(values(done.scores, model="co", metric="POS-P@3")) == 98
     assert set(done.quality["model"]) >= {"co"}
-
-
-# Explanations made elsewhere
-
-
-def elsewhere(done: Run, path: Path, **changes: Any) -> Path:
-    columns = ["unit", "level", "format", "edge_user", "edge_item", "op", "importance"]
-    done.explanations[columns].assign(**changes).to_parquet(path)
-    return path
-
-
-def test_a_table_of_other_units_is_refused_with_an_example(shop: Path, tmp_path: Path) -> None:
-    done = run(study(shop), out=tmp_path / "run")
-    strange = elsewhere(
-        done, tmp_path / "strange.parquet", unit=[f"x{n}" for n in range(len(done.explanations))]
-    )
-    scored = execute(prepare(study(shop), explanations=strange), out=tmp_path / "scored")
-    (cell,) = scored.cells()
-    assert (cell.status, scored.exit_code) == ("failed", 1)
-    assert "strange.parquet: none of its " in cell.reason
-    assert "Its first is 'x0'; here they look like 'all/i" in cell.reason
-
-
-def test_units_beyond_those_explained_are_left_out_and_remarked(shop: Path, tmp_path: Path) -> None:
-    done = run(study(shop), out=tmp_path / "run")
-    fewer = study(shop, protocol={"k": [3], "level": ["item"], "format": ["implicit"], "users": 10})
-    table = elsewhere(done, tmp_path / "theirs.parquet")
-    scored = execute(prepare(fewer, explanations=table), out=tmp_path / "scored")
-    (cell,) = scored.cells()
-    assert (cell.status, scored.exit_code) == ("ok", 0)
-    assert "of the 98 units in theirs.parquet are not explained here, for example '" in cell.reason
-    all_of_them = values(done.scores, metric="POS-P@3")
-    found = values(scored.scores, metric="POS-P@3")
-    assert scored.scores["user"].nunique() == 10
-    assert found == {unit: all_of_them[unit] for unit in found}
-
-
-def test_units_that_a_table_leaves_out_have_no_answer(shop: Path, tmp_path: Path) -> None:
-    done = run(study(shop), out=tmp_path / "run")
-    table = elsewhere(done, tmp_path / "theirs.parquet")
-    some = pd.read_parquet(table)
-    some[some["unit"].str.startswith("u")].to_parquet(table)
-    scored = execute(prepare(study(shop), explanations=table), out=tmp_path / "scored")
-    own = scored.scores[scored.scores["metric"] == "POS-P@3"].set_index("user")["status"]
-    assert set(own.loc[["one", "all", "nearly"]]) == {"skipped"} and set(own.loc["u00"]) == {"ok"}
-
-
-def test_cells_of_which_a_table_has_no_rows_are_skipped(shop: Path, tmp_path: Path) -> None:
-    done = run(study(shop), out=tmp_path / "run")
-    table = elsewhere(done, tmp_path / "theirs.parquet")
-    both = study(shop, protocol={"k": [3], "users": 100})
-    planned = prepare(both, explanations=table).plan
-    assert {cell.id: cell.skipped for cell in planned.cells if cell.skipped} == {
-        f"file/co/theirs/{level}/{format}/user-vector/remove/3": (
-            f"theirs.parquet has no rows for level {level}, format {format}"
-        )
-        for level, format in (("item", "explicit"), ("list", "implicit"), ("list", "explicit"))
-    }
-
-
-# The same numbers, whatever happens
-
-
-DRIVER = """
-from cfbench_core import run
-run({configuration!r}, out={out!r})
-"""
-
-
-def start(configuration: Mapping[str, Any], out: Path) -> subprocess.Popen[str]:
-    """A run in a process of its own."""
-    script = DRIVER.format(configuration=configuration, out=str(out))
-    return subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
-
-
-def debian(flag: Path, **changes: Any) -> dict[str, Any]:
-    """A study of real data, of 20 users; one explainer waits at the eleventh until a file appears."""
-    known = pd.read_csv(Path(cfbench_recsys.__file__).parent / "data" / "debian-python.csv.gz")
-    users = sorted(set(known[known.columns[0]]))  # in the order of their indices
-    listed = flag.with_name("users.csv")
-    listed.write_text("\n".join(["user", *users[:1600:80]]) + "\n")
-    return {
-        "suite": "recsys",
-        "data": "debian-python",
-        "recommenders": [{"name": "ease", "l2": 100.0}],
-        "explainers": [
-            {"import": "my_lab:ByIndex"},
-            {"import": "my_lab:TakesTheFirst"},
-            {"import": "bad_lab:Misbehaves", "label": "waits", "how": f"wait:{flag}", "user": 800},
-        ],
-        "protocol": {"k": [3], "level": ["item"], "users_file": str(listed)},
-        "executor": "process",
-        "workers": 2,
-        "chunk": 7,
-        **changes,
-    }
-
-
-def test_killed_and_resumed_or_undisturbed_by_whomever_the_scores_are_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flag, killed = tmp_path / "go", tmp_path / "killed"
-    child = start(debian(flag), killed)
-    log = killed / "outcomes.jsonl"
-    deadline = time.monotonic() + 200
-    while not (log.exists() and '"scores"' in log.read_text()):
-        assert time.monotonic() < deadline and child.poll() is None
-        time.sleep(0.05)
-    os.kill(child.pid, signal.SIGKILL)
-    child.communicate()
-    assert not (killed / "scores.parquet").exists()
-    before = len(log.read_text().splitlines())
-    flag.touch()
-    resumed = run(debian(flag), out=killed)
-    ends = [json.loads(line) for line in log.read_text().splitlines()[before:]]
-    assert {"cached", "ok"} == {end["status"] for end in ends}
-    assert all(end["status"] == "cached" for end in ends if end["kind"] in ("data", "split", "model"))
-    assert resumed.exit_code == 0 and set(resumed.scores["status"]) == {"ok"}
-    expected = (killed / "scores.parquet").read_bytes()
-    answers = (killed / "explanations.parquet").read_bytes()
-
-    for name, changes in {"inline": {"executor": "inline"}, "one worker": {"workers": 1}}.items():
-        monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "caches" / name))
-        other = run(debian(flag, **changes), out=tmp_path / name)
-        assert (other.directory / "scores.parquet").read_bytes() == expected, name
-        assert (other.directory / "explanations.parquet").read_bytes() == answers, name
-
-    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "caches" / "chunks"))
-    chunks = run(debian(flag, chunk=50, executor="inline"), out=tmp_path / "chunks")
-    keys = ["cell", "metric", "unit"]
-    first, second = (r.scores.sort_values(keys).reset_index(drop=True) for r in (resumed, chunks))
-    pd.testing.assert_frame_equal(first, second, check_exact=True)
