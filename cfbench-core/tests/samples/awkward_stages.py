@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd  # at the top: what a stage's module imports does not count against its deadline
+import toy_suite
 
 from cfbench_core.errors import UserError
 from cfbench_core.stages import Task
@@ -43,3 +44,17 @@ def scores_with_a_colour(task: Task) -> None:
     pd.DataFrame(
         {"metric": "sum", "unit": explained["unit"], "value": 1.0, "status": "ok", "colour": ["r", "g"]}
     ).to_parquet(task.output / "scores.parquet")
+
+
+def scores_and_lists_digits(task: Task) -> None:
+    """Beside the scores a further table, of numbers with several digits; a chunk without one has no such table."""
+    toy_suite.score(task)
+    explained = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
+    rows = [
+        {"unit": unit, "place": place, "digit": digit}
+        for unit, digits in zip(explained["unit"], explained["digit"], strict=True)
+        for place, digit in enumerate(digits)
+        if len(digits) > 1
+    ]
+    if rows:
+        pd.DataFrame(rows).to_parquet(task.output / "digits.parquet")

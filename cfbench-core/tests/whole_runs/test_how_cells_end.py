@@ -123,3 +123,47 @@ def test_plan_json_says_how_each_cell_ended(registry: Registry, tmp_path: Path) 
         ("ok", ""), ("failed", "the factor is not for me"), ("skipped", "it cannot"),
     ]  # fmt: skip
     assert written["cells"][0]["stages"].keys() == {"model", "units", "explanations", "scores"}
+
+
+def test_further_tables_of_a_layout_are_joined_from_the_chunks_that_wrote_them(
+    registry: Registry, tmp_path: Path
+) -> None:
+    """Of the doubles of 0, ..., 7 those of 5, 6 and 7 have two digits: 10, 12, 14."""
+    cells = (
+        cell("plain"),
+        cell("lists", scores="scores_and_lists_digits"),
+        cell("broken", explanations="fails", scores="scores_and_lists_digits"),
+        cell("again", scores="scores_and_lists_digits"),
+    )
+    tables = {"digits.parquet": "scores"}
+    prepared = prepared_with(registry, *cells, chunk=2, tables=tables)  # two of four chunks have such numbers
+    done = execute(prepared, out=tmp_path / "run")
+    found = done.table("digits.parquet")
+    assert list(found.columns) == [
+        "cell", "suite", "dataset", "model", "explainer", "unit", "place", "digit",
+    ]  # fmt: skip
+    digits = [["5", 0, "1"], ["5", 1, "0"], ["6", 0, "1"], ["6", 1, "2"], ["7", 0, "1"], ["7", 1, "4"]]
+    assert found[["explainer", "unit", "place", "digit"]].to_numpy().tolist() == [
+        [explainer, *row] for explainer in ("lists", "again") for row in digits
+    ]
+    assert set(found["cell"]) == {"numbers/times/lists", "numbers/times/again"}
+    assert set(found["dataset"]) == {"numbers"} and set(found["suite"]) == {"toy"}
+    assert done.layout.tables == tables
+
+    before = (done.directory / "digits.parquet").read_bytes()
+    execute(prepared, out=tmp_path / "run")
+    assert (done.directory / "digits.parquet").read_bytes() == before
+    whole = execute(prepared_with(registry, *cells, chunk=100, tables=tables), out=tmp_path / "whole")
+    assert whole.table("digits.parquet").equals(found)
+
+
+def test_a_further_table_that_nobody_wrote_is_no_file_and_read_as_empty(
+    registry: Registry, tmp_path: Path
+) -> None:
+    prepared = prepared_with(registry, cell("plain"), tables={"digits.parquet": "scores"})
+    done = execute(prepared, out=tmp_path / "run")
+    assert done.exit_code == 0
+    assert not (done.directory / "digits.parquet").exists()
+    found = done.table("digits.parquet")
+    assert found.empty and list(found.columns) == ["cell", "unit"]
+    assert not (execute(prepared_with(registry, cell("plain")), out=tmp_path / "none")).layout.tables
