@@ -97,6 +97,39 @@ def test_decoding_with_keys_and_values_is_decoding_without(kind, inject, example
     )
 
 
+FEW_WEIGHTS = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "initializer_range": 0.3}
+FAMILIES = {
+    "mistral": {"num_key_value_heads": 1, "head_dim": 16, "intermediate_size": 64},
+    "qwen3": {"num_key_value_heads": 1, "head_dim": 16, "intermediate_size": 64},
+    "gpt_neox": {"intermediate_size": 64, "max_position_embeddings": 512},
+    "opt": {"ffn_dim": 64, "word_embed_proj_dim": 32, "max_position_embeddings": 512, "init_std": 0.3},
+    "bloom": {},
+}
+
+
+@pytest.mark.parametrize("inject", ["layers", "embeddings"])
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_any_decoder(family, inject, examples, tmp_path):
+    """Fewer keys than queries, positions learned, turned or as a slope: cached and padded is neither."""
+    from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    size = tiny.tokenizer(tmp_path, special=False)
+    ends = {"vocab_size": size, "eos_token_id": 3, "bos_token_id": 2, "pad_token_id": 0}
+    config = CONFIG_MAPPING[family](**ends, **FEW_WEIGHTS, **FAMILIES[family])
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    found = learned(examples, str(tmp_path), inject=inject, epochs=1)
+    users, items = found._numbers(["ann", "bob", "eve"], ["bow", "bow", "harp"])
+    words = torch.tensor([[1, 8, 9, 10], [1, 11, 12, 13], [1, 8, 9, 10]])
+    with torch.no_grad():
+        state = found.start(users, items)
+        for place in range(4):
+            logits, state = found.step(state, words[:, place])
+            for row in range(3):
+                alone = found.logits(users[row : row + 1], items[row : row + 1], words[row : row + 1])
+                assert torch.allclose(logits[row], found._output(alone)[0, place], atol=1e-4)
+
+
 def test_a_text_is_what_the_model_says_after_the_prompt(model, examples):
     """The oracle: all from scratch, one row, no padding, no cache, the injection written out layer by layer."""
     for user, item in (("ann", "amp"), ("bob", "bow"), ("eve", "amp")):
@@ -194,6 +227,17 @@ def test_what_is_saved_is_what_is_loaded(llama, examples, tmp_path, profiles, mo
     pairs = [*examples.PAIRS, ("eve", "harp")]
     assert examples.written(copy, pairs) == examples.written(found, pairs)
     assert not (tmp_path / "another").exists()
+
+
+def test_written_profiles_are_asked_for_once(llama, examples, monkeypatch):
+    from cfbench_text.models.causal import Causal
+
+    first = learned(examples, llama, profiles="llm", profile_tokens=5)
+    assert first.told["written profiles"].get("no answer", 0) < 4
+    monkeypatch.setattr(Causal, "write", lambda *_: pytest.fail("it is asked again"))
+    again = learned(examples, llama, profiles="llm", profile_tokens=5)
+    assert vars(again.profiles) == vars(first.profiles)
+    assert again.profiles.of("ann", "harp")[0] and not again.profiles.of("ann", "harp")[1]
 
 
 def test_another_language_model_is_refused(llama, gpt2, examples, tmp_path):

@@ -153,9 +153,8 @@ class XRec(Writer):
         self._prompt_with(training)
         lost = [self._prompts.of(*pair).lost for pair in self._names(train.users, train.items)]
         self.told["training prompts"] = {"shortened": int(np.count_nonzero(lost)), "sentences": sum(lost)}
-        train, validation = (_with_text(rows) for rows in (train, validation))
-        if len(train):
-            super().learn(train, validation, training)
+        if bool(train.told.any()):
+            super().learn(_with_text(train), _with_text(validation), training)
 
     def _learn_vectors(self, train: Batch, validation: Batch, training: Training) -> None:
         import torch
