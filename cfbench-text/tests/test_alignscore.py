@@ -228,6 +228,7 @@ def test_an_object_that_is_no_tensor_is_refused_and_not_run(folder, tmp_path, ca
 def test_other_files_are_refused_with_one_line(folder, tmp_path):
     import torch
 
+    assert "no such file" in wrong(Config(model=folder, checkpoint=str(tmp_path / "none.ckpt")))
     (tmp_path / "text.ckpt").write_text("no checkpoint")
     assert "cannot be read" in wrong(Config(model=folder, checkpoint=str(tmp_path / "text.ckpt")))
     (tmp_path / "text.safetensors").write_text("no checkpoint")

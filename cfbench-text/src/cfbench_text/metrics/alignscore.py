@@ -105,11 +105,17 @@ class AlignScore:
 
     def _identity(self) -> dict[str, str]:
         """What determines the answer to one pair: all three heads are computed at once."""
-        return {**signature(self.config), "checkpoint": file_digest(self._path)[:16]}
+        return {**signature(self.config), "checkpoint": _digest(*self._weights)[:16]}
 
     @functools.cached_property
-    def _path(self) -> Path:
-        return Path(self.config.checkpoint).expanduser()
+    def _weights(self) -> tuple[str, int]:
+        """Path, and when it was changed, so that another file is read anew."""
+        path = Path(self.config.checkpoint).expanduser()
+        if not path.is_file():
+            raise UserError(
+                f"checkpoint {path}: no such file; AlignScore's authors publish AlignScore-large.ckpt"
+            )
+        return str(path), path.stat().st_mtime_ns
 
     @functools.cached_property
     def _pairs(self) -> PairValues:
@@ -117,12 +123,11 @@ class AlignScore:
         source = Source(
             model=c.model, revision=c.revision, download=c.download, device=c.device, dtype=c.dtype
         )
-        name, weights = f"AlignScore on {c.model}", (str(self._path), self._path.stat().st_mtime_ns)
         return PairValues(
             "alignscore",
-            name,
+            f"AlignScore on {c.model}",
             self._identity(),
-            lambda: _load(*weights, source),
+            lambda: _load(*self._weights, source),
             _alignments,
             first_only,
             batch=c.batch,
@@ -145,9 +150,14 @@ def _alignments(loaded: Loaded, given: Mapping[str, Any]) -> Any:
     return torch.stack([torch.softmax(tri, -1)[:, 0], torch.softmax(bin_, -1)[:, 1], reg[:, 0]], dim=1)
 
 
+@functools.lru_cache(maxsize=4)
+def _digest(path: str, changed: int) -> str:
+    return file_digest(Path(path))
+
+
 @functools.lru_cache(maxsize=1)
 def _load(checkpoint: str, changed: int, source: Source) -> Loaded:
-    """Encoder and heads with the weights of the file. ``changed``: when, so that another file is read anew."""
+    """Encoder and heads with the weights of the file."""
     loaded = unfilled("AutoModel", source)
     import torch
 
@@ -160,8 +170,9 @@ def _load(checkpoint: str, changed: int, source: Source) -> Loaded:
     there = {name: tuple(given[name].shape) for name in given if name and not name.endswith("position_ids")}
     for name in [*wanted, *there]:
         if wanted.get(name) != there.get(name):
+            shown = name.replace("encoder.", "base_model.", 1)
             raise UserError(
-                f"checkpoint {checkpoint} does not fit the model {source.model!r}: {name} is"
+                f"checkpoint {checkpoint} does not fit the model {source.model!r}: {shown} is"
                 f" {there.get(name, 'missing')} in the file and {wanted.get(name, 'missing')} in the model; name the"
                 " encoder that it was trained from (AlignScore-base: roberta-base, AlignScore-large: roberta-large)"
             )

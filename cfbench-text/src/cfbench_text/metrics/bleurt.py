@@ -5,15 +5,16 @@
 The value is that of a regression, mostly between -2 and 1 for the models of 2020, and is compared within one model
 only; it is no probability and has no bounds. The order is (reference, text), and matters.
 
-Any model loads that ``transformers`` knows and that has one output: ``Elron/bleurt-tiny-512``, ``-base-128``,
-``-base-512``, ``-large-128``, ``-large-512`` (BERT, the checkpoints of 2020), or a RemBERT with one label. Those with
+Any model loads that ``transformers`` knows and that has one output: ``Elron/bleurt-base-512`` and its
+``tiny``, ``large`` and ``-128`` (BERT, the checkpoints of 2020), or a RemBERT with one label. Those with
 the model type ``bleurt`` (``lucadiliello/bleurt-base-512``, ``lucadiliello/BLEURT-20``, ...) bring code of their own,
 which is not run, and do not load: so BLEURT-20, the later checkpoint, does not.
 
 What is too long is cut as published: the longer of the two loses its end, and there is a warning that says how often.
-The files of the ``-128`` models say 512 tokens; as published these read 128, which is ``limit: 128``. The published
-library fills every pair up to its limit; here padding is masked, which changes nothing but time. Paper 004 has the
-default of its library, base with 128 tokens for both texts together, and so the beginnings of long ones only.
+The ``-128`` models were trained, and as published read, 128 tokens, though they have places for 512: ``limit: 128``.
+Paper 004 names a library (``evaluate``) and no checkpoint; the default there is base-128, so of long pairs only the
+beginnings. The published library fills every pair up to its limit; here padding is masked, which changes nothing but
+time.
 
 An empty text has the value that the model gives it; a missing reference gives NaN.
 """
