@@ -14,7 +14,7 @@ from scipy import sparse
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
-from cfbench_recsys.external import NEEDED
+from cfbench_recsys.external import ExternalTable
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.targets import Targets
 
@@ -113,7 +113,7 @@ def read_table(path: Path) -> pd.DataFrame:
         table = pd.read_csv(path, **as_text) if path.suffix == ".csv" else pd.read_parquet(path)
     except (ValueError, OSError) as error:
         raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
-    missing = [column for column in NEEDED if column not in table]
+    missing = [column for column in ExternalTable.needed if column not in table]
     if missing:
         raise UserError(f"{path}: misses the columns {', '.join(missing)} (has {', '.join(table.columns)})")
     if "importance" in table:

@@ -213,13 +213,12 @@ class Grid:
     def explained(self, explainer: Reference, corner: Corner, known: Mapping[str, Stage]) -> Stage:
         """The stage that ends in explanations of the asked format, by whatever way the explainer goes."""
         if self.external is not None:
-            path = self.external.path
             return self.stage(
                 "import_explanations",
                 explainer,
                 {
-                    "file": str(path.resolve()),
-                    "digest": file_digest(path),
+                    "file": str(self.external.path.resolve()),
+                    "digest": self.external.digest,
                     "labels": self.labels(explainer, corner),
                     **vars(corner),
                 },

@@ -11,7 +11,7 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_tabular.changes import apply, changes
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.external import LABELS
+from cfbench_tabular.external import ExternalTable
 from cfbench_tabular.table import AnyArray, FloatArray
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _long(path: Path, table: pd.DataFrame, features: Mapping[str, AnyArray]) -> 
     lacking = [name for name in features if name not in table]
     if lacking:
         raise UserError(f"{path}: has whole rows, but no column {', '.join(map(repr, lacking))}")
-    twice = table[["unit", "answer", *(name for name in LABELS if name in table)]].duplicated()
+    twice = table[["unit", "answer", *(name for name in ExternalTable.known if name in table)]].duplicated()
     if twice.any():
         unit = table["unit"][twice].iloc[0]
         raise UserError(f"{path}: two rows for unit {unit!r}: number them in a column 'answer'")
