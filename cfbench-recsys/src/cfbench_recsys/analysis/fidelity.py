@@ -23,7 +23,7 @@ from cfbench_recsys.analysis.shared import (
     clear,
     counted,
     finished,
-    lines,
+    line_figures,
     longest,
     looks,
     means,
@@ -78,26 +78,11 @@ class Fidelity:
         return statements.frame()
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
-        from cfbench_core.analyses import Figure
-        from cfbench_core.reports.charts import line_chart
-
         table = tidied(table)
         plain = table[table["against"] == ""]
-        places = looks(plain)
         note = "Vertical lines are 95% intervals. Bounds and floors are grey: what is reachable, and had for nothing."
-        drawn = []
-        for labels, rows in by_setting(longest(plain), "metric"):
-            title = f"{labels['metric']}: {place(labels, table)}"
-            svg = line_chart(
-                lines(rows, "k_e", places),
-                title=title,
-                x_label="interactions in the explanation, K_e",
-                y_label=str(labels["metric"]),
-                direction=rows["direction"].iloc[0],
-            )
-            drawn.append(Figure(title, svg, note))
-            note = ""
-        return drawn
+        groups = by_setting(longest(plain), "metric")
+        return line_figures(groups, table, looks(plain), "k_e", "interactions in the explanation, K_e", note)
 
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)

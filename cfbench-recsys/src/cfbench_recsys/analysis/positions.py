@@ -28,7 +28,7 @@ from cfbench_recsys.analysis.shared import (
     counted,
     finished,
     has_metric,
-    lines,
+    line_figures,
     longest,
     looks,
     place,
@@ -86,28 +86,13 @@ class Positions:
         return frame.assign(against=frame["against"].astype("Int64"))
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
-        from cfbench_core.analyses import Figure
-        from cfbench_core.reports.charts import line_chart
-
         table = tidied(table)
         at_ranks = table[table["against"] == ""]
-        places = looks(at_ranks)
         note = "Vertical lines are 95% intervals, over users."
-        drawn = []
         groups = list(by_setting(longest(at_ranks), "metric"))
         first = {metric: at for at, metric in reversed(list(enumerate(at_ranks["metric"].map(base))))}
-        for labels, rows in sorted(groups, key=lambda group: first[base(group[0]["metric"])]):
-            title = f"{labels['metric']}: {place(labels, table)}"
-            svg = line_chart(
-                lines(rows, "rank", places),
-                title=title,
-                x_label="place of the item in the list",
-                y_label=str(labels["metric"]),
-                direction=rows["direction"].iloc[0],
-            )
-            drawn.append(Figure(title, svg, note))
-            note = ""
-        return drawn
+        groups.sort(key=lambda group: first[base(group[0]["metric"])])
+        return line_figures(groups, table, looks(at_ranks), "rank", "place of the item in the list", note)
 
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)

@@ -23,10 +23,9 @@ from cfbench_recsys.analysis.shared import (
     differ_in,
     finished,
     has_metric,
-    lines,
+    line_figures,
     longest,
     looks,
-    place,
     settings,
     tidied,
     told,
@@ -77,29 +76,14 @@ class Scopes:
         return statements.frame()
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
-        from cfbench_core.analyses import Figure
-        from cfbench_core.reports.charts import line_chart
-
         table = tidied(table).rename(columns={"scope": "within"})  # here no label of the setting
         plain = table[table["against"] == ""]
         places = looks(plain)
         names = [scope for scope in SCOPES if (plain["within"] == scope).any()]
         plain = plain.assign(at=plain["within"].map(names.index)).sort_values("at", kind="stable")
         note = "Each explainer answers for the same lists in every scope. Vertical lines are 95% intervals."
-        drawn = []
-        for labels, rows in by_setting(longest(plain), "metric"):
-            title = f"{labels['metric']}: {place(labels, table)}"
-            svg = line_chart(
-                lines(rows, "at", places),
-                title=title,
-                x_label="edges that may be edited",
-                y_label=str(labels["metric"]),
-                direction=rows["direction"].iloc[0],
-                x_names=names,
-            )
-            drawn.append(Figure(title, svg, note))
-            note = ""
-        return drawn
+        groups = by_setting(longest(plain), "metric")
+        return line_figures(groups, table, places, "at", "edges that may be edited", note, names)
 
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)

@@ -21,6 +21,7 @@ from cfbench_core.statistics import UnitValues, summary_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cfbench_core.analyses import Figure
     from cfbench_core.reports.charts import Series
     from cfbench_core.run_directory import Run, RunCell
 
@@ -266,6 +267,39 @@ def lines(rows: pd.DataFrame, x: str, places: Mapping[str, int]) -> list[Series]
         )
         for name, own in rows.groupby("explainer", sort=False)
     ]
+
+
+def line_figures(
+    groups: Iterable[tuple[dict[str, Any], pd.DataFrame]],
+    table: pd.DataFrame,
+    places: Mapping[str, int],
+    x: str,
+    x_label: str,
+    note: str,
+    x_names: Sequence[str] | None = None,
+) -> list[Figure]:
+    """A line chart of each group (a setting and a metric), explainers over the numbers of the column ``x``.
+
+    Args:
+        table: whose settings the titles must tell apart. places: looks of the competitors.
+        note: below the first. x_names: what stands at 0, 1, 2, ...
+    """
+    from cfbench_core.analyses import Figure
+    from cfbench_core.reports.charts import line_chart
+
+    drawn: list[Figure] = []
+    for labels, rows in groups:
+        title = f"{labels['metric']}: {place(labels, table)}"
+        svg = line_chart(
+            lines(rows, x, places),
+            title=title,
+            x_label=x_label,
+            y_label=str(labels["metric"]),
+            direction=rows["direction"].iloc[0],
+            x_names=x_names,
+        )
+        drawn.append(Figure(title, svg, "" if drawn else note))
+    return drawn
 
 
 def coordinates(row: Any, axis: str) -> dict[str, float]:
