@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
 from cfbench_text.extractors.llm import Config, LLMExtractor
 from cfbench_text.judges.base import Document
@@ -101,11 +102,12 @@ def test_smollm2_judges_and_how_often_it_is_right_is_told():
     assert judge.signature()["files"] == LLMJudge(JudgeConfig(model=f"package:{SMOLLM}")).signature()["files"]
 
 
-@pytest.fixture
-def server(tmp_path):
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
     """``transformers serve`` on 127.0.0.1 with SmolLM2, as a user would run it: (address, folder of the model)."""
     from transformers import LlamaForCausalLM
 
+    tmp_path = tmp_path_factory.mktemp("server")
     loaded = load("AutoModelForCausalLM", ChatSource(model=f"package:{SMOLLM}"))
     settings = copy.deepcopy(loaded.model.config)
     vars(settings).pop(
@@ -132,7 +134,7 @@ def server(tmp_path):
         _wait(f"http://127.0.0.1:{port}/health", process)
         yield f"http://127.0.0.1:{port}/v1", str(tmp_path / "model")
     finally:
-        process.terminate()
+        process.kill()  # it would finish what nobody waits for
         process.wait(30)
         log.close()
 
@@ -165,6 +167,24 @@ def test_a_real_server_writes_what_the_model_writes_here(server):
     assert there == Chat(ChatSource(model=folder)).write(prompts, 12)
     choice = Chat(ChatSource(endpoint=address, model=folder)).choose(prompts[:1])[0]
     assert not choice.failure and choice.p in (None, 0.0, 1.0)  # this server gives no probabilities
+    domain, short = load_domain("musical-instruments"), {"model": folder, "tokens": 24}
+    by_http = LLMExtractor(Config(endpoint=address, **short)).extract(REVIEWS[:1], domain)
+    assert by_http == LLMExtractor(Config(**short)).extract(REVIEWS[:1], domain)
+
+
+@pytest.mark.slow
+@needs(SMOLLM)
+@needs("fastapi")
+@needs("uvicorn")
+def test_a_real_server_of_another_model_or_one_that_is_late_stops_the_work_in_one_line(server):
+    address, folder = server
+    questions = [Prompt("", f"Say {number}.") for number in range(5)]
+    with pytest.raises(UserError, match="refuses every question") as refused:
+        Chat(ChatSource(endpoint=address, model="nobody/nothing")).write(questions, 2)
+    with pytest.raises(UserError, match=r"no answer within 0.001 s") as late:
+        Chat(ChatSource(endpoint=address, model=folder, timeout=0.001, retries=1)).write(questions, 2)
+    assert len(refused.value.lines) == len(late.value.lines) == 1
+    print(f"\n{refused.value}\n{late.value}")
 
 
 @needs(MINILM)
