@@ -113,7 +113,7 @@ def test_units_that_nobody_has_a_value_for_change_nothing(tmp_path: Path) -> Non
 
 def test_what_tells_nobody_apart_is_not_counted(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run", {"a": [1.0] * 5, "b": [1.0] * 5})
-    assert "Nothing here tells one explainer from another." in render(run, "html")
+    assert "Nothing here tells one from another." in render(run, "html")
 
 
 def test_one_unit_has_a_mean_and_no_interval(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def _sentences(standings: Sequence[Standing], leads: Sequence[Lead]) -> Iterator
         if idle := len(leads) - telling:
             yield f"{_counted(idle, 'more comparison')} told nobody apart."
     else:
-        yield "Nothing here tells one explainer from another."
+        yield "Nothing here tells one from another."
     yield from _caution(leads)
 
 

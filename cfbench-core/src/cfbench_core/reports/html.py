@@ -80,6 +80,7 @@ def render(run: Run, in_words: str = "", answers: Sequence[Answer] = ()) -> str:
     return environment.get_template("report.html.j2").render(
         suite=run.suite,
         title=title,
+        row=run.layout.row,
         facts=_facts(run, run.data.removeprefix(title).strip()),
         quality=_quality(run),
         standings=standings,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Emphasis = Literal["", "best", "second"]
 
 LEGEND = (
-    "Mean ± half the width of its 95% interval. Bold: the best explainer, and all whose difference from it "
+    "Mean ± half the width of its 95% interval. Bold: the best, and all whose difference from it "
     "could be chance (95% paired interval: two may differ clearly though their own intervals overlap). "
     "Underlined: the next. Where units lack a value (53 of 150), the best is told by ranks over all units, "
     "a missing value being the last. Bounds show what is reachable, floors what is had for nothing; neither "
