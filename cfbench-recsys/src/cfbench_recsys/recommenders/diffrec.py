@@ -42,17 +42,8 @@ from scipy import sparse
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import FloatArray, IntArray
-from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import (
-    Keep,
-    State,
-    Stopping,
-    check_shapes,
-    sample_of,
-    torch_device,
-    train,
-)
-from cfbench_recsys.splits import Split
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles
+from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, torch_device
 
 HISTORY = 10
 UNIFORM = 0.001
@@ -145,7 +136,9 @@ def embed(steps: int, length: int) -> FloatArray:
     return np.hstack([np.cos(angles), np.sin(angles), np.zeros((steps + 1, length % 2))])
 
 
-class DiffRec:
+class DiffRec(TrainedOnProfiles):
+    name = "diffrec"
+
     def __init__(self, config: Config) -> None:
         if config.sampling_steps > config.steps:
             raise UserError(
@@ -160,25 +153,13 @@ class DiffRec:
             config.steps, config.noise_scale, config.noise_min, config.noise_max
         )
 
-    def fit(
-        self,
-        split: Split,
-        generator: Callable[..., np.random.Generator],
-        report: Callable[[int, int], None] = lambda done, total: None,
-        keep: Keep | None = None,
-    ) -> dict[str, Any]:
-        """Trains on ``split.train``. Returns a summary of the training."""
-        training = _Training(split.train, self.config, self.schedule, generator)
-        validation = sample_of(split.validation, generator("diffrec", "validation"))
+    def training(
+        self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
+    ) -> _Training:
+        return _Training(interactions, self.config, self.schedule, generator)
 
-        def validate() -> Mapping[str, float]:
-            self.load_state(training.state(), split.profiles)
-            return ranking_quality(lambda rows: self.score_profiles(validation.inputs[rows]), validation)
-
-        stopping = Stopping(self.config.epochs, self.config.patience, self.config.every)
-        best, summary = train(training.epoch, validate, training.state, stopping, report, keep)
-        self.load_state(best, split.profiles)
-        return summary
+    def stopping(self) -> Stopping:
+        return Stopping(self.config.epochs, self.config.patience, self.config.every)
 
     def state(self) -> State:
         """step.weight W_e and step.bias b_e; input.weight W_i (hidden, items), input.step_weight W_t and

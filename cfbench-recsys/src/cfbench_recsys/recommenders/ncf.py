@@ -40,19 +40,10 @@ from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_recsys.edits import FloatArray
-from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.mf import draw
-from cfbench_recsys.recommenders.training import (
-    Keep,
-    State,
-    Stopping,
-    check_shapes,
-    sample_of,
-    torch_device,
-    train,
-)
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles
+from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
 from cfbench_recsys.scoring import BLOCK
-from cfbench_recsys.splits import Holdout, Split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,35 +92,19 @@ def _shapes(items: int, dimensions: int, widths: list[int]) -> dict[str, tuple[i
     return {**shapes, "head.weight": (dimensions + widths[-1],), "head.bias": (2,)}
 
 
-class NCF:
+class NCF(TrainedOnProfiles):
+    name = "ncf"
+
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def _widths(self) -> list[int]:
         return [max(1, self.config.units >> layer) for layer in range(self.config.layers)]
 
-    def fit(
-        self,
-        split: Split,
-        generator: Callable[..., np.random.Generator],
-        report: Callable[[int, int], None] = lambda done, total: None,
-        keep: Keep | None = None,
-    ) -> dict[str, Any]:
-        """Trains on ``split.train``. Returns a summary of the training."""
-        training = _Training(split.train, self.config, self._widths(), generator("ncf", "fit"))
-        validation = sample_of(split.validation, generator("ncf", "validation"))
-
-        def validate() -> Mapping[str, float]:
-            self.load_state(training.state(), split.profiles)
-            return self._quality(validation)
-
-        stopping = Stopping(self.config.epochs, self.config.patience)
-        best, summary = train(training.epoch, validate, training.state, stopping, report, keep)
-        self.load_state(best, split.profiles)
-        return summary
-
-    def _quality(self, holdout: Holdout) -> Mapping[str, float]:
-        return ranking_quality(lambda rows: self.score_profiles(holdout.inputs[rows]), holdout)
+    def training(
+        self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
+    ) -> _Training:
+        return _Training(interactions, self.config, self._widths(), generator("ncf", "fit"))
 
     def state(self) -> State:
         """For each tower (gmf, mlp): profile.weight (d, items), profile.bias (d,), item.weight (d, items).
