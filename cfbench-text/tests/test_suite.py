@@ -129,6 +129,19 @@ def test_the_numbers_do_not_depend_on_chunks_or_processes(run, cache, tmp_path, 
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
+def test_statements_and_texts_made_elsewhere_do_not_depend_on_chunks(run, cache, tmp_path):
+    texts = run.explanations[run.explanations["model"] == "item-review"].sample(frac=0.8, random_state=1)
+    path = lines(tmp_path / "texts.jsonl", texts[["model", "user", "item", "text"]].to_dict("records"))
+    found = []
+    for chunk in (2, 500):
+        other = api.run({**STUDY, "chunk": chunk}, explanations=path, out=tmp_path / str(chunk), fresh=True)
+        found.append([other.table("statements.parquet"), other.scores, other.explanations])
+    for one, two in zip(*found, strict=True):
+        names = [name for name in ("cell", "unit", "metric", "judge", "side") if name in one]
+        one, two = (table.sort_values(names, kind="stable", ignore_index=True) for table in (one, two))
+        pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
 def test_the_corpus_analysis_counts_texts_by_hand(run):
     from cfbench_core.analyses import ask, find
     from cfbench_core.registry import installed

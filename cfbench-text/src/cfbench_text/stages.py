@@ -34,7 +34,7 @@ from cfbench_text.recommenders.base import Context, Explanation, Training
 from cfbench_text.reviews import IntArray, Reviews
 from cfbench_text.scoring import score_all, statement_rows
 from cfbench_text.splits import PARTS, divide
-from cfbench_text.stored import GROUP, StatementWriter, Stored, Writer
+from cfbench_text.stored import GROUP, StatementWriter, Stored, Writer, whole
 from cfbench_text.tables import Units
 from cfbench_text.tables import read_texts as read_table
 from cfbench_text.triplets import Triplet
@@ -278,7 +278,7 @@ def explain(task: Task) -> dict[str, Any]:
     elapsed = time.perf_counter() - started
     if len(written) != len(asked) or not all(isinstance(one.text, str) for one in written):
         raise UserError(f"{task.work.label}: explain must give a text for each of {len(asked)} rows")
-    texts, ratings = [one.text for one in written], [one.rating for one in written]
+    texts, ratings = [whole(one.text) for one in written], [one.rating for one in written]
     return chunk.write(task, texts, ratings, elapsed / max(1, len(asked)))
 
 

@@ -129,7 +129,7 @@ class Writer:
         """Rows, as one group, or several if they are many; nothing for none."""
         import pyarrow as pa
 
-        arrays = [pa.array(columns[field.name], field.type, from_pandas=True) for field in self._schema]
+        arrays = [_array(columns[field.name], field.type) for field in self._schema]
         if len(arrays[0]):
             self._file.write_table(pa.table(arrays, schema=self._schema), row_group_size=GROUP)
 
@@ -140,6 +140,24 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def _array(values: Any, kind: Any) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind, from_pandas=True)
+    except UnicodeEncodeError:
+        return pa.array([whole(value) for value in values], kind)
+
+
+def whole(text: str) -> str:
+    """The text with U+FFFD where half a character stands alone, as in JSON that was cut; no file can hold a half."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 class StatementWriter:
