@@ -6,6 +6,7 @@ from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
 from cfbench_core.testing import NotApplicable, Subject, checks_for, verify
 from cfbench_text.models import tiny
+from cfbench_text.models.questions import AnswerSource, QuestionSource
 
 pytest.importorskip("transformers", reason="needs cfbench-text[models]")
 
@@ -23,6 +24,7 @@ OPTIONS = {
     "text/metric/bleurt": ("one_output", {}),
     "text/metric/alignscore": ("encoder", {}),
     "text/metric/seval": ("causal", {"tokens": 4}),
+    "text/metric/questeval": ("t5", {}),
     "text/recommender/pepler": (
         "causal",
         {"epochs": 3, "length": 20, "learning_rate": 0.01, "device": "cpu"},
@@ -44,6 +46,7 @@ def folders(tmp_path_factory):
         "one_output": lambda folder: tiny.classifier(folder, ["LABEL_0"]),
         "encoder": tiny.encoder,
         "encoder_decoder": tiny.encoder_decoder,
+        "t5": tiny.t5,
     }
     return {name: str(make(tmp_path_factory.mktemp(name))) for name, make in made.items()}
 
@@ -66,7 +69,9 @@ def test_every_such_component_is_here():
     assert set(SPECS) == set(OPTIONS)
 
 
-@pytest.mark.filterwarnings("ignore:SummaC-Conv", "ignore:.* are cut:UserWarning", "ignore:SEval")
+@pytest.mark.filterwarnings(
+    "ignore:SummaC-Conv", "ignore:.* are cut:UserWarning", "ignore:SEval", "ignore:.* no end within"
+)
 @pytest.mark.parametrize(
     ("component", "check"),
     [(name, check) for name in OPTIONS for check in checks_for(name) if check.name not in OF_REAL_MODELS],
@@ -80,7 +85,13 @@ def test_conformance(component, check, folders, request, tmp_path_factory, monke
         more = {"weights": str(data / "expected" / "summac_conv_vitc_sent_perc_e.bin")}
     if component == "text/metric/alignscore":
         more = {"checkpoint": str(aligned(folders[model], tmp_path_factory.getbasetemp() / "aligned.ckpt"))}
-    subject = Subject(SPECS[component], resolve(SPECS[component].config)(model=folders[model], **more))
+    options = {"model": folders[model], **more}
+    if component == "text/metric/questeval":
+        options = {
+            "generator": QuestionSource(model=folders[model], tokens=4),
+            "answerer": AnswerSource(model=folders[model], tokens=4, unanswerable="bad"),
+        }
+    subject = Subject(SPECS[component], resolve(SPECS[component].config)(**options))
     try:
         verify(check, subject)
     except NotApplicable as why:

@@ -86,4 +86,11 @@ PRETRAINED_METRICS = (
         "A chat model divides both texts and checks each statement",
         "Herserant & Guigue 2025",
     ),
+    _spec(
+        "metric",
+        "questeval",
+        "QuestEval",
+        "Does the other text answer questions about a text alike?",
+        "Scialom et al. 2021",
+    ),
 )

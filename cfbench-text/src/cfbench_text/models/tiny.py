@@ -156,3 +156,28 @@ def encoder_decoder(folder: Path) -> Path:
     )
     BartForConditionalGeneration(config).save_pretrained(folder)
     return folder
+
+
+def t5(folder: Path) -> Path:
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    torch.manual_seed(10)
+    size = tokenizer(folder, special=False)
+    config = T5Config(
+        vocab_size=size,
+        d_model=16,
+        d_kv=8,
+        d_ff=32,
+        num_layers=2,
+        num_heads=2,
+        initializer_factor=2.0,
+        pad_token_id=0,
+        eos_token_id=3,
+        decoder_start_token_id=0,
+    )
+    model = T5ForConditionalGeneration(config)
+    with torch.no_grad():
+        model.shared.weight[:3] = 0  # so that it writes words, and not [UNK]
+    model.save_pretrained(folder)
+    return folder

@@ -1,0 +1,185 @@
+"""Questions about texts: what they are asked about, who asks, who answers. The three plugins of QuestEval.
+
+Each has a protocol, an implementation of ours, and may be a class of one's own, ``import:my_package.my_module:MyClass``
+in place of a model's name: a question generator and an answerer are made with their options, a selector with none. Its
+``signature()``, if it has one, is told with the scores. (Results in the cache do not notice a change of its code.)
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Protocol
+
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import UserError
+from cfbench_core.specs import resolve
+from cfbench_text.models.loading import Source, signature
+from cfbench_text.models.seq2seq import Writer
+
+IMPORT = "import:"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer. ``answerable``: how probable it is that the text holds one, in [0, 1]."""
+
+    text: str
+    answerable: float
+
+
+class AnswerSelector(Protocol):
+    def select(self, texts: Sequence[str]) -> Sequence[Sequence[str]]:
+        """The answers of each text that a question is asked for. One that is there twice counts twice."""
+
+
+class QuestionGenerator(Protocol):
+    def ask(self, pairs: Sequence[tuple[str, str]]) -> Sequence[str]:
+        """A question for each distinct (answer, text); a blank one is none."""
+
+
+class Answerer(Protocol):
+    def answer(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Reply]:
+        """What the text says, for each distinct (question, text)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionSource(Source):
+    """The published question generator, and the form in which it is asked."""
+
+    shorthand: ClassVar[str] = "model"
+
+    model: Annotated[
+        str, Help("name, folder or package:NAME of an encoder-decoder model; import:MODULE:CLASS")
+    ] = "ThomasNLG/t5-qg_squad1-en"
+    form: Annotated[str, Help("what it reads; {answer} and {text} are put in")] = (
+        "sv1 </s> {answer} </s> {text}"
+    )
+    tokens: Annotated[int, Range(minimum=1), Help("the longest question; 19 in the published code")] = 64
+    batch: Annotated[int, Range(minimum=1), Help("questions made at once")] = 8
+
+    def __post_init__(self) -> None:
+        _check_form(self.form, "answer", "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerSource(Source):
+    """The published answerer, which may say that there is no answer."""
+
+    shorthand: ClassVar[str] = "model"
+
+    model: Annotated[
+        str, Help("name, folder or package:NAME of an encoder-decoder model; import:MODULE:CLASS")
+    ] = "ThomasNLG/t5-qa_squad2neg-en"
+    form: Annotated[str, Help("what it reads; {question} and {text} are put in")] = "{question} </s> {text}"
+    unanswerable: Annotated[str, Help("the word with which it says that there is no answer")] = "unanswerable"
+    tokens: Annotated[int, Range(minimum=1), Help("the longest answer; 19 in the published code")] = 64
+    batch: Annotated[int, Range(minimum=1), Help("questions answered at once")] = 8
+
+    def __post_init__(self) -> None:
+        _check_form(self.form, "question", "text")
+
+
+_PART = re.compile(r"\{(\w+)\}")
+
+
+def _check_form(form: str, *names: str) -> None:
+    if sorted(_PART.findall(form)) != sorted(names):
+        raise ValueError(f"form must hold {' and '.join(f'{{{name}}}' for name in names)} once, got {form!r}")
+
+
+def _filled(form: str, **parts: str) -> str:
+    """The form with its parts put in, whatever these hold."""
+    return _PART.sub(lambda part: parts[part[1]], form)
+
+
+class Seq2SeqQuestions:
+    """A question for an answer, by a model such as T5 trained to ask."""
+
+    def __init__(self, source: QuestionSource) -> None:
+        self.source = source
+        self._writer = Writer(source)
+
+    def ask(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
+        inputs = [_filled(self.source.form, answer=answer, text=text) for answer, text in pairs]
+        written = self._writer.write(inputs, self.source.tokens)
+        _tell_cut([one.cut for one in written], "questions", self.source.tokens)
+        return [one.text for one in written]
+
+    def signature(self) -> Mapping[str, str]:
+        return {**signature(self.source), "form": self.source.form, "tokens": str(self.source.tokens)}
+
+
+class Seq2SeqAnswers:
+    """An answer by a model such as T5, trained to say so where there is none.
+
+    How answerable a question is: 1 - p(the answer begins as ``unanswerable`` does).
+    """
+
+    def __init__(self, source: AnswerSource) -> None:
+        self.source = source
+        self._writer = Writer(source)
+
+    def answer(self, pairs: Sequence[tuple[str, str]]) -> list[Reply]:
+        inputs = [_filled(self.source.form, question=question, text=text) for question, text in pairs]
+        written = self._writer.write(inputs, self.source.tokens, self.source.unanswerable)
+        _tell_cut([one.cut for one in written], "answers", self.source.tokens)
+        return [Reply(one.text, 1.0 - (one.first or 0.0)) for one in written]
+
+    def signature(self) -> Mapping[str, str]:
+        return {**signature(self.source), "form": self.source.form, "tokens": str(self.source.tokens)}
+
+
+def _tell_cut(cut: Sequence[bool], what: str, tokens: int) -> None:
+    if any(cut):
+        warnings.warn(
+            f"{sum(cut)} of {len(cut)} {what} have no end within {tokens} tokens and are cut", stacklevel=3
+        )
+
+
+def question_generator(source: QuestionSource) -> QuestionGenerator:
+    found: QuestionGenerator = _imported(source.model, source) or Seq2SeqQuestions(source)
+    return found
+
+
+def answerer(source: AnswerSource) -> Answerer:
+    found: Answerer = _imported(source.model, source) or Seq2SeqAnswers(source)
+    return found
+
+
+def answer_selector(name: str, sentences: int | None) -> AnswerSelector:
+    from cfbench_text.models.phrases import Phrases
+
+    if name == "rules":
+        return Phrases(sentences)
+    found: AnswerSelector | None = _imported(name)
+    if found is None:
+        raise UserError(f"selector {name!r}: must be rules, or import:MODULE:CLASS")
+    return found
+
+
+def _imported(name: str, *options: Any) -> Any:
+    """The user's own plugin; None where the name is that of a model."""
+    if not name.startswith(IMPORT):
+        return None
+    try:
+        return resolve(name.removeprefix(IMPORT))(*options)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(f"{name}: {error}; must be {IMPORT}package.module:Class") from None
+
+
+def told(part: str, plugin: Any, name: str) -> dict[str, str]:
+    """The signature of a plugin, each key after its part."""
+    own = plugin.signature() if hasattr(plugin, "signature") else {"plugin": name}
+    return {f"{part} {key}": str(value) for key, value in own.items()}
+
+
+def each_once(pairs: Sequence[tuple[str, str]], ask: Any) -> dict[tuple[str, str], Any]:
+    """The answer to each distinct pair."""
+    distinct = list(dict.fromkeys(pairs))
+    found = list(ask(distinct)) if distinct else []
+    if len(found) != len(distinct):
+        raise UserError(f"a plugin of QuestEval gave {len(found)} answers to {len(distinct)} questions")
+    return dict(zip(distinct, found, strict=True))
