@@ -14,12 +14,8 @@ from scipy import sparse
 
 from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
-from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders.diffrec import Config, DiffRec, Schedule, embed
-from cfbench_recsys.splits import Holdout, Split
-from cfbench_recsys.testing.world import split
-
-SMALL = Config(hidden=24, epochs=120, learning_rate=0.01, device="cpu")
+from cfbench_recsys.testing.world import split, without_validation
 
 
 def random_model(items: int, seed: int, **options: Any) -> tuple[DiffRec, dict[str, np.ndarray]]:
@@ -37,13 +33,6 @@ def random_model(items: int, seed: int, **options: Any) -> tuple[DiffRec, dict[s
     model = DiffRec(config)
     model.load_state(state, sparse.csr_matrix((1, items)))
     return model, state
-
-
-def without_validation(train: sparse.csr_matrix) -> Split:
-    """A split whose model is that of the last epoch."""
-    nothing = sparse.csr_matrix((0, train.shape[1]))
-    nobody = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
-    return Split(train, train, nobody, nobody, np.arange(train.shape[0]))
 
 
 def trained(seed: str, **options: Any) -> dict[str, np.ndarray]:
@@ -198,23 +187,6 @@ def test_nothing_is_sampled_when_scoring() -> None:
 
 
 # Training
-
-
-def test_training_finds_what_popularity_does_not() -> None:
-    data = split()
-    model = DiffRec(SMALL)
-    summary = model.fit(data, generator)
-    popular = np.asarray(data.train.sum(axis=0)).ravel()
-
-    class Popularity:
-        def score_profiles(self, profiles: sparse.csr_matrix) -> np.ndarray:
-            return np.tile(popular, (profiles.shape[0], 1))
-
-    ours, theirs = (evaluate(m, data.test, data.profiles, ks=(3,)) for m in (model, Popularity()))
-    assert ours["HR@3"] > theirs["HR@3"] + 0.2
-    assert summary["validation"] == evaluate(model, data.validation, data.profiles)
-    best = max(summary["history"], key=lambda look: look["NDCG@10"])
-    assert summary["best_epoch"] == best["epoch"]
 
 
 def test_predictions_approach_the_profiles_that_were_corrupted() -> None:

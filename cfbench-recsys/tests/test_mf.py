@@ -15,10 +15,8 @@ from scipy import sparse
 
 from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
-from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders.mf import MF, Config
-from cfbench_recsys.splits import Holdout, Split
-from cfbench_recsys.testing.world import split
+from cfbench_recsys.testing.world import split, without_validation
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("CFBENCH_DATA_DIR", REPOSITORY.parent / "shared" / "data"))
@@ -38,13 +36,6 @@ def random_model(items: int, dimensions: int, seed: int) -> tuple[MF, dict[str, 
     model = MF(Config())
     model.load_state(state, sparse.csr_matrix((1, items)))
     return model, state
-
-
-def without_validation(train: sparse.csr_matrix) -> Split:
-    """A split whose model is that of the last epoch."""
-    nothing = sparse.csr_matrix((0, train.shape[1]))
-    nobody = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
-    return Split(train, train, nobody, nobody, np.arange(train.shape[0]))
 
 
 def fitted_state(train: sparse.csr_matrix, config: Config) -> dict[str, np.ndarray]:
@@ -144,23 +135,6 @@ def test_an_item_predicts_its_partner_and_not_itself() -> None:
     assert scores.argmax(axis=1).tolist() == [1, 0, 3, 2, 5, 4, 7, 6, 9, 8]
 
 
-def test_training_finds_what_popularity_does_not() -> None:
-    data = split()
-    model = MF(SMALL)
-    summary = model.fit(data, generator)
-    popular = np.asarray(data.train.sum(axis=0)).ravel()
-
-    class Popularity:
-        def score_profiles(self, profiles: sparse.csr_matrix) -> np.ndarray:
-            return np.tile(popular, (profiles.shape[0], 1))
-
-    ours, theirs = (evaluate(m, data.test, data.profiles, ks=(3,)) for m in (model, Popularity()))
-    assert ours["HR@3"] > theirs["HR@3"] + 0.2
-    assert summary["validation"] == evaluate(model, data.validation, data.profiles)
-    best = max(summary["history"], key=lambda look: look["NDCG@10"])
-    assert summary["best_epoch"] == best["epoch"]
-
-
 def test_equal_seeds_give_equal_weights_and_others_give_others() -> None:
     def state(seed: str) -> dict[str, np.ndarray]:
         model = MF(SMALL)
@@ -170,13 +144,6 @@ def test_equal_seeds_give_equal_weights_and_others_give_others() -> None:
     first, again, other = state("a"), state("a"), state("b")
     assert all(np.array_equal(first[name], again[name]) for name in first)
     assert not np.array_equal(first["item.weight"], other["item.weight"])
-
-
-def test_progress_is_reported_for_each_epoch() -> None:
-    seen: list[tuple[int, int]] = []
-    config = Config(dimensions=2, epochs=3)
-    MF(config).fit(without_validation(split().train), generator, lambda *done: seen.append(done))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_users_without_interactions_or_with_all_of_them_do_no_harm() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,9 @@ from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
 from cfbench_core.testing import check_component
 from cfbench_recsys.plugin import cfbench_recommenders
-from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders.ncf import NCF, Config
-from cfbench_recsys.splits import Holdout, Split
 from cfbench_recsys.testing import checks
-from cfbench_recsys.testing.world import split
+from cfbench_recsys.testing.world import split, without_validation
 
 SMALL = Config(dimensions=8, units=8, layers=2, learning_rate=0.01, device="cpu")
 State = dict[str, np.ndarray]
@@ -63,13 +60,6 @@ def literal_logits(state: State, profile: np.ndarray) -> np.ndarray:
             layer += 1
         logits.append(w["head.weight"] @ np.concatenate([p * q, z]) + w["head.bias"].sum())
     return np.array(logits)
-
-
-def without_validation(train: sparse.csr_matrix) -> Split:
-    """A split whose model is that of the last epoch."""
-    nothing = sparse.csr_matrix((0, train.shape[1]))
-    nobody = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
-    return Split(train, train, nobody, nobody, np.arange(train.shape[0]))
 
 
 def fitted(train: sparse.csr_matrix, **options: Any) -> State:
@@ -240,24 +230,6 @@ def test_an_item_predicts_its_partner_and_not_itself() -> None:
     assert scores.argmax(axis=1).tolist() == [1, 0, 3, 2, 5, 4, 7, 6, 9, 8]
 
 
-@pytest.mark.parametrize("pretraining", [0, 10])
-def test_training_finds_what_popularity_does_not(pretraining: int) -> None:
-    data = split()
-    model = NCF(dataclasses.replace(SMALL, pretraining=pretraining))
-    summary = model.fit(data, generator)
-    popular = np.asarray(data.train.sum(axis=0)).ravel()
-
-    class Popularity:
-        def score_profiles(self, profiles: sparse.csr_matrix) -> np.ndarray:
-            return np.tile(popular, (profiles.shape[0], 1))
-
-    ours, theirs = (evaluate(m, data.test, data.profiles, ks=(3,)) for m in (model, Popularity()))
-    assert ours["HR@3"] > theirs["HR@3"] + 0.2
-    assert summary["validation"] == evaluate(model, data.validation, data.profiles)
-    best = max(summary["history"], key=lambda look: look["NDCG@10"])
-    assert summary["best_epoch"] == best["epoch"]
-
-
 def test_towers_that_learn_alone_do_not_learn_from_each_other() -> None:
     """While they do, another perceptron changes nothing of the product; afterwards it does."""
     train = split().train
@@ -304,20 +276,6 @@ def test_equal_seeds_give_equal_weights_and_others_give_others() -> None:
     first, again, other = state("a"), state("a"), state("b")
     assert all(np.array_equal(first[name], again[name]) for name in first)
     assert not np.array_equal(first["gmf.item.weight"], other["gmf.item.weight"])
-
-
-def test_each_look_at_the_validation_data_can_be_kept() -> None:
-    seen: list[tuple[int, float, NCF]] = []
-
-    def keep(epoch: int, quality: Any, state: Any) -> None:
-        seen.append((epoch, quality["NDCG@10"], loaded(state())))
-
-    data = split()
-    NCF(Config(dimensions=4, units=4, layers=2, epochs=3, pretraining=2, device="cpu")).fit(
-        data, generator, keep=keep
-    )
-    assert [epoch for epoch, _, _ in seen] == [1, 2, 3]
-    assert all(evaluate(m, data.validation, data.profiles)["NDCG@10"] == ndcg for _, ndcg, m in seen)
 
 
 def test_users_without_interactions_or_with_all_of_them_do_no_harm() -> None:

@@ -15,11 +15,9 @@ from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
 from cfbench_core.testing import check_component
 from cfbench_recsys.plugin import cfbench_recommenders
-from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders.vae import VAE, Config
-from cfbench_recsys.splits import Holdout, Split
 from cfbench_recsys.testing import checks
-from cfbench_recsys.testing.world import split
+from cfbench_recsys.testing.world import split, without_validation
 
 SMALL = Config(hidden=24, dimensions=8, epochs=60, learning_rate=5e-3, device="cpu")
 
@@ -59,13 +57,6 @@ def literal_logits(state: dict[str, np.ndarray], profile: np.ndarray) -> np.ndar
     mu = w["encoder.mean.weight"] @ e + w["encoder.mean.bias"]
     hidden = np.tanh(w["decoder.hidden.weight"] @ mu + w["decoder.hidden.bias"])
     return w["decoder.output.weight"] @ hidden + w["decoder.output.bias"]
-
-
-def without_validation(train: sparse.csr_matrix) -> Split:
-    """A split whose model is that of the last epoch."""
-    nothing = sparse.csr_matrix((0, train.shape[1]))
-    nobody = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
-    return Split(train, train, nobody, nobody, np.arange(train.shape[0]))
 
 
 def test_one_unit_by_hand() -> None:
@@ -259,23 +250,6 @@ def fitted(train: sparse.csr_matrix, config: Config) -> VAE:
     return model
 
 
-def test_training_finds_what_popularity_does_not() -> None:
-    data = split()
-    model = VAE(SMALL)
-    summary = model.fit(data, generator)
-    popular = np.asarray(data.train.sum(axis=0)).ravel()
-
-    class Popularity:
-        def score_profiles(self, profiles: sparse.csr_matrix) -> np.ndarray:
-            return np.tile(popular, (profiles.shape[0], 1))
-
-    ours, theirs = (evaluate(m, data.test, data.profiles, ks=(3,)) for m in (model, Popularity()))
-    assert ours["HR@3"] > theirs["HR@3"] + 0.2
-    assert summary["validation"] == evaluate(model, data.validation, data.profiles)
-    best = max(summary["history"], key=lambda look: look["NDCG@10"])
-    assert summary["best_epoch"] == best["epoch"]
-
-
 def test_equal_seeds_give_equal_weights_and_others_give_others() -> None:
     def state(seed: str) -> dict[str, np.ndarray]:
         model = VAE(Config(hidden=6, dimensions=3, epochs=3, device="cpu"))
@@ -285,20 +259,6 @@ def test_equal_seeds_give_equal_weights_and_others_give_others() -> None:
     first, again, other = state("a"), state("a"), state("b")
     assert all(np.array_equal(first[name], again[name]) for name in first)
     assert not np.array_equal(first["encoder.mean.weight"], other["encoder.mean.weight"])
-
-
-def test_each_look_at_the_validation_data_can_be_kept() -> None:
-    seen: list[tuple[int, float, VAE]] = []
-
-    def keep(epoch: int, quality: Any, state: Any) -> None:
-        model = VAE(SMALL)
-        model.load_state(state(), split().profiles)
-        seen.append((epoch, quality["NDCG@10"], model))
-
-    data = split()
-    VAE(Config(hidden=6, dimensions=3, epochs=3, device="cpu")).fit(data, generator, keep=keep)
-    assert [epoch for epoch, _, _ in seen] == [1, 2, 3]
-    assert all(evaluate(m, data.validation, data.profiles)["NDCG@10"] == ndcg for _, ndcg, m in seen)
 
 
 def test_users_without_interactions_or_with_all_of_them_do_no_harm() -> None:

@@ -79,6 +79,13 @@ def split(users: int = 90) -> Split:
     )
 
 
+def without_validation(train: sparse.csr_matrix) -> Split:
+    """A split of which nothing is kept back: fitted on it, a recommender is that of the last epoch."""
+    nothing = sparse.csr_matrix((0, train.shape[1]))
+    nobody = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
+    return Split(train, train, nobody, nobody, np.arange(train.shape[0]))
+
+
 def with_row(graph: sparse.csr_matrix, user: int, items: IntArray) -> sparse.csr_matrix:
     """A copy in which a user has these items and no others."""
     changed = graph.tolil()
