@@ -65,6 +65,7 @@ EXACT = Config(stages=("exact",))
         ("the sound is good", "the sound is good", 4, 4, 4, 1),
         ("the cat", "the cat sat on the mat", 2, 2, 6, 1),
         ("on the mat sat the cat", "the cat sat on the mat", 6, 6, 6, 3),
+        ("the president spoke to the audience", "the president then spoke to the audience", 6, 6, 7, 2),
         ("good is the sound", "the sound is good", 4, 4, 4, 3),
         ("The price, low!", "the price is low.", 3, 3, 4, 2),
     ],
@@ -164,6 +165,16 @@ def test_long_texts_have_as_many_pairs_as_can_be_and_are_one_chunk_with_themselv
         most = (next(counts) & next(counts)).total()
         assert len(align(one, other, kin)) == most
         assert chunks(align(one, one, kin)) == 1
+
+
+def test_long_texts_with_many_repetitions_are_paired_in_seconds():
+    draw = np.random.default_rng(0)
+    long = [f"w{number}" for number in (600 * draw.random(1600) ** 3).astype(int).tolist()]
+    kin = METEOR(EXACT)._kin
+    for text, reference in ((long, long), (long[:800], long[800:]), (["a"] * 700, ["a"] * 500)):
+        pairs = align(text, reference, kin)
+        assert len(pairs) == (Counter(text) & Counter(reference)).total()
+    assert chunks(align(long, long, kin)) == chunks(pairs) == 1
 
 
 def test_equals_nltk_where_no_word_is_said_twice():
