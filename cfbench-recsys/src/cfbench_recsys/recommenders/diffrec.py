@@ -42,7 +42,7 @@ from scipy import sparse
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import FloatArray, IntArray
-from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, torch_device
 
 HISTORY = 10
@@ -156,7 +156,7 @@ class DiffRec(TrainedOnProfiles):
     def training(
         self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
     ) -> _Training:
-        return _Training(interactions, self.config, self.schedule, generator)
+        return _Training(interactions, self.config, self.schedule, generator("diffrec", "fit"))
 
     def stopping(self) -> Stopping:
         return Stopping(self.config.epochs, self.config.patience, self.config.every)
@@ -224,32 +224,27 @@ def _shapes(items: int, hidden: int, embedding: int) -> dict[str, tuple[int, ...
     }
 
 
-class _Training:
+class _Training(Training):
     """Parameters, optimiser, and the losses of late of each step."""
+
+    config: Config
 
     def __init__(
         self,
         interactions: sparse.csr_matrix,
         config: Config,
         schedule: Schedule,
-        generator: Callable[..., np.random.Generator],
+        random: np.random.Generator,
     ) -> None:
-        import torch
-
-        self.torch = torch
-        self.config, self.schedule = config, schedule
-        self.device = torch_device(config.device)
-        self.random = generator("diffrec", "fit")
-        self.interactions = interactions.astype(np.float32)
-        self.users = np.flatnonzero(np.diff(interactions.indptr))
-        self.embedded = torch.from_numpy(embed(config.steps, config.embedding).astype(np.float32)).to(
-            self.device
-        )
+        super().__init__(interactions.astype(np.float32), config, random)
+        self.schedule = schedule
+        embedded = embed(config.steps, config.embedding).astype(np.float32)
+        self.embedded = self.torch.from_numpy(embedded).to(self.device)
         self.weights = schedule.loss_weights() if config.reweight else np.ones(config.steps + 1)
         self.losses: list[FloatArray] = [np.empty(0) for _ in range(config.steps + 1)]
         shapes = _shapes(interactions.shape[1], config.hidden, config.embedding)
         self.parameters = {name: self._parameter(name, shape) for name, shape in shapes.items()}
-        self.optimizer = torch.optim.Adam(self.parameters.values(), lr=config.learning_rate)
+        self.optimizer = self.torch.optim.Adam(self.parameters.values(), lr=config.learning_rate)
 
     def _parameter(self, name: str, shape: tuple[int, ...]) -> Any:
         """Normal, as in the published code: of Xavier's variance, biases nearly 0."""
@@ -257,30 +252,17 @@ class _Training:
         values = (deviation * self.random.standard_normal(shape)).astype(np.float32)
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
 
-    def epoch(self) -> float:
-        """Once over all users; the mean loss."""
-        total = 0.0
-        self.random.shuffle(self.users)
-        for start in range(0, len(self.users), self.config.batch):
-            batch = self.users[start : start + self.config.batch]
-            loss = self._loss(self.interactions[batch].toarray())
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach()) * len(batch)
-        return total / max(1, len(self.users))
-
-    def _loss(self, profiles: np.ndarray) -> Any:
+    def loss(self, profiles: sparse.csr_matrix) -> Any:
         """The mean over ``profiles`` (B, items) of their losses at steps drawn for them."""
-        torch, count = self.torch, len(profiles)
+        torch, dense = self.torch, profiles.toarray()
         chances = self._chances()
-        steps = self.random.choice(np.arange(1, len(chances) + 1), size=count, p=chances)
-        noise = self.random.standard_normal(profiles.shape, dtype=np.float32)
-        inputs = self.schedule.noised(profiles, steps, noise)
-        left = self.random.random(profiles.shape, dtype=np.float32) >= self.config.dropout
+        steps = self.random.choice(np.arange(1, len(chances) + 1), size=len(dense), p=chances)
+        noise = self.random.standard_normal(dense.shape, dtype=np.float32)
+        inputs = self.schedule.noised(dense, steps, noise)
+        left = self.random.random(dense.shape, dtype=np.float32) >= self.config.dropout
         inputs = inputs * left / np.float32(1.0 - self.config.dropout)
         predicted = self._predict(torch.from_numpy(inputs).to(self.device), steps)
-        target = torch.from_numpy(profiles).to(self.device)
+        target = torch.from_numpy(dense).to(self.device)
         errors = ((predicted - target) ** 2).mean(1)
         losses = errors * torch.from_numpy(self.weights[steps]).to(errors)
         self._remember(steps, losses.detach().cpu().numpy())

@@ -33,8 +33,8 @@ from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
-from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles
-from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
+from cfbench_recsys.recommenders.training import State, check_shapes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class MF(TrainedOnProfiles):
     def training(
         self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
     ) -> _Training:
-        return _Training(interactions, self.config, generator)
+        return _Training(interactions, self.config, generator("mf", "fit"))
 
     def state(self) -> State:
         """profile.weight (d, items), profile.bias (d,), item.weight (d, items), item.bias (d,)."""
@@ -130,20 +130,13 @@ class MF(TrainedOnProfiles):
         return self._item_weight.T.copy()
 
 
-class _Training:
+class _Training(Training):
     """Parameters and optimiser. Row-wise weights (items, d), since rows are what is gathered and added up."""
 
-    def __init__(
-        self, interactions: sparse.csr_matrix, config: Config, generator: Callable[..., np.random.Generator]
-    ) -> None:
-        import torch
+    config: Config
 
-        self.torch = torch
-        self.config = config
-        self.device = torch_device(config.device)
-        self.random = generator("mf", "fit")
-        self.interactions = interactions
-        self.users = np.flatnonzero(np.diff(interactions.indptr))
+    def __init__(self, interactions: sparse.csr_matrix, config: Config, random: np.random.Generator) -> None:
+        super().__init__(interactions, config, random)
         shape = (interactions.shape[1], config.dimensions)
         self.profile_weight, self.item_weight = (
             self._parameter(0.1 * self.random.standard_normal(shape, dtype=np.float32)) for _ in range(2)
@@ -152,25 +145,12 @@ class _Training:
             self._parameter(np.zeros(config.dimensions, dtype=np.float32)) for _ in range(2)
         )
         parameters = [self.profile_weight, self.profile_bias, self.item_weight, self.item_bias]
-        self.optimizer = torch.optim.Adam(parameters, lr=config.learning_rate)
+        self.optimizer = self.torch.optim.Adam(parameters, lr=config.learning_rate)
 
     def _parameter(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
 
-    def epoch(self) -> float:
-        """Once over all users; the mean loss."""
-        total = 0.0
-        self.random.shuffle(self.users)
-        for start in range(0, len(self.users), self.config.batch):
-            batch = self.users[start : start + self.config.batch]
-            loss = self._loss(self.interactions[batch])
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach()) * len(batch)
-        return total / max(1, len(self.users))
-
-    def _loss(self, profiles: sparse.csr_matrix) -> Any:
+    def loss(self, profiles: sparse.csr_matrix) -> Any:
         """The mean over the users of ``profiles`` (B, items) of the loss above."""
         torch = self.torch
         lengths = np.diff(profiles.indptr)

@@ -41,7 +41,7 @@ from scipy import sparse
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.recommenders.mf import draw
-from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
 from cfbench_recsys.scoring import BLOCK
 
@@ -193,8 +193,10 @@ class NCF(TrainedOnProfiles):
         return self._head @ hidden
 
 
-class _Training:
+class _Training(Training):
     """Parameters and optimiser. Embeddings are (items, d): rows are what is gathered and added up."""
+
+    config: Config
 
     def __init__(
         self,
@@ -203,15 +205,8 @@ class _Training:
         widths: list[int],
         random: np.random.Generator,
     ) -> None:
-        import torch
-
-        self.torch = torch
-        self.config = config
+        super().__init__(interactions, config, random)
         self.layers = range(1, len(widths) + 1)
-        self.device = torch_device(config.device)
-        self.random = random
-        self.interactions = interactions
-        self.users = np.flatnonzero(np.diff(interactions.indptr))
         self.epochs = 0
         shapes = _shapes(interactions.shape[1], config.dimensions, widths)
         self.parameters = {name: self._parameter(name, shape) for name, shape in shapes.items()}
@@ -239,25 +234,17 @@ class _Training:
         return self.epochs < self.config.pretraining
 
     def epoch(self) -> float:
-        """Once over all users; the mean loss."""
-        total, apart = 0.0, self.apart
-        self.random.shuffle(self.users)
-        for start in range(0, len(self.users), self.config.batch):
-            batch = self.users[start : start + self.config.batch]
-            loss = self._loss(self.interactions[batch])
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach()) * len(batch)
+        """As above; when the towers have learned alone for long enough they are joined."""
+        apart, mean_loss = self.apart, super().epoch()
         self.epochs += 1
         if apart and not self.apart:
             with self.torch.no_grad():
                 for name in ("head.weight", "head.bias"):
                     self.parameters[name] *= 0.5
             self._start_optimizer()
-        return total / max(1, len(self.users))
+        return mean_loss
 
-    def _loss(self, profiles: sparse.csr_matrix) -> Any:
+    def loss(self, profiles: sparse.csr_matrix) -> Any:
         """The mean over the users of ``profiles`` (B, items) of the loss above."""
         torch, lengths = self.torch, np.diff(profiles.indptr)
         counts = np.maximum(1, np.rint(self.config.holdout * lengths)).astype(np.int64)

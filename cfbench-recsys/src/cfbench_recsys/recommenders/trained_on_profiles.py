@@ -4,25 +4,57 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import Keep, State, Stopping, sample_of, train
+from cfbench_recsys.recommenders.training import Keep, State, Stopping, sample_of, torch_device, train
 from cfbench_recsys.splits import Split
 
 
-class Training(Protocol):
-    """What is trained."""
+class Training(ABC):
+    """What is trained: a subclass makes parameters and their ``optimizer``, and says what is minimised.
+
+    Attributes:
+        random: all draws of the training, the parameters' first values among them.
+        users: those who have interactions.
+    """
+
+    optimizer: Any
+
+    def __init__(self, interactions: sparse.csr_matrix, config: Any, random: np.random.Generator) -> None:
+        import torch
+
+        self.torch = torch
+        self.config = config
+        self.device = torch_device(config.device)
+        self.random = random
+        self.interactions = interactions
+        self.users = np.flatnonzero(np.diff(interactions.indptr))
+
+    @abstractmethod
+    def loss(self, profiles: sparse.csr_matrix) -> Any:
+        """The mean over the users of ``profiles`` (B, items), a torch scalar."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Copies of what was learned so far, in the layout of the recommender's own state."""
 
     def epoch(self) -> float:
         """Once over all users; the mean loss."""
-
-    def state(self) -> State:
-        """What was learned so far, as the recommender keeps it."""
+        total = 0.0
+        self.random.shuffle(self.users)
+        for start in range(0, len(self.users), self.config.batch):
+            batch = self.users[start : start + self.config.batch]
+            loss = self.loss(self.interactions[batch])
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += float(loss.detach()) * len(batch)
+        return total / max(1, len(self.users))
 
 
 class TrainedOnProfiles(ABC):
@@ -30,7 +62,7 @@ class TrainedOnProfiles(ABC):
 
     Attributes:
         name: of the component; it names the random streams.
-        config: has epochs and patience.
+        config: has batch, epochs, patience and device.
     """
 
     name: str

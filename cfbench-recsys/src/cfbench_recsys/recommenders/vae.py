@@ -34,7 +34,7 @@ from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_recsys.edits import FloatArray
-from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
 from cfbench_recsys.scoring import BLOCK
 
@@ -171,22 +171,17 @@ def _normalised(profiles: sparse.csr_matrix) -> sparse.csr_matrix:
     return sparse.diags(1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))) @ profiles.astype(np.float64)
 
 
-class _Training:
+class _Training(Training):
     """Parameters and optimiser. The first weight is (items, h): its rows are what is gathered and added up."""
 
-    def __init__(self, interactions: sparse.csr_matrix, config: Config, random: np.random.Generator) -> None:
-        import torch
+    config: Config
 
-        self.torch = torch
-        self.config = config
-        self.device = torch_device(config.device)
-        self.random = random
-        self.interactions = interactions
-        self.users = np.flatnonzero(np.diff(interactions.indptr))
+    def __init__(self, interactions: sparse.csr_matrix, config: Config, random: np.random.Generator) -> None:
+        super().__init__(interactions, config, random)
         self.steps = 0
         shapes = _shapes(interactions.shape[1], config.hidden, config.dimensions)
         self.parameters = {name: self._parameter(name, shape) for name, shape in shapes.items()}
-        self.optimizer = torch.optim.Adam(self.parameters.values(), lr=config.learning_rate)
+        self.optimizer = self.torch.optim.Adam(self.parameters.values(), lr=config.learning_rate)
 
     def _parameter(self, name: str, shape: tuple[int, ...]) -> Any:
         """Drawn as in the paper's code: Xavier's uniform for weights, biases nearly 0."""
@@ -199,19 +194,6 @@ class _Training:
             values = np.ascontiguousarray(values.T)
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
 
-    def epoch(self) -> float:
-        """Once over all users; the mean loss."""
-        total = 0.0
-        self.random.shuffle(self.users)
-        for start in range(0, len(self.users), self.config.batch):
-            batch = self.users[start : start + self.config.batch]
-            loss = self._loss(self.interactions[batch])
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach()) * len(batch)
-        return total / max(1, len(self.users))
-
     def _beta(self) -> float:
         """Of this step, the first being 0."""
         batches = -(-len(self.users) // self.config.batch)
@@ -220,7 +202,7 @@ class _Training:
         self.steps += 1
         return self.config.beta * share
 
-    def _loss(self, profiles: sparse.csr_matrix) -> Any:
+    def loss(self, profiles: sparse.csr_matrix) -> Any:
         """The mean over the users of ``profiles`` (B, items) of the negative of what is maximised."""
         torch = self.torch
         mean, log_variance = self._encode(profiles)
