@@ -234,7 +234,7 @@ class _Training(Training):
         return self.epochs < self.config.pretraining
 
     def epoch(self) -> float:
-        """As above; when the towers have learned alone for long enough they are joined."""
+        """Once over all users; the mean loss. Towers that have learned alone for long enough are joined."""
         apart, mean_loss = self.apart, super().epoch()
         self.epochs += 1
         if apart and not self.apart:
