@@ -101,6 +101,19 @@ def test_a_malformed_object_does_not_cost_the_next_one():
     assert found.triplets == (ONE,) and found.left_out == {"malformed object": 1} and found.status == "ok"
 
 
+def test_a_brace_too_many_closes_nothing():
+    whole = json.dumps([{"statement": "it runs small", "topic": "fit", "sentiment": "negative"}])
+    assert read_answer(whole[:-1] + "}]", TOPICS).triplets == (ONE,)
+    assert read_statements('["a"}, "b"]').statements == ("a", "b")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet='[]{}",: a\\', max_size=30))
+def test_every_answer_comes_to_an_end(answer):
+    assert read_answer(answer, TOPICS).status in ("ok", "empty", "cut", "failed")
+    assert read_statements(answer).status in ("ok", "empty", "cut", "failed")
+
+
 BARE = st.lists(STATEMENT.filter(lambda s: any(c.isalnum() for c in s)), min_size=1, max_size=4)
 
 

@@ -108,7 +108,7 @@ def _pieces(text: str, place: int) -> tuple[list[str], bool]:
     if place < 0:
         return found, False
     while place < len(text):
-        if text[place].isspace() or text[place] == ",":
+        if text[place].isspace() or text[place] in ",}":  # one brace too many closes nothing
             place += 1
         elif text[place] == "]":
             return found, True
