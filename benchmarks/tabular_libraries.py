@@ -7,10 +7,10 @@
 
 MAGIC and Adult with the study's networks; the first ``--factuals`` training rows (100, then 10,000) in one call, one
 thread. Methods of more than ``--slow`` ms (2) for each row get 1,000 at most, alibi's, which takes seconds, ``--few``
-(10). CPU and wall milliseconds of the call alone, per row, after a first call; what comes before it apart:
-``prepare s`` (auto-encoder, embedding of categories) and ``compile s`` (jax, with the first call). The share of valid
-answers by the network itself, re-predicted here; over these the share that are rows (within the observed range, one
-level of each category), and means of L2 and of the shares of encoded and of raw columns that stay.
+(10). CPU and wall milliseconds of the call alone, per row, after a first call. What comes before it apart, in CPU
+seconds: ``prepare s`` (import, auto-encoder, embedding of categories) and ``compile s`` (jax, with the first call).
+The share of valid answers by the network itself, re-predicted here; over these the share that are rows (within the
+observed range, one level of each category), and means of L2 and of the shares of encoded and of raw columns that stay.
 
 Each method of a library beside ours of the same kind: both on the factuals that both answer (NAME-pairs), since who
 fails at the far ones looks near. What each library is told is in ``library_methods.py``; those that are not installed
@@ -20,15 +20,17 @@ are left out. Needs the study's files (``CFBENCH_DATA_DIR``).
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 
 if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # pools of threads that no variable limits
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # pools of threads that no variable limits
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 from collections.abc import Iterator
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +50,34 @@ from cfbench_tabular.explainers.base import Answer, Context, Factuals
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import BoolArray, FloatArray, complete
 
-OURS = ["cadex", "ml-explain", "dice", "growing-spheres", "alibic", "nice"]
+OURS: dict[str, dict[str, Any]] = {
+    "cadex": {},
+    "ml-explain": {},
+    "dice": {},
+    "growing-spheres": {},
+    "alibic": {},
+    "alibic-sparse": {"name": "alibic", "beta": 2.0},
+    "nice": {},
+}
 KIN = {
     "VanillaCF": ["ml-explain", "cadex"],
     "DiverseCF": ["dice"],
     "GrowingSphere": ["growing-spheres"],
-    "ProtoCF": ["alibic"],
-    PROTOTYPES: ["alibic"],
+    "ProtoCF": ["alibic", "alibic-sparse"],
+    PROTOTYPES: ["alibic", "alibic-sparse"],
 }
 """Which of ours is the same method: gradient descent on class and distance, DiCE, growing spheres, prototypes."""
+LIBRARIES = (
+    "jax-relax",
+    "jax",
+    "jaxlib",
+    "keras",
+    "optax",
+    "alibi",
+    "tensorflow_cpu",
+    "tensorflow",
+    "tf_keras",
+)
 SAME = 5e-5
 """A column that moves by less stays, as in the study, which rounds to four decimals."""
 
@@ -65,7 +86,8 @@ class Own:
     """One of our explainers, asked as a library is."""
 
     def __init__(self, name: str, model: MLP, context: Context) -> None:
-        self.explainer, self.model, self.context = made(name), model, context
+        self.explainer = made(**{"name": name, **OURS.get(name, {})})
+        self.model, self.context = model, context
 
     def ready(self, vectors: FloatArray) -> Any:
         self._of(vectors[:WARM_UP])
@@ -84,7 +106,7 @@ def main() -> None:
     )
     parser.add_argument("--sets", nargs="+", default=["magic", "adult"])
     parser.add_argument("--factuals", nargs="+", type=int, default=[100, 10_000])
-    parser.add_argument("--ours", nargs="*", default=OURS)
+    parser.add_argument("--ours", nargs="*", default=list(OURS))
     parser.add_argument("--theirs", nargs="*", default=[*RELAX, PROTOTYPES])
     parser.add_argument("--slow", type=float, default=2.0, help="ms, above which 1,000 rows are enough")
     parser.add_argument("--few", type=int, default=10, help="rows for methods of seconds: alibi's")
@@ -100,9 +122,18 @@ def main() -> None:
         rows += of_set
         pairs += pairs_of_set
         if asked.keep:
-            command = "python benchmarks/tabular_libraries.py --keep NAME"
-            keep(Path(asked.keep), rows, ["dataset", "method", "factuals"], command)
-            keep(Path(f"{asked.keep}-pairs"), pairs, ["dataset", "theirs", "ours", "factuals"], command)
+            kept(asked.keep, rows, ["dataset", "method", "factuals"])
+            kept(f"{asked.keep}-pairs", pairs, ["dataset", "theirs", "ours", "factuals"])
+
+
+def kept(path: str, rows: list[dict[str, Any]], same: list[str]) -> None:
+    """The table, and with its versions those of the libraries."""
+    keep(Path(path), rows, same, "python benchmarks/tabular_libraries.py --keep NAME")
+    about = Path(path).with_suffix(".json")
+    told = json.loads(about.read_text(encoding="utf-8"))
+    found = {distribution.metadata["Name"]: distribution.version for distribution in distributions()}
+    told["versions"] |= {name: found[name] for name in LIBRARIES if name in found}
+    about.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 def measured(name: str, asked: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -142,15 +173,15 @@ def rounds(
     method: str, model: MLP, context: Context, asked: argparse.Namespace
 ) -> Iterator[tuple[int, FloatArray, dict[str, Any]]]:
     """How many rows, the answers (B, d), and what is measured of them."""
-    started = time.perf_counter()
+    started = time.process_time()
     made_ready = METHODS.get(method, Own)(method, model, context)
-    prepared, slow = time.perf_counter() - started, False
+    prepared, slow = time.process_time() - started, False
     for count in [asked.few] if method == PROTOTYPES else asked.factuals:
         size = min(count, AT_MOST if slow else count, len(context.background))
         vectors = context.background[:size]
-        started = time.perf_counter()
+        started = time.process_time()
         call = made_ready.ready(vectors)
-        compiled = time.perf_counter() - started
+        compiled = time.process_time() - started
         cpu, wall = time.process_time(), time.perf_counter()
         given = call()
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
