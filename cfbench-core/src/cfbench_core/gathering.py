@@ -1,6 +1,7 @@
 """Puts the artifacts of a run together into its tables, in the order of the plan: equal results, equal files.
 
-Tables are written part by part, a row group for each cell, so that memory does not grow with the run.
+Tables are written part by part, a row group for each cell, or several where it has many rows, so that memory does not
+grow with the run.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from cfbench_core.store import Store
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+GROUP = 100_000
+"""Rows that are written together at most."""
 
 
 @dataclass(frozen=True)
@@ -143,12 +147,27 @@ def write_parquet(path: Path, parts: Sequence[Part]) -> None:
         with temporary.open("wb") as to, pq.ParquetWriter(to, schema, compression="zstd") as writer:
             # a file of our own: when the disk is full, the writer's would stay open
             for _, of_cell in itertools.groupby(parts, key=lambda part: part.cell):
-                writer.write_table(pa.concat_tables(part.table(schema) for part in of_cell))
+                for rows in _in_groups(part.table(schema) for part in of_cell):
+                    writer.write_table(rows)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _in_groups(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Tables of one cell as tables of ``GROUP`` rows and a rest, whatever the size of those that come in."""
+    import pyarrow as pa
+
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        while sum(one.num_rows for one in waiting) > GROUP:
+            together = pa.concat_tables(waiting)
+            yield together.slice(0, GROUP)
+            waiting = [together.slice(GROUP)]
+    yield pa.concat_tables(waiting)
 
 
 def _distinct(schemas: Iterator[pa.Schema]) -> list[pa.Schema]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,8 @@ AGAIN = "the same cfbench run with --out on this directory writes it anew"
 
 _NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
 _CLUSTERS = ("group", "user")
+_SCORES = ("cell", "metric", "unit", "value", "status")
+_AT_ONCE = 100_000
 _SUMMARY = ("mean", "std", "ci_low", "ci_high", "n", "n_missing")
 
 
@@ -155,8 +157,7 @@ class Run:
     @functools.cached_property
     def scores(self) -> pd.DataFrame:
         """Long: cell, labels, metric, unit, value, status and the suite's own columns."""
-        attempted = any(cell.status not in ("skipped", "planned") for cell in self._cells)
-        return self._parquet("scores.parquet", ("cell", "metric", "unit", "value", "status"), attempted)
+        return self._parquet("scores.parquet", _SCORES, self._attempted)
 
     @functools.cached_property
     def explanations(self) -> pd.DataFrame:
@@ -211,8 +212,34 @@ class Run:
         """Each cell's scores and times as a matrix (units, metrics and "time")."""
         from cfbench_core.statistics import unit_values
 
-        scores = self.scores[["cell", "metric", "unit", "value", *self._cluster]]
-        return unit_values(_with_times(scores, self.costs, self._cluster), *self._cluster)
+        times = self.costs[["cell", "unit"]].assign(metric=TIME.name, value=self.costs["elapsed_seconds"])
+        cluster = self._cluster
+        columns = ["cell", "metric", "unit", "value", *cluster]
+        return unit_values(self._score_batches(columns), next(iter(cluster), None), times)
+
+    def _score_batches(self, columns: list[str]) -> Iterator[pd.DataFrame]:
+        """Some columns of the scores, a part at a time; a large run has millions of them."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        path = self.directory / "scores.parquet"
+        if not path.exists():
+            return  # nobody could have written to it: _score_columns would have said so
+        try:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(_AT_ONCE, columns=columns, use_threads=False):
+                    yield batch.to_pandas()
+        except (OSError, pa.ArrowException) as error:
+            raise _unreadable(path, error) from None
+
+    @functools.cached_property
+    def _score_columns(self) -> list[str]:
+        """What the table of scores has; nothing where no cell could have written to it."""
+        return list(self._parquet("scores.parquet", _SCORES, self._attempted, rows=False).columns)
+
+    @property
+    def _attempted(self) -> bool:
+        return any(cell.status not in ("skipped", "planned") for cell in self._cells)
 
     @property
     def _any_result(self) -> bool:
@@ -224,7 +251,7 @@ class Run:
         it."""
         named = self.plan["layout"].get("cluster")
         candidates = (named,) if named else _CLUSTERS
-        return [column for column in candidates if column in self.scores.columns][:1]
+        return [column for column in candidates if column in self._score_columns][:1]
 
     # Files
 
@@ -264,9 +291,14 @@ class Run:
         return _checked(frame, columns, path)
 
     def _parquet(
-        self, name: str, columns: tuple[str, ...], expected: bool, filters: list[Any] | None = None
+        self,
+        name: str,
+        columns: tuple[str, ...],
+        expected: bool,
+        filters: list[Any] | None = None,
+        rows: bool = True,
     ) -> pd.DataFrame:
-        """A table; an empty one where no cell could have written to it."""
+        """A table, or its columns alone; an empty one where no cell could have written to it."""
         import pandas as pd
         import pyarrow as pa
 
@@ -274,7 +306,7 @@ class Run:
         if not path.exists() and not expected:
             return pd.DataFrame(columns=list(columns))
         try:
-            frame = pd.read_parquet(path, filters=filters)
+            frame = pd.read_parquet(path, filters=filters) if rows else _columns(path)
         except FileNotFoundError:
             raise UserError(f"{path}: is missing; {AGAIN}") from None
         except (OSError, pa.ArrowException) as error:
@@ -313,16 +345,12 @@ def _unreadable(path: Path, error: Exception) -> UserError:
     return UserError(f"{path}: cannot be read ({why}); {AGAIN}")
 
 
-def _with_times(scores: pd.DataFrame, costs: pd.DataFrame, cluster: list[str]) -> pd.DataFrame:
-    """The scores, and each unit's seconds as one more metric. A unit's cluster is the one it has in the
-    scores."""
-    import pandas as pd
+def _columns(path: Path) -> pd.DataFrame:
+    """A table without its rows."""
+    from pyarrow import parquet
 
-    times = costs[["cell", "unit"]].assign(metric=TIME.name, value=costs["elapsed_seconds"])
-    if cluster:
-        known = scores[["cell", "unit", *cluster]].drop_duplicates(["cell", "unit"])
-        times = times.merge(known, on=["cell", "unit"], how="inner")
-    return pd.concat([scores, times], ignore_index=True) if len(times) else scores
+    empty: pd.DataFrame = parquet.read_schema(path).empty_table().to_pandas()
+    return empty
 
 
 def summarise(run: Run) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,48 +39,96 @@ class UnitValues:
         return self.values[:, self.metrics.index(metric)]
 
 
-def unit_values(scores: pd.DataFrame, cluster: str | None = None) -> dict[str, UnitValues]:
+def unit_values(
+    scores: pd.DataFrame | Iterable[pd.DataFrame],
+    cluster: str | None = None,
+    further: pd.DataFrame | None = None,
+) -> dict[str, UnitValues]:
     """The long table of scores (cell, metric, unit, value) as one matrix for each cell, units sorted.
 
-    Rows without a unit stand for units that could not even be listed, and are left out.
+    It may come in parts, of which none is kept. Rows without a unit stand for units that could not even be listed, and
+    are left out.
 
     Args:
         cluster: the column that says which units belong together; None: each stands for itself.
+        further: cell, metric, unit, value; what units that have scores have besides. Others are left out.
 
     Raises:
         ValueError: if a cell scores one unit twice on one metric.
     """
     import pandas as pd
 
-    listed = scores[scores["unit"].notna()]
-    cell_codes, cells = pd.factorize(listed["cell"])
-    metric_codes, metrics = pd.factorize(listed["metric"])
-    unit_codes, units = pd.factorize(listed["unit"], sort=True)
-    cluster_codes, clusters = pd.factorize(listed[cluster], sort=True) if cluster else (unit_codes, units)
-    numbers = listed["value"].to_numpy(dtype=np.float64, na_value=np.nan)
-    found = {}
-    order = np.argsort(cell_codes, kind="stable")
-    for code, rows in enumerate(
-        np.split(order, np.searchsorted(cell_codes[order], np.arange(1, len(cells))))
-    ):
-        if not len(rows):
-            continue
-        here, first, row = np.unique(unit_codes[rows], return_index=True, return_inverse=True)
-        used = list(dict.fromkeys(metric_codes[rows]))
-        place = np.full(len(metrics), -1)
-        place[used] = np.arange(len(used))
-        flat = row * len(used) + place[metric_codes[rows]]
-        if len(np.unique(flat)) != len(flat):
-            raise ValueError(f"{cells[code]}: a unit is scored twice on one metric")
-        values = np.full(len(here) * len(used), np.nan)
-        values[flat] = numbers[rows]
-        found[str(cells[code])] = UnitValues(
-            np.asarray(units)[here],
-            np.asarray(clusters)[cluster_codes[rows[first]]],
-            tuple(str(metrics[m]) for m in used),
-            values.reshape(len(here), len(used)),
-        )
-    return found
+    cells: dict[str, _Cell] = {}
+    for part in [scores] if isinstance(scores, pd.DataFrame) else scores:
+        for name, rows in _by_cell(part[part["unit"].notna()]):
+            cells.setdefault(name, _Cell()).add(rows, cluster)
+    for name, rows in [] if further is None else _by_cell(further):
+        if name in cells:
+            cells[name].add(rows[rows["unit"].isin(list(cells[name].units))], None)
+    return {name: cell.matrix(name) for name, cell in cells.items()}
+
+
+def _by_cell(scores: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    import pandas as pd
+
+    codes, names = pd.factorize(scores["cell"])
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(1, len(names)))
+    for name, rows in zip(names, np.split(order, ends) if len(names) else [], strict=True):
+        yield str(name), scores.iloc[rows]
+
+
+class _Cell:
+    """The scores of a cell as they come: of each its unit and metric as numbers, and its value."""
+
+    def __init__(self) -> None:
+        self.units: dict[Any, int] = {}
+        self.clusters: list[Any] = []
+        self.metrics: dict[str, int] = {}
+        self.parts: list[tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]] = []
+
+    def add(self, scores: pd.DataFrame, cluster: str | None) -> None:
+        import pandas as pd
+
+        codes, names = pd.factorize(scores["unit"])
+        _, first = np.unique(codes, return_index=True)
+        belongs = scores[cluster].iloc[first].tolist() if cluster else list(names)
+        for unit, of_unit in zip(names, belongs, strict=True):
+            if unit not in self.units:
+                self.units[unit] = len(self.units)
+                self.clusters.append(of_unit)
+        units = np.array([self.units[unit] for unit in names], dtype=np.int32)[codes]
+        codes, names = pd.factorize(scores["metric"])
+        metrics = [self.metrics.setdefault(str(metric), len(self.metrics)) for metric in names]
+        values = scores["value"].to_numpy(dtype=np.float64, na_value=np.nan)
+        self.parts.append((units, np.array(metrics, dtype=np.int32)[codes], values))
+
+    def matrix(self, cell: str) -> UnitValues:
+        import pandas as pd
+
+        units, metrics, numbers = (np.concatenate(column) for column in zip(*self.parts, strict=True))
+        places, names = pd.factorize(_array(self.units), sort=True)
+        flat = places[units].astype(np.int64) * len(self.metrics) + metrics
+        values = np.full(len(self.units) * len(self.metrics), np.nan)
+        seen = np.zeros(len(values), dtype=bool)
+        seen[flat] = True
+        if seen.sum() != len(flat):
+            raise ValueError(f"{cell}: a unit is scored twice on one metric")
+        values[flat] = numbers
+        clusters = _array(self.clusters)[np.argsort(places)]
+        shape = len(self.units), len(self.metrics)
+        return UnitValues(np.asarray(names), clusters, tuple(self.metrics), values.reshape(shape))
+
+
+def _array(values: Iterable[Any]) -> NDArray[Any]:
+    """As pandas has them: text and whatever else is no number as objects."""
+    listed = list(values)
+    found = np.asarray(listed)
+    if found.ndim == 1 and found.dtype.kind in "iufb":
+        return found
+    objects: NDArray[Any] = np.empty(len(listed), dtype=object)
+    objects[:] = listed
+    return objects
 
 
 def align(

@@ -1,0 +1,58 @@
+"""Large tables: written in groups whose size does not depend on the parts, and read in parts again."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from cfbench_core import gathering, statistics
+from cfbench_core.gathering import Part, write_parquet
+
+
+def parts(cell, rows, size):
+    for start in range(0, rows, size):
+        yield Part(cell, {"cell": cell}, pa.table({"value": list(range(start, min(start + size, rows)))}))
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 11, 25])
+def test_groups_of_rows_are_those_of_the_cells_whatever_the_parts(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(gathering, "GROUP", 10)
+    write_parquet(
+        tmp_path / "t.parquet", [*parts("a", 25, size), *parts("b", 10, size), *parts("c", 3, size)]
+    )
+    file = parquet.ParquetFile(tmp_path / "t.parquet")
+    sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
+    assert sizes == [10, 10, 5, 10, 3]
+    table = file.read().to_pandas()
+    assert table["value"].tolist() == [*range(25), *range(10), *range(3)]
+    assert table["cell"].tolist() == ["a"] * 25 + ["b"] * 10 + ["c"] * 3
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+@pytest.mark.parametrize("cluster", [None, "user"])
+def test_scores_in_parts_are_the_same_matrices_as_the_whole(size, cluster):
+    draw = np.random.default_rng(0)
+    rows = [(cell, f"u{unit:02d}", f"m{metric}", f"c{unit % 3}", draw.random() if draw.random() < 0.8 else np.nan)
+            for cell in "ba" for metric in range(3) for unit in range(12) if draw.random() < 0.9]  # fmt: skip
+    scores = pd.DataFrame(rows, columns=["cell", "unit", "metric", "user", "value"])
+    scores = scores.sample(frac=1, random_state=1, ignore_index=True)
+    found = statistics.unit_values(
+        (scores.iloc[start : start + size] for start in range(0, len(scores), size)), cluster
+    )
+    assert list(found) == list(scores["cell"].drop_duplicates())
+    for cell, own in scores.groupby("cell"):
+        wide = own.pivot(index="unit", columns="metric", values="value")[list(found[cell].metrics)]
+        np.testing.assert_array_equal(found[cell].values, wide.to_numpy())
+        assert list(found[cell].units) == list(wide.index)
+        belongs = own.drop_duplicates("unit").set_index("unit")["user" if cluster else "cell"]
+        expected = belongs[wide.index].tolist() if cluster else list(wide.index)
+        assert list(found[cell].clusters) == expected
+
+
+def test_further_numbers_are_of_units_that_have_scores():
+    scores = pd.DataFrame({"cell": "a", "unit": ["v", "u"], "metric": "m", "value": [1.0, 2.0]})
+    times = pd.DataFrame({"cell": ["a", "a", "b"], "unit": ["u", "w", "u"], "metric": "time", "value": 3.0})
+    found = statistics.unit_values(scores, None, times)
+    assert list(found) == ["a"] and list(found["a"].units) == ["u", "v"]
+    np.testing.assert_array_equal(found["a"].values, [[2.0, 3.0], [1.0, np.nan]])
