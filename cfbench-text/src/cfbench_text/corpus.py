@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -155,7 +157,13 @@ class _StoredRows(Rows):
 
     @functools.cached_property
     def paragraphs(self) -> list[str]:
-        return [render(of_row) for of_row in self.triplets]
+        """Without keeping the statements, of which a large training part has many."""
+        told = self._statements.triplets(np.unique(self._numbers))
+        of_row = {
+            number: render(triplet for _, triplet in own)
+            for number, own in itertools.groupby(told, key=operator.itemgetter(0))
+        }
+        return [of_row.get(number, "") for number in self._numbers.tolist()]
 
     def _column(self, name: str) -> np.ndarray[Any, np.dtype[Any]]:
         """In the order of the numbers, which need not be that of the file."""
