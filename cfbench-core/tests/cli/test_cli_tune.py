@@ -240,7 +240,7 @@ def test_describe_shows_presets_with_where_they_come_from(
         "plain: {options: {factor: 3.0, pause: 0.1}}\n"
         "theirs: {options: {factor: 2.0}, search: {source: table 3 of the paper}}\n"
     )
-    lines = cfbench("describe", "times").out.splitlines()
+    lines = cfbench("describe", "toy/recommender/times").out.splitlines()
     start = lines.index("Presets")
     assert lines[start + 1 : start + 8] == [
         "  preset: five   # factor: 7.5",
