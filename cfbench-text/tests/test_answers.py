@@ -143,6 +143,10 @@ def test_every_complete_text_is_read_from_every_cut(statements, ascii_only):
         ('[{"statement": "a"}, {"text": "b"}, "c", 4, ""]', ("a", "c"), "ok"),
         ('["<first statement>", ...]', (), "ok"),
         ("It is red.", (), "failed"),
+        ('Here it is:\n\n- "It is red."\n* It is big,\n- It is red.', ("It is red.", "It is big"), "ok"),
+        ("1. It is red\n2) it was che", ("It is red",), "cut"),
+        ("1. It is red\n2) it was cheap\n", ("It is red", "it was cheap"), "ok"),
+        ("It is 3 - 4 years old. 5. Good", (), "failed"),
     ],
 )
 def test_bare_statements(answer, statements, status):

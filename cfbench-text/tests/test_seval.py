@@ -18,7 +18,7 @@ class Model:
 
     def write(self, prompts, tokens):
         for place, prompt in reversed(list(enumerate(prompts))):
-            text = prompt.user.removeprefix("Text:\n").removesuffix("\n\nJSON array:")
+            text = prompt.user.removeprefix("Text:\n").removesuffix("\n\nList its statements.")
             self.divided.append(text)
             yield place, self.says.get(text, Said(json.dumps(statements_of(text))))
 

@@ -31,6 +31,8 @@ Found = TypeVar("Found", Triplet, str)
 
 _ARRAY = re.compile(r"\[\s*(?=[{\]]|$)")
 _ODD_ARRAY = re.compile(r"\[\s*(?=[\"\[])")
+_LINE = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+(\S.*)$", re.MULTILINE)
+_ENDS = frozenset('.!?"”')
 _ANY_ARRAY = re.compile(r"\[\s*(?=[{\]\"\[]|$)")
 
 
@@ -72,9 +74,24 @@ def read_answer(answer: str, topics: Collection[str]) -> Reading:
 
 
 def read_statements(answer: str) -> BareReading:
-    """The statements of an answer that is an array of texts; objects with the key "statement" do as well."""
-    found, status, left_out = _members(answer, _ANY_ARRAY.search(answer), _checked_statement)
+    """The statements of an answer that is an array of texts; objects with the key "statement" do as well, and so does
+    a list with a dash or a number before each line, which small models prefer."""
+    start = _ANY_ARRAY.search(answer)
+    lines = [] if start else list(_LINE.finditer(answer))
+    if lines:
+        return _read_lines(lines, answer)
+    found, status, left_out = _members(answer, start, _checked_statement)
     return BareReading(tuple(dict.fromkeys(found)), status, left_out)
+
+
+def _read_lines(lines: list[re.Match[str]], answer: str) -> BareReading:
+    """A last line that may have been cut, for it ends neither itself nor a sentence, is left out."""
+    said = [line[1].rstrip(", ") for line in lines]
+    cut = lines[-1].end() == len(answer.rstrip(" ")) and said[-1][-1:] not in _ENDS
+    checked = [_checked_statement(one.strip('"“”')) for one in (said[:-1] if cut else said)]
+    counts = Counter(one.why for one in checked if isinstance(one, _Unusable))
+    found = tuple(dict.fromkeys(one for one in checked if isinstance(one, str)))
+    return BareReading(found, "cut" if cut else "ok", dict(counts))
 
 
 def _members(

@@ -12,7 +12,7 @@ statements have no topic and no sentiment, and are judged as they are, not in th
 
 The published code has a worked example in its prompt, takes each line of the answer for a statement, and asks for
 all verdicts in one answer, where a statement without a verdict leaves the denominator. Here the prompt is our own and
-shows no example, which a small model would repeat; answers are read and their failures counted by ``answers.py``;
+shows no example, which a small model would repeat; ``answers.py`` reads the answers and counts their failures;
 each statement is a question of its own, that of the judge ``llm``. Greedy; answers are kept.
 
 A text of which no answer is usable has no known statements, which is not the same as none: its row is missing (NaN),
@@ -42,7 +42,7 @@ from cfbench_text.models.chat import Chat, ChatSource, Prompt, Said
 from cfbench_text.reviews import FloatArray
 
 SYSTEM = """\
-You divide a text into statements. Answer with a JSON array of texts and nothing else.
+You divide a text into statements.
 
 Rules:
 - A statement is atomic: it says one thing. Divide a sentence that says two things.
@@ -50,9 +50,9 @@ Rules:
 - Together the statements say all that the text says, and nothing that it does not say.
 - When the text says nothing, answer [].
 
-The form of the answer:
+Answer with a list in this form and nothing else:
 ["<first statement>", "<second statement>", ...]"""
-USER = "Text:\n{text}\n\nJSON array:"
+USER = "Text:\n{text}\n\nList its statements."
 
 
 @dataclass(frozen=True, kw_only=True)
