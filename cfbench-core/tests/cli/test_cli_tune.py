@@ -251,7 +251,7 @@ def test_describe_shows_presets_with_where_they_come_from(
         "      table 3 of the paper",
         "",
     ]
-    described = json.loads(cfbench("describe", "times", "--format", "json").out)
+    described = json.loads(cfbench("describe", "toy/recommender/times", "--format", "json").out)
     assert described["presets"]["five"]["search"]["trials"] == 4
 
 
