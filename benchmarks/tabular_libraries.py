@@ -1,7 +1,7 @@
 """Our explainers of rows and those of public libraries in one run: the same networks, factuals and measures.
 
-    pip install jax-relax fastcore nbdev      # VanillaCF, DiverseCF, GrowingSphere, ProtoCF
-    pip install alibi tensorflow-cpu tf-keras # CounterfactualProto
+    pip install jax-relax fastcore nbdev    # VanillaCF, DiverseCF, GrowingSphere, ProtoCF
+    pip install --no-deps alibi tensorflow-cpu tf_keras    # CounterfactualProto; see below
     python benchmarks/tabular_libraries.py --keep docs/results/tabular-public-libraries
     python benchmarks/tabular_libraries.py --sets magic --factuals 100 --theirs VanillaCF --ours cadex
 
@@ -14,7 +14,9 @@ observed range, one level of each category), and means of L2 and of the shares o
 
 Each method of a library beside ours of the same kind: both on the factuals that both answer (NAME-pairs), since who
 fails at the far ones looks near. What each library is told is in ``library_methods.py``; those that are not installed
-are left out. Needs the study's files (``CFBENCH_DATA_DIR``).
+are left out. alibi 0.9.6 asks for NumPy below 2, which jax no longer runs with, and for older pandas; it works with
+newer ones when installed without its dependencies (then it lacks dill, scikit-image, "spacy<3.8.8", "pydantic<2",
+"transformers<5", and what tensorflow imports). Needs the study's files (``CFBENCH_DATA_DIR``).
 """
 
 from __future__ import annotations
