@@ -6,6 +6,7 @@ import functools
 import itertools
 import operator
 import tempfile
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,6 +194,7 @@ class _Paragraphs(Sequence[str]):
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
+        weakref.finalize(self, self._file.close)
         lengths = [0]
         for some in texts:
             for text in some:
