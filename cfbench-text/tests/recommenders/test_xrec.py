@@ -88,6 +88,16 @@ def test_what_is_learned_makes_the_texts_likelier_and_nothing_else_changes(llama
         assert torch.equal(few.network.state_dict()[name], more.network.state_dict()[name])
 
 
+def test_a_model_of_narrow_numbers_learns_too(llama, examples):
+    """The adapters stay in float32."""
+    found = learned(examples, llama, dtype="bfloat16", epochs=10)
+    rows = found._batch_of(training_of(examples).train)
+    few = learned(examples, llama, dtype="bfloat16", learning_rate=1e-12)
+    assert found.cross_entropy(rows) < few.cross_entropy(rows) - 0.1
+    assert all(value.dtype == torch.float32 for value in found.network.state_dict().values())
+    assert all(examples.written(found, examples.PAIRS))
+
+
 @pytest.mark.parametrize("inject", ["layers", "embeddings"])
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
 def test_decoding_with_keys_and_values_is_decoding_without(kind, inject, examples, request):
