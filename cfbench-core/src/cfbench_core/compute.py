@@ -7,13 +7,14 @@ import shutil
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import Remark, UserError
 from cfbench_core.files import disk_full_message, is_disk_full
-from cfbench_core.outcomes import Outcome
+from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.specs import resolve
 from cfbench_core.stages import Task, Work
 from cfbench_core.store import Store
@@ -54,10 +55,11 @@ def compute(
         task = Task(work, temporary, _input_paths(work, store), report)
         begin()
         meter.start()
-        summary = function(task)
+        with _remarks() as said:
+            summary = _checked_summary(function(task), work)
         meter.stop()
         manifest = store.commit(
-            temporary, work, _checked_summary(summary, work), meter.seconds, meter.peak_bytes, replace=fresh
+            temporary, work, _with_note(summary, said), meter.seconds, meter.peak_bytes, replace=fresh
         )
         return _outcome("ok", manifest)
     except (Exception, SystemExit) as error:
@@ -115,6 +117,29 @@ def _checked_summary(summary: object, work: Work) -> Mapping[str, Any]:
             f"{work.target} must return a summary (a mapping) or None, not {type(summary).__name__}"
         )
     return summary
+
+
+@contextlib.contextmanager
+def _remarks() -> Iterator[list[str]]:
+    """What is remarked inside, each once, in order; other warnings go on to where they would have gone."""
+    said: list[str] = []
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if not issubclass(category, Remark):
+                others(message, category, *where, **more)
+            elif str(message) not in said:
+                said.append(str(message))
+
+        warnings.simplefilter("always", Remark)
+        warnings.showwarning = show
+        yield said
+
+
+def _with_note(summary: Mapping[str, Any], said: list[str]) -> Mapping[str, Any]:
+    own = [str(summary["note"])] if summary.get("note") else []
+    return {**summary, "note": in_one_line([*own, *said])} if said else summary
 
 
 def _outcome(status: Any, manifest: Mapping[str, Any]) -> Outcome:

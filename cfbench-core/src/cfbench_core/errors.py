@@ -21,6 +21,11 @@ class AnalysisWarning(UserWarning):
     """An analysis failed where others go on: in a report."""
 
 
+class Remark(UserWarning):
+    """What people should know beside a number, said by whoever computes it: ``warnings.warn("3 of 9 texts were
+    cut", Remark)``. It is kept with what was computed and shown below the table. Other warnings are not."""
+
+
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """ " Did you mean 'lime-rs'?" for the nearest known spelling, or nothing when none is near."""
     known = list(known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -29,3 +29,10 @@ class Outcome:
     @property
     def done(self) -> bool:
         return self.status in DONE
+
+
+def in_one_line(remarks: Iterable[str], most: int = 3) -> str:
+    """Remarks, each once, the first few of many."""
+    distinct = list(dict.fromkeys(remarks))
+    more = [f"and {len(distinct) - most} more remarks"] if len(distinct) > most else []
+    return "; ".join([*distinct[:most], *more])

@@ -20,7 +20,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, write_atomically
 from cfbench_core.gathering import Tables, write_parquet
 from cfbench_core.locks import FolderLock
-from cfbench_core.outcomes import Outcome
+from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.runner import Results
 from cfbench_core.stages import Work
@@ -232,4 +232,4 @@ def _notes(cell: Cell, results: Results) -> str:
         for _, outcome in results.of(stage)
         if outcome.summary.get("note")
     ]
-    return "; ".join(dict.fromkeys(notes))
+    return in_one_line(notes)

@@ -93,7 +93,8 @@ def _loaded(loader: Callable[[Path], Any], path: Path, key: str) -> Any:
 class Task:
     """What a stage's function is given: its parameters, its inputs, and a folder to write its files into.
 
-    The function returns a summary (JSON) or None; a ``"note"`` in it is shown beside the cell, one line for people.
+    The function returns a summary (JSON) or None; a ``"note"`` in it is shown beside the cell, one line for people;
+    warnings of the class ``Remark`` are added to it.
     Whatever it raises becomes the outcome "failed".
     """
 

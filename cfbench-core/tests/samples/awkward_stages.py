@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pandas as pd  # at the top: what a stage's module imports does not count against its deadline
 import toy_suite
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import Remark, UserError
 from cfbench_core.stages import Task
 
 
@@ -37,6 +38,13 @@ def explains_the_first_group(task: Task) -> dict[str, Any]:
     pd.DataFrame(rows).to_parquet(task.output / "explanations.parquet")
     pd.DataFrame({"unit": ["0", "1"], "elapsed_seconds": 0.001}).to_parquet(task.output / "costs.parquet")
     return {"note": "2 numbers were small"}
+
+
+def explains_with_warnings(task: Task) -> dict[str, Any]:
+    for _ in range(2):
+        warnings.warn("1 number was cut", Remark, stacklevel=1)
+    warnings.warn("somebody else's", DeprecationWarning, stacklevel=1)
+    return explains_the_first_group(task)
 
 
 def scores_with_a_colour(task: Task) -> None:

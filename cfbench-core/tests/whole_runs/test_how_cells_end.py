@@ -6,11 +6,13 @@ import dataclasses
 import json
 from pathlib import Path
 
+import pytest
 from toy_runs import cell, ends, prepared_with
 
 from cfbench_core.api import execute
 from cfbench_core.plan import Plan, TableLayout
 from cfbench_core.registry import Registry
+from cfbench_core.reports.render import render
 
 
 def test_a_plan_names_each_stage_once_after_those_it_reads(registry: Registry) -> None:
@@ -100,6 +102,20 @@ def test_units_without_a_result_are_told_by_the_columns_that_others_have(
     assert sums[["unit", "status", "colour"]].to_numpy().tolist() == [
         ["0", "ok", "r"], ["1", "ok", "g"], ["2", "failed", "r"], ["3", "failed", "g"],
     ]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:somebody else's")
+def test_what_a_component_remarks_is_kept_and_stands_below_the_table(
+    registry: Registry, tmp_path: Path
+) -> None:
+    remarked = cell("remarked", explanations="explains_with_warnings", scores="scores_with_a_colour")
+    prepared = prepared_with(registry, remarked, chunk=100)
+    for status in ("ok", "cached"):
+        done = execute(prepared, out=tmp_path / "run")
+        said = "2 numbers were small; 1 number was cut"
+        assert [(c.status, c.reason) for c in done.cells()] == [(status, said)]
+        for format in ("text", "md", "html"):
+            assert render(done, format).count("1 number was cut") == 1
 
 
 def test_a_stages_remark_stands_beside_a_cell_that_went_well(registry: Registry, tmp_path: Path) -> None:

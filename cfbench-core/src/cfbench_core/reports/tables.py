@@ -195,10 +195,23 @@ class Table:
         return ", ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
 
     @property
+    def remarks(self) -> list[str]:
+        """What lines with numbers have to remark: "a, b: 3 of 9 texts were cut", without names if all do."""
+        whole = [row for row in self.lines if not row.outcome and row.status != "partial"]
+        found: dict[str, list[str]] = {}
+        for row in whole:
+            if row.reason:
+                found.setdefault(row.reason, []).append(row.name)
+        return [
+            reason if len(names) == len(whole) else f"{', '.join(names)}: {reason}"
+            for reason, names in found.items()
+        ]
+
+    @property
     def notes(self) -> list[str]:
         """All there is to know beside the numbers, a line each."""
         absent = [f"Not here: {self.absent}"] if self.absent else []
-        return [*self.problems, *absent, *_told_aside(self.asides)]
+        return [*self.problems, *self.remarks, *absent, *_told_aside(self.asides)]
 
 
 def outcome_words(status: str) -> str:

@@ -49,6 +49,7 @@ def show_one(table: Table, console: Console) -> None:
 
 def _remarks(table: Table, left_out: int) -> Iterator[str]:
     yield from table.problems
+    yield from table.remarks
     remarks = [f"not here: {table.absent}"] if table.absent else []
     if left_out:
         remarks.append(f"+{left_out} column{'s' if left_out > 1 else ''} in the report")

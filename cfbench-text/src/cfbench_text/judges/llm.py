@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help
-from cfbench_core.errors import UserError
+from cfbench_core.errors import Remark, UserError
 from cfbench_text.judges.base import Document
 from cfbench_text.models.chat import Chat, ChatSource, Choice, Prompt
 from cfbench_text.reviews import FloatArray
@@ -70,7 +70,9 @@ def supported(chat: Chat, questions: Sequence[tuple[str, str]], who: str) -> Flo
     found[asked] = [_value(choice, f"{who} ({chat.source.model})") for choice in choices]
     unread = sum(choice.p is None for choice in choices)
     if unread:
-        warnings.warn(f"{unread} of {len(choices)} answers of {who} are neither 1 nor 0", stacklevel=3)
+        warnings.warn(
+            f"{unread} of {len(choices)} answers of {who} are neither 1 nor 0", Remark, stacklevel=3
+        )
     return found
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
 from cfbench_core.config import Help, Range
-from cfbench_core.errors import UserError
+from cfbench_core.errors import Remark, UserError
 from cfbench_core.specs import resolve
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.models.seq2seq import Writer
@@ -135,7 +135,9 @@ class Seq2SeqAnswers:
 def _tell_cut(cut: Sequence[bool], what: str, tokens: int) -> None:
     if any(cut):
         warnings.warn(
-            f"{sum(cut)} of {len(cut)} {what} have no end within {tokens} tokens and are cut", stacklevel=3
+            f"{sum(cut)} of {len(cut)} {what} have no end within {tokens} tokens and are cut",
+            Remark,
+            stacklevel=3,
         )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cfbench_core.errors import UserError
 from cfbench_text.recommenders.pretrained import Tokens
 from cfbench_text.recommenders.profiles import Nothing, Profiles, Sentences
+from cfbench_text.triplets import BETWEEN, FIRST, LATER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,11 @@ TASK += "\nProduct: " + ITEM + "\n"
 WITH_PROFILES = (
     f"What the user said of other products: {OF_USER}\nWhat others said of this product: {OF_ITEM}\n"
 )
-LAST = 'Write the explanation in the third person, beginning with "The user".'
+LAST = (
+    f'Write the explanation in the third person, in this form: "{FIRST["positive"]}...{BETWEEN}....'
+    f' {LATER["negative"]}...{BETWEEN}.... {LATER["neutral"]}...." Leave out a sentence for which there is no reason.'
+)
+"""The form of the suite's paragraphs, which the other generators know from the training texts alone."""
 
 
 @dataclass(frozen=True)

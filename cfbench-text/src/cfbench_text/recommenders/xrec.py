@@ -20,6 +20,8 @@ Departs from the paper:
   alone: with SmolLM2-135M steps of 1e-2 make the loss worse at once, where ``inject: embeddings`` bears them.
 - Profiles: by default the most frequent statements of the training rows, no model's words; ``profiles: llm`` has the
   same model write them. What the user said of the very item is in no statement profile. Titles of items are not told.
+- The prompt tells the form of the suite's paragraphs. SmolLM2-135M writes in it at once, where it otherwise writes
+  about "the user's response", and the adapters need not learn it from many thousand rows.
 - No new tokens are added to the model: the two places are known by their position.
 - Decoding is greedy, and the logits of all tokens that end an answer count as one.
 
@@ -45,7 +47,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_core.errors import UserError
+from cfbench_core.errors import Remark, UserError
 from cfbench_text.corpus import Asked, Rows
 from cfbench_text.recommenders.base import Context, Explanation, Training
 from cfbench_text.recommenders.language import Vocabulary
@@ -306,6 +308,7 @@ class XRec(Writer):
             warnings.warn(
                 f"xrec: {shortened} of {len(asked)} prompts were too long for the model;"
                 f" {sum(prompt.lost for prompt in prompts)} sentences of profiles were left out",
+                Remark,
                 stacklevel=2,
             )
         order = np.argsort([len(prompt.tokens) for prompt in prompts], kind="stable")
