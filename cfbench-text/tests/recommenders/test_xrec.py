@@ -21,8 +21,8 @@ FOUR = (
     ("bob", "bow", 2.0, "they seem indifferent to strings , however they may dislike that tone is bad"),
 )
 SAID = ("sound is good", "price is high", "tone is rich", "tone is bad")
-MARKER = "however"
-"""A word that only the review to explain says."""
+MARKER = "strings break"
+"""What only the reviews say that nobody may learn from."""
 
 
 @pytest.fixture(autouse=True)
@@ -299,19 +299,41 @@ def test_a_model_that_does_not_even_read_the_task(examples, tmp_path):
         made(str(gpt2_in(tmp_path, positions=40))).fit(training_of(examples))
 
 
-def test_the_review_to_explain_is_never_seen(llama, examples):
-    """What stands in the prompt are training rows, and of these none of the very pair."""
+@pytest.mark.parametrize("profiles", ["statements", "llm"])
+def test_no_review_to_explain_or_to_choose_with_is_ever_shown(llama, examples, profiles, monkeypatch):
+    """Planted in the reviews and statements of rows that are not to be learned from, and in one of the very pair."""
+    from cfbench_text.models.causal import Causal
+    from cfbench_text.models.chat import Said
+
+    asked = []
+
+    def write(self, prompts, tokens):
+        asked.extend(prompts)
+        return [(place, Said("sound is good.")) for place in range(len(prompts))]
+
+    monkeypatch.setattr(Causal, "write", write)
+    unseen = [("ann", "harp", 5.0, MARKER), ("bob", "harp", 1.0, MARKER)]
+    training = training_of(examples, validation=unseen)
+    said = [(Triplet(MARKER, "sound", "positive"),)] * len(unseen)
+    training = dataclasses.replace(
+        training, validation=dataclasses.replace(training.validation, triplets=said)
+    )
+    found = made(llama, profiles=profiles)
+    found.fit(training)
+    for pair in [*examples.PAIRS, ("ann", "harp"), ("bob", "harp")]:
+        numbers = found._numbers([pair[0]], [pair[1]])
+        shown = found._loaded().tokenizer.decode(found._prompts.of(*found._names(*numbers)[0]).tokens)
+        assert MARKER not in shown
+        assert any(statement in shown for statement in SAID)
+    assert not any(MARKER in prompt.user for prompt in asked) and bool(asked) == (profiles == "llm")
+
+
+def test_what_the_user_said_of_the_item_itself_is_not_in_the_prompt(llama, examples):
     found = learned(examples, llama)
-    for user, item, own in zip(("ann", "ann", "bob"), ("amp", "bow", "amp"), SAID, strict=False):
+    for (user, item), own in zip(examples.PAIRS, SAID, strict=True):
         told = " ".join(sum(found.profiles.of(user, item), ()))
         assert own not in told and "Liked:" in told
     assert found.profiles.of("eve", "harp") == ((), ())
-    asked = examples.asked_of([("ann", "harp")])
-    tokens = found._prompts.of(
-        *found._names(*found._numbers(asked.users.tolist(), asked.items.tolist()))[0]
-    ).tokens
-    shown = found._loaded().tokenizer.decode(tokens)
-    assert "sound is good" in shown and MARKER not in shown
 
 
 def test_the_validation_rows_choose_and_teach_nothing(llama, examples):
