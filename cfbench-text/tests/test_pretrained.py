@@ -16,6 +16,7 @@ OPTIONS = {
     "text/extractor/llm": ("causal", {"tokens": 4}),
     "text/judge/llm": ("causal", {}),
     "text/judge/nli": ("classifier", {}),
+    "text/judge/similarity": ("encoder", {}),
     "text/metric/bertscore": ("encoder", {"layer": 2}),
     "text/metric/sts": ("encoder", {}),
     "text/metric/summac-zs": ("classifier", {}),

@@ -175,7 +175,8 @@ def _closest(rows: pd.DataFrame) -> list[str | None]:
 
 
 def _nearness(row: Mapping[Any, Any], other: Mapping[Any, Any]) -> tuple[bool, float]:
-    from cfbench_text.judges.overlap import OPPOSITES, words
+    from cfbench_text.judges.alike import OPPOSITES
+    from cfbench_text.judges.overlap import words
 
     one, two = {*words(row["statement"])}, {*words(other["statement"])}
     denies = row["verdict"] == "contradicted" and (row["sentiment"], other["sentiment"]) in OPPOSITES
@@ -205,7 +206,7 @@ def _lines(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 
 def _told(row: Mapping[Any, Any]) -> str:
-    return f"{row['statement']} ({row['topic']}, {row['sentiment']})"
+    return f"{row['statement']} ({row['topic'] or 'no topic'}, {row['sentiment']})"
 
 
 def _wrapped(row: Mapping[Any, Any], words: str, mark: str = "") -> Iterator[tuple[str, str]]:

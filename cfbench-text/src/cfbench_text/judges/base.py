@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet
 
@@ -44,3 +46,12 @@ class Judge(Protocol):
 
     def signature(self) -> Mapping[str, str]:
         """What determines its answers beside the options: model and revision or hash, label order, versions."""
+
+
+def support_of_the_best(judge: Judge, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
+    """(N,) how surely some statement of each document entails the statement; 0 without any."""
+    asked = [(premise, statement) for document, statement in pairs for premise in document.triplets]
+    found = judge.entailment(asked)[:, ENTAILMENT]
+    ends = np.cumsum([len(document.triplets) for document, _ in pairs], dtype=np.int64)
+    parts = np.split(found, ends[:-1]) if pairs else []
+    return np.array([part.max(initial=0.0) for part in parts], dtype=np.float64)

@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from cfbench_text.judges.base import ENTAILMENT, Document
+from cfbench_text.judges.base import Document, support_of_the_best
 from cfbench_text.models.pairs import Pairs, PairSource
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet, sentence
@@ -34,11 +32,7 @@ class NLI:
         return self._pairs.probabilities([(sentence(one), sentence(other)) for one, other in pairs])
 
     def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
-        asked = [(premise, statement) for document, statement in pairs for premise in document.triplets]
-        found = self.entailment(asked)[:, ENTAILMENT]
-        ends = np.cumsum([len(document.triplets) for document, _ in pairs], dtype=np.int64)
-        parts = np.split(found, ends[:-1])
-        return np.array([part.max(initial=0.0) for part in parts])
+        return support_of_the_best(self, pairs)
 
     def signature(self) -> Mapping[str, str]:
         return {"judge": "nli", **self._pairs.signature()}

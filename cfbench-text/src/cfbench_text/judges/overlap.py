@@ -1,10 +1,8 @@
 """``overlap``: a judge without a model. It compares words, and is no judge of meaning; tables name it.
 
-Of two statements on different topics neither says anything about the other. On one topic their similarity s is
-the cosine of tf-idf vectors (words in lower case without stop words, tf raw, idf = ln((1 + n) / (1 + df)) + 1
-over the statements of the training reviews); with the same sentiment it is the probability of entailment, with
-the opposite one that of contradiction, with one neutral neither; the rest is "neutral". Equal statements
-have s = 1. A document supports a statement as much as its best statement entails it.
+Its similarity (``alike.py`` says what follows from it) is the cosine of tf-idf vectors: words in lower case without
+stop words, tf raw, idf = ln((1 + n) / (1 + df)) + 1 over the statements of the training reviews. Equal statements
+have 1.
 """
 
 from __future__ import annotations
@@ -17,9 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from cfbench_text.judges.base import Document
+from cfbench_text.judges.alike import Alike
 from cfbench_text.reviews import FloatArray
-from cfbench_text.triplets import Triplet
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 STOP_WORDS = frozenset(
@@ -29,10 +26,9 @@ STOP_WORDS = frozenset(
     were what when which who will with would you your user
     """.split()  # noqa: SIM905 (as people write lists of words)
 )
-OPPOSITES = {("positive", "negative"), ("negative", "positive")}
 
 
-class Overlap:
+class Overlap(Alike):
     def __init__(self, config: None = None) -> None:
         self._idf: Mapping[str, float] = {}
         self._unseen = 1.0
@@ -45,24 +41,8 @@ class Overlap:
         self._unseen = math.log(1 + n) + 1
         self._vector.cache_clear()
 
-    def entailment(self, pairs: Sequence[tuple[Triplet, Triplet]]) -> FloatArray:
-        found = np.zeros((len(pairs), 3))
-        for row, (premise, hypothesis) in enumerate(pairs):
-            if premise.topic == hypothesis.topic:
-                similar = self.similarity(premise.statement, hypothesis.statement)
-                if premise.sentiment == hypothesis.sentiment:
-                    found[row, 0] = similar
-                elif (premise.sentiment, hypothesis.sentiment) in OPPOSITES:
-                    found[row, 1] = similar
-        found[:, 2] = 1 - found[:, 0] - found[:, 1]
-        return found
-
-    def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
-        best = [
-            self.entailment([(premise, statement) for premise in document.triplets])[:, 0].max(initial=0.0)
-            for document, statement in pairs
-        ]
-        return np.asarray(best, dtype=np.float64)
+    def similarities(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        return np.array([self.similarity(one, other) for one, other in pairs], dtype=np.float64)
 
     def signature(self) -> Mapping[str, str]:
         return {"judge": "overlap (words, not meaning)"}

