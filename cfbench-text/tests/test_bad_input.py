@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from cfbench_core import api
+from cfbench_core.errors import UserError
 
 SAID = (
     "The bass is excellent.",
@@ -159,11 +160,20 @@ def test_what_was_mended_is_computed_and_nothing_else(run, folder):
 # Models and endpoints
 
 
-def test_a_model_that_does_not_exist_costs_the_scores_only(run, folder):
+@pytest.mark.parametrize("model", ["./no-model", "package:no_such_package"])
+def test_a_model_that_does_not_exist_is_told_before_anything_is_computed(run, folder, model):
+    judges = ["overlap", {"name": "nli", "model": model}]
+    with pytest.raises(UserError, match=f"judge nli: model '{model}': no "):
+        api.run(study(folder, ["good"], judges=judges), out=folder / "nli")
+    assert not (folder / "nli").exists()
+
+
+def test_a_model_that_is_not_here_costs_the_scores_only(run, folder):
+    """Whether a name is in the local cache of models is known when it is loaded."""
     pytest.importorskip("transformers", reason="needs cfbench-text[models]")
-    judges = ["overlap", {"name": "nli", "model": str(folder / "no-model")}]
+    judges = ["overlap", {"name": "nli", "model": "nobody/no-model"}]
     found = api.run(study(folder, ["good"], judges=judges), out=folder / "nli")
-    assert all("no-model': no such folder" in cell.reason for cell in found.cells())
+    assert all("'nobody/no-model' is not on this machine" in cell.reason for cell in found.cells())
     told = {one["kind"]: one["status"] for one in found.outcomes}
     assert told["scores"] == "failed"
     assert {status for kind, status in told.items() if kind != "scores"} == {"cached"}

@@ -64,7 +64,10 @@ class TextSuite:
         access: DataAccess | None = None,
         explanations: Path | None = None,
     ) -> Sequence[Cell]:
-        chosen = measures(_metrics(config, registry), config.judges)
+        metrics = _metrics(config, registry)
+        for reference in (config.extractor, *config.recommenders, *config.judges, *metrics):
+            _check_model(reference)
+        chosen = measures(metrics, config.judges)
         recommenders = config.recommenders
         if explanations is not None:
             recommenders = _with_calibration(_external(explanations), recommenders)
@@ -116,6 +119,18 @@ class TextSuite:
         from cfbench_text.in_words import worst_hallucination
 
         return worst_hallucination(run)
+
+
+def _check_model(reference: Reference) -> None:
+    """That a model which is named by a path or a package is there: known before anything is computed with it."""
+    from cfbench_text.models.loading import find_local
+
+    model = getattr(reference.options, "model", None)
+    if isinstance(model, str) and getattr(reference.options, "endpoint", None) is None:
+        try:
+            find_local(model)
+        except UserError as error:
+            raise UserError(f"{reference.kind} {reference.label}: {error}") from None
 
 
 def _metrics(config: TextConfig, registry: Registry) -> Sequence[Reference]:
