@@ -118,4 +118,4 @@ def test_the_vectors_alone_can_be_taught(parts):
     losses = [loss_of(model, train) for model in (before, after)]
     print(f"\nSmolLM2-135M: cross entropy a token of {len(train)} training rows {losses[0]:.3f} ->", end="")
     print(f" {losses[1]:.3f} in 8 epochs, {time.process_time() - start:.0f} s of a CPU")
-    assert losses[1] < losses[0] - 0.2
+    assert losses[1] < losses[0] - 0.1
