@@ -100,7 +100,7 @@ def test_files_that_cannot_be_read_are_told_with_their_line_or_their_columns(run
     assert cells(run)["broken"].status == cells(run)["nameless"].status == "failed"
     assert "broken.jsonl:7: is not JSON" in cells(run)["broken"].reason
     assert "no column looks like the text" in cells(run)["nameless"].reason
-    assert "It has user, item, rating, time" in cells(run)["nameless"].reason
+    assert "Its columns: user, item, rating, time" in cells(run)["nameless"].reason
     assert run.exit_code == 1
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import math
@@ -15,7 +14,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.errors import UserError
+from cfbench_core.own_files import find_column, need_column, unpacked
 from cfbench_text.reviews import Reviews, array_of_text
 
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -73,19 +73,8 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
 
 def _column(path: Path, row: Mapping[str, Any], key: str, given: str | None) -> str | None:
     """What a file calls something; None where it may be missing and is."""
-    if given is not None:
-        if given not in row:
-            raise UserError(
-                f"{path}: has no column {given!r}.{did_you_mean(given, row)} It has {', '.join(row)}"
-            )
-        return given
-    found = next((name for name in USUAL[key] if name in row), None)
-    if found is None and key in NEEDED:
-        raise UserError(
-            f"{path}: no column looks like the {key} ({', '.join(USUAL[key])}); name it with '{key}: ...'. "
-            f"It has {', '.join(map(str, row))}"
-        )
-    return found
+    asked = need_column if key in NEEDED else find_column
+    return asked(map(str, row), path, given, USUAL[key], key)
 
 
 def _number(where: str, column: str | None, value: Any, missing: float) -> float:
@@ -147,10 +136,7 @@ def opened(path: Path) -> Iterator[IO[str]]:
         UserError: if it cannot be read.
     """
     try:
-        with path.open("rb") as raw:
-            zipped = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            binary: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+        with unpacked(path) as binary:
             yield io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, Source
-from cfbench_core.errors import UserError
-from cfbench_core.hashing import file_digest
+from cfbench_core.own_files import own_files
 
 if TYPE_CHECKING:
     from cfbench_text.reviews import Reviews
@@ -46,10 +44,7 @@ class ReviewsFile:
         self.config = config
 
     def find(self, access: DataAccess) -> Source:
-        path = Path(self.config.path).expanduser()
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
-        return Source({PATH: path}, "the configuration", sha256={PATH: file_digest(path)})
+        return own_files({PATH: self.config.path})
 
     def load(self, source: Source | Mapping[str, Any]) -> Reviews:
         from cfbench_text.reading import read_reviews
