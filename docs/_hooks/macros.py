@@ -21,6 +21,8 @@ MACROS: dict[str, Callable[..., str]] = {
     "across": ours.across,
     "growth": ours.growth,
     "refined": ours.refined,
+    "paper_table": ours.paper_table,
+    "quality": ours.quality,
     "beside_paper": beside.beside_paper,
     "beside_study": beside.beside_study,
     "beside_literature": beside.beside_literature,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from tabulate import tabulate
 
-from kept_tables.kept import kept, shown, with_intervals
+from kept_tables.kept import RESULTS, kept, shown, with_intervals
 
 STUDY_METRICS = (
     "POS-P@{k}", "NEG-P@{k}", "Floor@{k}", "PN-S@{k}", "#Perturb of successes@{k}", "Minimality@{k}"
@@ -53,10 +55,18 @@ def by_set(name: str, metric: str) -> str:
     return shown(means.map(told, na_action="ignore").reset_index())
 
 
-def across(name: str, where: str, rows: str, columns: str, values: str) -> str:
+def across(name: str, where: str, rows: str, columns: str | list[str], values: str) -> str:
     """One number of a kept benchmark: a line for each of ``rows``, a column for each of ``columns``."""
     table = kept(name).query(where).pivot_table(index=rows, columns=columns, values=values, sort=False)
+    if isinstance(columns, list):
+        table.columns = [", ".join(map(str, labels)) for labels in table.columns]
     return shown(table.map(lambda number: f"{number:.3g}").reset_index())
+
+
+def quality(name: str, metric: str) -> str:
+    """What the models of a kept study reached on held-out data, in words: "nrt 1.07, cer 0.97"."""
+    told = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["quality"]
+    return ", ".join(f"{one['model']} {one['value']:.3f}" for one in told if one["metric"] == metric)
 
 
 def growth(name: str, small: str, large: str, items: float) -> str:
@@ -88,3 +98,14 @@ def refined(name: str) -> str:
     table = rows.pivot_table(index="explainer", columns="metric", values="shown", aggfunc="first")
     order = rows[rows["metric"] == "INS-raw-all@5"].sort_values("mean", ascending=False)["explainer"]
     return shown(table.loc[order, [metric for metric in REFINED_METRICS if metric in table]].reset_index())
+
+
+def paper_table(name: str, table: str) -> str:
+    """One table of a kept analysis ``paper-tables`` in the paper's form: generators across, mean ± deviation."""
+    rows = kept(name)
+    rows = rows[rows["table"] == table]
+    told = [f"{mean:.3f} ± {std:.3f}" for mean, std in zip(rows["mean"], rows["std"], strict=True)]
+    wide = rows.assign(told=told).pivot_table(
+        index="metric", columns="model", values="told", aggfunc="first", sort=False
+    )
+    return shown(wide.reset_index())
