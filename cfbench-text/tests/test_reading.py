@@ -161,3 +161,16 @@ def test_rows_with_references_of_their_own_are_all_explained(tmp_path):
     split = divide(dataset.load(dataset.find(DataAccess())), "per-user", 0.8, 0.1, 5)
     assert split.parts.tolist() == [2, 2, -1]
     assert split.report["test"] == 2 and split.report["left out, said twice"] == 1
+
+
+def test_topics_of_ones_own_are_part_of_the_data(tmp_path):
+    topics = tmp_path / "mine.yaml"
+    topics.write_text("topics: {sound: {keywords: [bass]}}")
+    path = jsonl(tmp_path / "r.jsonl", ROWS)
+    dataset = ReviewsFile(Config(path=str(path), domain=str(topics)))
+    before = dataset.find(DataAccess())
+    assert dataset.load(before).domain == str(topics.resolve())
+    topics.write_text("topics: {sound: {keywords: [bass, treble]}}")
+    assert dataset.find(DataAccess()).parameters() != before.parameters()
+    with pytest.raises(UserError, match=r"no such domain or file\. Did you mean 'toys'"):
+        ReviewsFile(Config(path=str(path), domain="toyss")).find(DataAccess())

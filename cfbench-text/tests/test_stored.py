@@ -122,7 +122,7 @@ def test_rows_come_in_the_order_in_which_they_are_asked_for(corpus):
 def test_paragraphs_of_many_rows_are_found_one_by_one(corpus):
     _, _, found = corpus
     numbers = NUMBERS[::2].tolist()
-    texts, wanted = found.paragraphs(numbers), found.rows(numbers).paragraphs
+    texts, wanted = found.in_a_file(numbers), found.rows(numbers).paragraphs
     assert len(texts) == len(wanted) and texts[:9] == wanted[:9] and texts[-1] == wanted[-1]
     assert [texts[place] for place in (17, 3, 2_500)] == [wanted[place] for place in (17, 3, 2_500)]
     with pytest.raises(IndexError):
@@ -135,3 +135,9 @@ def test_training_statements_are_read_again_whenever_somebody_asks(corpus):
     wanted = statements[statements["row"].isin(rows)]["statement"].tolist()
     assert list(found.training_statements) == list(found.training_statements) == wanted
     assert len(found.training_statements) == len(wanted) and wanted[0] in found.training_statements
+
+
+def test_where_nothing_trains_all_statements_tell_how_rare_words_are(corpus):
+    reviews, statements, _ = corpus
+    found = Corpus.of(reviews.assign(part=2), statements, load_domain("toy-reviews"))
+    assert list(found.training_statements) == statements["statement"].tolist()

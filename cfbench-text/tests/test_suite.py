@@ -269,3 +269,25 @@ def test_a_metric_without_a_judge_is_told_when_planning(cache):
 def test_rows_limits_what_is_explained(cache, tmp_path):
     found = api.run({**STUDY, "protocol": {"rows": 4}, "recommenders": ["item-review"]}, out=tmp_path / "few")
     assert found.scores["unit"].nunique() == 4
+
+
+def test_references_may_be_reviews_as_they_were_written(run, tmp_path):
+    asked = {**STUDY, "protocol": {"reference": "written"}, "metrics": ["bleu", "stent"]}
+    found = api.run(asked, out=tmp_path / "written")
+    shown = found.explanations.set_index(["model", "unit"])
+    data = pd.read_parquet(next(found_reviews(found))).set_index("unit")["text"]
+    assert (shown["reference"] == data.reindex(shown.index.get_level_values("unit")).to_numpy()).all()
+    assert (shown.loc["reference", "text"] == shown.loc["reference", "reference"]).all()
+    table, before = means(found), means(run)
+    assert table.loc["reference", "BLEU"] == pytest.approx(1)
+    assert table.loc["item-review", "BLEU"] != pytest.approx(before.loc["item-review", "BLEU"])
+    # Statements are those of the review either way.
+    name = "StEnt-F1 (overlap)"
+    assert table.loc["item-review", name] == pytest.approx(before.loc["item-review", name])
+
+
+def found_reviews(run):
+    from cfbench_core.store import default_root
+
+    keys = {one["key"] for one in run.outcomes if one["kind"] == "data"}
+    return (path for path in default_root().rglob("reviews.parquet") if path.parent.name in keys)

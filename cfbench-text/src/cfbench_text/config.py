@@ -28,6 +28,12 @@ class Protocol:
         Literal["template", "extractor"],
         Help("template: texts in the template's form are taken apart exactly, others by the extractor"),
     ] = "template"
+    reference: Annotated[
+        Literal["paragraph", "written"],
+        Help(
+            "what texts are compared with: the true statements as a paragraph, or the review as it was written"
+        ),
+    ] = "paragraph"
     empty: Annotated[
         Literal["zero", "skip"],
         Help("a text without statements: its recall is 0, or it says nothing, as in the paper's code"),

@@ -90,8 +90,9 @@ class Corpus:
 
     @functools.cached_property
     def training_statements(self) -> Collection[str]:
-        """The statements of the training reviews, in the order of the file."""
-        return _Statements(self._statements, self._numbers("train"))
+        """The statements of the training reviews, in the order of the file; of all reviews where none trains."""
+        rows = self._numbers("train")
+        return _Statements(self._statements, rows if len(rows) else self._reviews.column("row"))
 
     def part(self, name: str) -> Rows:
         """The rows of "train", "validation" or "test". Each column is read when it is first asked for."""
@@ -101,10 +102,16 @@ class Corpus:
         """Rows by their number in the data set, in that order; columns as above."""
         return _StoredRows(self._reviews, self._statements, np.asarray(numbers, dtype=np.int64))
 
-    def paragraphs(self, numbers: Sequence[int]) -> Sequence[str]:
-        """The paragraphs of many rows, in that order, each read from a file when it is asked for."""
-        return _Paragraphs(
-            self.rows(numbers[start : start + GROUP]).paragraphs for start in range(0, len(numbers), GROUP)
+    def references(self, numbers: Sequence[int], written: bool = False) -> Sequence[str]:
+        """What texts of these rows are compared with: paragraphs of the true statements, or reviews as written."""
+        rows = self.rows(numbers)
+        return rows.reviews.tolist() if written else rows.paragraphs
+
+    def in_a_file(self, numbers: Sequence[int], written: bool = False) -> Sequence[str]:
+        """The same of many rows, each read from a file when it is asked for."""
+        return _Texts(
+            self.references(numbers[start : start + GROUP], written)
+            for start in range(0, len(numbers), GROUP)
         )
 
     def _numbers(self, part: str) -> IntArray:
@@ -189,7 +196,7 @@ class _Statements(Collection[str]):
         return any(statement == other for other in self)
 
 
-class _Paragraphs(Sequence[str]):
+class _Texts(Sequence[str]):
     """Texts in a temporary file, which the system deletes; in memory there is only where each begins."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STAGES = "cfbench_text.stages"
 VERSION = "2"  # of the stages; raise it when what they compute changes
-SCORES = "3"  # the same of the last stage, which others do not wait for
+SCORES = "4"  # the same of the last stage, which others do not wait for
 EXTERNAL = "text/recommender/external"
 """Stands for whoever wrote the texts of a file."""
 
@@ -133,6 +133,7 @@ class Grid:
                 "version": SCORES,
                 "measures": [measure.parameters() for measure in self.measures],
                 "empty": self.config.protocol.empty,
+                **self._compared(),
             },
             inputs={**self.known, "explanations": written, READ: read},
             chunked=True,
@@ -140,6 +141,11 @@ class Grid:
         columns = [column for measure in self.measures for column in measure.columns()]
         stages = {**self.known, **model, "explanations": written, READ: read, "scores": scores}
         return Cell(labels, columns, stages, role=recommender.spec.role)
+
+    def _compared(self) -> dict[str, str]:
+        """What texts are compared with, where it is not as usual: so that older artifacts stay what they are."""
+        reference = self.config.protocol.reference
+        return {} if reference == "paragraph" else {"reference": reference}
 
     def fitted(self, recommender: Reference) -> Stage:
         return Stage(
@@ -161,7 +167,12 @@ class Grid:
             kind="explanations",
             label=f"{recommender.label} on {self.dataset.label}",
             target=f"{STAGES}:explain",
-            parameters={"version": VERSION, "sees references": sees, "threads": self.config.threads},
+            parameters={
+                "version": VERSION,
+                "sees references": sees,
+                "threads": self.config.threads,
+                **self._compared(),
+            },
             inputs={**self.known, **model},
             seed=self.config.seed,
             chunked=True,
@@ -186,7 +197,7 @@ class Grid:
             kind="explanations",
             label=f"{labels['model']} on {self.dataset.label}",
             target=f"{STAGES}:import_explanations",
-            parameters={"version": VERSION},
+            parameters={"version": VERSION, **self._compared()},
             inputs={**self.known, TEXTS: texts},
             chunked=True,
         )

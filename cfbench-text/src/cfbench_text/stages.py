@@ -230,7 +230,7 @@ class _Chunk:
     ) -> dict[str, Any]:
         """``explanations.parquet``: unit, user, item, time, reference, text, rating (null where none is predicted);
         a row without a text has no line in it. ``costs.parquet``."""
-        references = _corpus_of(task).rows(self.units["row"].tolist()).paragraphs
+        references = _references(task, self.units["row"].tolist())
         named = self.units[["unit", "user", "item", "time"]].assign(
             reference=np.array(references, dtype=object)
         )
@@ -259,10 +259,19 @@ def _ready(asked: _Asked) -> Any:
     return model
 
 
+def _references(task: Task, rows: Sequence[int]) -> Sequence[str]:
+    """What the texts of some rows are compared with: few of them."""
+    return _corpus_of(task).references(rows, _as_written(task))
+
+
+def _as_written(task: Task) -> bool:
+    return bool(task.parameters.get("reference") == "written")
+
+
 @functools.lru_cache(maxsize=1)
-def _references(corpus: Corpus, units: Path) -> Sequence[str]:
-    """The paragraphs of all rows to explain."""
-    return corpus.paragraphs(Stored(units / "units.parquet").column("row"))
+def _all_references(corpus: Corpus, units: Path, written: bool) -> Sequence[str]:
+    """The same of all rows to explain, in a file."""
+    return corpus.in_a_file(Stored(units / "units.parquet").column("row"), written)
 
 
 def explain(task: Task) -> dict[str, Any]:
@@ -271,7 +280,7 @@ def explain(task: Task) -> dict[str, Any]:
     model = _ready(_Asked(task.input_paths["model"], task.work.stage_key, task))
     references = None
     if task.parameters["sees references"]:
-        references = _references(_corpus_of(task), task.input_paths[UNITS])
+        references = _all_references(_corpus_of(task), task.input_paths[UNITS], _as_written(task))
     asked, context = chunk.asked(), Context(task.generator, references)
     started = time.perf_counter()
     written: Sequence[Explanation] = model.explain(asked, context)
@@ -343,7 +352,7 @@ def score(task: Task) -> dict[str, Any]:
     written = _by_row(Stored(task.input_paths[READ] / "statements.parquet"))
     answers = Answers(
         texts=table["text"].reindex(units["unit"]).tolist(),
-        references=rows.paragraphs,
+        references=_references(task, units["row"].tolist()),
         predicted=[written.get(unit, ()) for unit in units["unit"]],
         evidence=rows.triplets,
         domain=corpus.domain,

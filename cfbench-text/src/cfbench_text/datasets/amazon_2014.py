@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+from cfbench_text.domains import TOPICS, with_topics
 
 if TYPE_CHECKING:
     from cfbench_text.reviews import Reviews
@@ -62,13 +63,15 @@ class Amazon:
         self.config = config
 
     def find(self, access: DataAccess) -> Source:
-        return access.find(self.files, self.config.path)
+        found = access.find(self.files, self.config.path)
+        return with_topics(found, self.config.domain) if self.config.domain else found
 
     def load(self, source: Source | Mapping[str, Any]) -> Reviews:
         from cfbench_text.reading import read_reviews
 
-        path = next(iter(Source.of(source).paths.values()))
-        return read_reviews(path, self.files.id, self.config.domain or self.files.id, {})
+        paths = dict(Source.of(source).paths)
+        domain = paths.pop(TOPICS, None) or self.config.domain or self.files.id
+        return read_reviews(next(iter(paths.values())), self.files.id, str(domain), {})
 
 
 class Toys(Amazon):

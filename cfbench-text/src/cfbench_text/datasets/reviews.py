@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.own_files import own_files
+from cfbench_text.domains import TOPICS, with_topics
 
 if TYPE_CHECKING:
     from cfbench_text.reviews import Reviews
@@ -44,12 +45,13 @@ class ReviewsFile:
         self.config = config
 
     def find(self, access: DataAccess) -> Source:
-        return own_files({PATH: self.config.path})
+        return with_topics(own_files({PATH: self.config.path}), self.config.domain)
 
     def load(self, source: Source | Mapping[str, Any]) -> Reviews:
         from cfbench_text.reading import read_reviews
 
-        path = Source.of(source).paths[PATH]
+        paths = Source.of(source).paths
+        path, domain = paths[PATH], str(paths.get(TOPICS, self.config.domain))
         columns = {name: getattr(self.config, name) for name in ("user", "item", "text", "rating", "time")}
-        found = read_reviews(path, path.name.partition(".")[0], self.config.domain, columns)
+        found = read_reviews(path, path.name.partition(".")[0], domain, columns)
         return replace(found, explained=self.config.explained)

@@ -11,15 +11,19 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from cfbench_core.data_files import Source
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.own_files import own_files
 
 FOLDER = Path(__file__).parent
+TOPICS = "domain"
+"""What the file of topics is called among those of a data set."""
 _WORD = re.compile(r"\w+")
 
 
@@ -81,19 +85,42 @@ def load_domain(name: str) -> Domain:
     Raises:
         UserError: if there is none, or the file is not as it should be; what is wrong and where.
     """
-    path = FOLDER / f"{name.replace('-', '_')}.yaml"
-    if not path.is_file():
-        path = Path(name).expanduser()
-    if not path.is_file():
-        known = [found.replace("_", "-") for found in names()]
-        raise UserError(
-            f"domain {name!r}: no such domain or file.{did_you_mean(name, known)} There are {', '.join(known)}"
-        )
+    path = own_file(name) or _packaged(name)
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read as YAML ({str(error).splitlines()[0]})") from None
     return _domain(path, document)
+
+
+def own_file(name: str) -> Path | None:
+    """The file of a domain of one's own; None for one that comes with the package.
+
+    Raises:
+        UserError: if it is neither.
+    """
+    if _packaged(name).is_file():
+        return None
+    path = Path(name).expanduser()
+    if not path.is_file():
+        known = [found.replace("_", "-") for found in names()]
+        raise UserError(
+            f"domain {name!r}: no such domain or file.{did_you_mean(name, known)} There are {', '.join(known)}"
+        )
+    return path.resolve()
+
+
+def with_topics(source: Source, domain: str) -> Source:
+    """The files of a data set with that of its topics, if they are of one's own: when it changes, so do results."""
+    path = own_file(domain)
+    if path is None:
+        return source
+    topics = own_files({TOPICS: path})
+    return replace(source, paths={**source.paths, **topics.paths}, sha256={**source.sha256, **topics.sha256})
+
+
+def _packaged(name: str) -> Path:
+    return FOLDER / f"{name.replace('-', '_')}.yaml"
 
 
 def _domain(path: Path, document: Any) -> Domain:
