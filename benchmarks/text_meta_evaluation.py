@@ -11,11 +11,11 @@ used. Correlations are with the score of the people, the AUC is that of telling 
 best score) from others. Intervals: bootstraps over articles, 95%.
 
 Asked are the metrics that run offline: by words, by the real weights of all-MiniLM-L6-v2 (STS, and BERTScore with its
-last layer; it reads 256 tokens, so most articles are cut), and by statements with the judge ``overlap``. METEOR needs
-WordNet (``--wordnet``). Of those by statements, every sentence is a statement, all on one topic and of one sentiment:
-news has no topics of products, and then
+last layer; it reads 256 tokens, so most articles are cut), and by statements with the judges ``overlap`` and
+``similarity`` (MiniLM). METEOR needs WordNet (``--wordnet``). Of those by statements, every sentence is a statement, all
+on one topic and of one sentiment: news has no topics of products, and then
 
-- St2Exp-P and StEnt-P with the judge ``overlap`` are the same number (its support is its largest entailment), as is
+- St2Exp-P and StEnt-P with these judges are the same number (their support is their largest entailment), as is
   StCoh-P: nothing contradicts anything. They stand there once, as StEnt-P; StEnt-bin-P and the one-to-one
   StMatch-P are told apart. Hallucination is 1 - StEnt-bin-P.
 - Recall and F1 ask what a text leaves out. Of an article a summary leaves out most, and nobody asked people that.
@@ -30,6 +30,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ from scipy import stats
 from cfbench_core.seeds import generator
 from cfbench_text.domains import Domain
 from cfbench_text.judges.overlap import Overlap
+from cfbench_text.judges.similarity import Config as SimilarityConfig
+from cfbench_text.judges.similarity import Similarity
 from cfbench_text.judging import verdicts
 from cfbench_text.metrics.base import Answers, Verdicts
 from cfbench_text.metrics.bertscore import BERTScore
@@ -104,10 +107,7 @@ def metrics(summaries: list[dict[str, Any]], against: str, wordnet: Path | None)
     """(n,) values of each metric of the summaries, asked about one of their fields."""
     texts, references = [one["summary"] for one in summaries], [one[against] for one in summaries]
     predicted, evidence = [statements(text) for text in texts], [statements(text) for text in references]
-    judge = Overlap()
-    judge.prepare([one.statement for text in dict.fromkeys(references) for one in statements(text)])
-    said: Verdicts = verdicts(judge, {"entailment"}, predicted, evidence, texts, references)
-    answers = Answers(texts, references, predicted, evidence, Domain("news", ()), "zero", said)
+    answers = Answers(texts, references, predicted, evidence, Domain("news", ()), "zero")
     of_words = {**BLEU().score(answers), **ROUGE().score(answers)}
     if wordnet is not None:
         from cfbench_text.metrics.meteor import METEOR
@@ -118,16 +118,18 @@ def metrics(summaries: list[dict[str, Any]], against: str, wordnet: Path | None)
         **STS(STSConfig(model=MINILM)).score(answers),
         **BERTScore(BERTScoreConfig(model=MINILM, layer=None)).score(answers),
     }
-    of_statements = {
-        name: values
-        for metric in (StEnt(), StEntBin(), OneToOne(Config()))
-        for name, values in metric.score(answers).items()
-        if name.endswith("-P")
-    }
+    of_statements = {}
+    for name, judge in (("overlap", Overlap()), ("similarity", Similarity(SimilarityConfig(model=MINILM)))):
+        judge.prepare([one.statement for text in dict.fromkeys(references) for one in statements(text)])
+        said: Verdicts = verdicts(judge, {"entailment"}, predicted, evidence, texts, references)
+        for metric in (StEnt(), StEntBin(), OneToOne(Config())):
+            for column, values in metric.score(replace(answers, verdicts=said)).items():
+                if column.endswith("-P"):
+                    of_statements[f"{column} ({name})"] = values
     return {
         **of_words,
         **{f"{name} (MiniLM)": values for name, values in of_vectors.items()},
-        **{f"{name} (overlap)": values for name, values in of_statements.items()},
+        **of_statements,
         "length": np.array([float(len(text.split())) for text in texts]),  # a control that knows nothing
     }
 

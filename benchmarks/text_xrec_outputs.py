@@ -4,8 +4,8 @@
     python benchmarks/text_xrec_outputs.py --out FOLDER [--wordnet FOLDER] --keep docs/results/text-xrec-outputs
 
 Needs ``text/xrec_outputs`` under CFBENCH_DATA_DIR. It does what ``examples/xrec-outputs/README.md`` says, by the
-command line: converts, ``cfbench evaluate`` (once with the example's own extractor, once with ``rules``), ``cfbench
-analyse``. The runs stay in FOLDER. Kept is, for each extractor, data set and model,
+command line: converts, ``cfbench evaluate`` (with the example's own extractor, with ``rules``, and against references as
+they were written), ``cfbench analyse``. The runs stay in FOLDER. Kept is, for each extractor, data set and model,
 
 - the mean of each metric with its interval (bootstrap over users) and the numbers of rows with and without a value
   (with ``rules`` of those by statements only);
@@ -14,7 +14,7 @@ analyse``. The runs stay in FOLDER. Kept is, for each extractor, data set and mo
 
 Metrics of surface compare a text with the paragraph of the statements in its reference, like everybody's. References
 here are texts themselves, so these metrics are also computed against them as they were written (``against``:
-written); the shuffled reference is then another row's, as it was written.
+written, ``protocol.reference``).
 """
 
 from __future__ import annotations
@@ -33,17 +33,8 @@ import numpy as np
 import pandas as pd
 from kept import keep
 
-from cfbench_core.seeds import generator
-from cfbench_core.statistics import bootstrap_interval
-from cfbench_text.domains import Domain
-from cfbench_text.metrics.base import Answers
-from cfbench_text.metrics.bleu import BLEU
-from cfbench_text.metrics.rouge import ROUGE
-from cfbench_text.metrics.sts import STS
-from cfbench_text.metrics.sts import Config as STSConfig
-
 EXAMPLE = Path(__file__).parents[1] / "examples" / "xrec-outputs"
-STATEMENTS = ("hallucination", "st2exp", "stent", "stent-bin", "stcoh", "one-to-one", "fmr")
+STATEMENTS = ["hallucination", "st2exp", "stent", "stent-bin", "stcoh", "one-to-one", "fmr"]
 Row = dict[str, Any]
 
 
@@ -60,17 +51,15 @@ def main() -> None:
         sys.exit("needs text/xrec_outputs under CFBENCH_DATA_DIR")
     subprocess.run([sys.executable, EXAMPLE / "convert.py", folder.resolve()], check=True)
     rows: list[Row] = []
-    settings = {
-        "phrases": _with_meteor(asked.wordnet),
-        "rules": ["--set", "extractor=rules", "--set", f"metrics=[{', '.join(STATEMENTS)}]"],
-    }
-    for extractor, options in settings.items():
-        run = asked.out.resolve() / extractor
-        texts = ["--explanations", "made/texts.jsonl"]
-        cfbench("evaluate", "study.yaml", *texts, "--out", run, *options, "--quiet")
-        found = [*of_metrics(run), *of_analyses(run, asked.out.resolve())]
-        rows += [{"extractor": extractor, "against": "paragraph", **row} for row in found]
-    rows += [{"extractor": "none", "against": "written", **row} for row in as_written(asked.wordnet)]
+    for name, (extractor, against, options) in settings(asked.wordnet).items():
+        run = asked.out.resolve() / name
+        cfbench(
+            "evaluate", "study.yaml", "--explanations", "made/texts.jsonl", "--out", run, *options, "--quiet"
+        )
+        found = of_metrics(run)
+        if against == "paragraph":
+            found += of_analyses(run, asked.out.resolve())
+        rows += [{"extractor": extractor, "against": against, **row} for row in found]
     for row in rows:
         print(told(row))
     if asked.keep:
@@ -86,15 +75,25 @@ def cfbench(*arguments: Any) -> None:
     subprocess.run([*command, *map(str, arguments)], check=True, cwd=EXAMPLE, env=environment)
 
 
-def _with_meteor(wordnet: Path | None) -> list[str]:
-    """METEOR is not in the example: not everybody has WordNet."""
-    if wordnet is None:
-        return []
+def settings(wordnet: Path | None) -> dict[str, tuple[str, str, list[str]]]:
+    """By the name of the run: extractor, what texts are compared with, and how that is said to the command line.
+
+    METEOR is not in the example: not everybody has WordNet."""
     import yaml
 
-    metrics = yaml.safe_load((EXAMPLE / "study.yaml").read_text())["metrics"]
-    meteor = {"name": "meteor", "wordnet": str(wordnet.resolve())}
-    return ["--set", f"metrics={json.dumps([*metrics, meteor])}"]
+    meteor = [] if wordnet is None else [{"name": "meteor", "wordnet": str(wordnet.resolve())}]
+    every = [*yaml.safe_load((EXAMPLE / "study.yaml").read_text())["metrics"], *meteor]
+    surface = [metric for metric in every if metric not in STATEMENTS]
+    written = ["--set", "protocol.reference=written", "--set", f"metrics={json.dumps(surface)}"]
+    return {
+        "phrases": ("phrases", "paragraph", ["--set", f"metrics={json.dumps(every)}"]),
+        "rules": (
+            "rules",
+            "paragraph",
+            ["--set", "extractor=rules", "--set", f"metrics={json.dumps(STATEMENTS)}"],
+        ),
+        "written": ("phrases", "written", written),
+    }
 
 
 def of_metrics(run: Path) -> list[Row]:
@@ -139,40 +138,6 @@ def _row(labels: Row, metric: str, value: float, n: int) -> Row:
         **nothing,
         "n": n,
     }
-
-
-def as_written(wordnet: Path | None) -> list[Row]:
-    """Surface similarity to the references themselves."""
-    texts = pd.read_json(EXAMPLE / "made" / "texts.jsonl", lines=True, dtype=str)
-    metrics: list[Any] = [BLEU(), ROUGE(), STS(STSConfig())]
-    if wordnet is not None:
-        from cfbench_text.metrics.meteor import METEOR
-        from cfbench_text.metrics.meteor import Config as METEORConfig
-
-        metrics.append(METEOR(METEORConfig(wordnet=str(wordnet))))
-    rows = []
-    for dataset, of_data in texts.groupby("dataset"):
-        given = pd.read_json(EXAMPLE / "made" / f"{dataset}.jsonl", lines=True, dtype=str)
-        references = given["text"].tolist()
-        circle = generator(0, "written").permutation(len(references))
-        another = np.empty_like(circle)
-        another[circle] = np.roll(circle, -1)
-        written = {
-            model: of_model.set_index(["user", "item"])["text"].loc[
-                list(zip(given["user"], given["item"], strict=True))
-            ]
-            for model, of_model in of_data.groupby("model")
-        }
-        written |= {"shuffled-reference": given["text"].iloc[another]}
-        for model, said in written.items():
-            none = [()] * len(references)
-            answers = Answers(said.tolist(), references, none, none, Domain("", ()))
-            for metric in metrics:
-                for name, values in metric.score(answers).items():
-                    low, high = bootstrap_interval(values, clusters=given["user"].to_numpy(str))
-                    row = _row({"dataset": dataset, "model": model}, name, float(values.mean()), len(values))
-                    rows.append(row | {"low": float(low), "high": float(high), "missing": 0})
-    return rows
 
 
 def told(row: Row) -> str:
