@@ -218,6 +218,17 @@ def test_a_narrow_terminal_goes_without_what_follows_from_other_columns(width: i
     assert "6.5" in said and "popul" in said
 
 
+def test_a_narrow_terminal_shows_fewer_numbers_rather_than_pieces_of_words() -> None:
+    """The first column takes 16 of its 21 letters, each number 7 and a gap of 2: two fit into 36."""
+    numbers = {name: [0.12345, 1.5] for name in ("one", "two", "three")}
+    table = pd.DataFrame({"who": ["a-rather-long-name-it", "b"], **numbers})
+    out = io.StringIO()
+    show(analyses.Answer("means", "?", table=table), Console(file=out, width=36, color_system=None))
+    said = " ".join(out.getvalue().split())
+    assert "who one two" in said and "(too narrow here for: three;" in said
+    assert "a-rather-long-na" in said
+
+
 def test_an_empty_table_is_said_to_be_empty(run: Run) -> None:
     answer = analyses.Answer("means", "How many?", table=FRAME.head(0))
     assert "The table is empty" in render_answer(answer, [run], "terminal")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 FORMATS = ("terminal", "csv", "markdown", "html", "json")
+READABLE = 16
+"""Letters in a column of words that are worth more than another column of numbers."""
 _GAP = 2
 _NOTHING = "The table is empty: there is nothing to compare in these runs."
 
@@ -73,16 +75,26 @@ def show(answer: Answer, console: Console) -> None:
 
 
 def _fitting(shown: Cells, width: int) -> tuple[Cells, list[str]]:
-    """Without as many of the columns that follow from others as it takes to fit; and their names."""
+    """What fits, and the names of what is left out: columns that follow from others, then the last numbers, as many
+    as it takes for words to stay readable. The first number stays."""
     spared: list[int] = []
-    for place in [*shown.follows(), None]:
-        kept = shown.without(spared)
-        columns = zip(kept.heads, *kept.rows, strict=True)
-        needed = sum(max(map(len, column)) + _GAP for column in columns) - _GAP
-        if needed <= width or place is None:
+    for place in shown.follows():
+        if _width(shown.without(spared)) <= width:
             break
         spared.append(place)
+    numbers = [place for place, number in enumerate(shown.numbers) if number]
+    while len(numbers) > 1 and _width(shown.without(spared), READABLE) > width:
+        spared.append(numbers.pop())
     return shown.without(spared), [shown.heads[place] for place in sorted(spared)]
+
+
+def _width(shown: Cells, words: int | None = None) -> int:
+    """Letters in a line; columns of words take no more than ``words`` of them."""
+    total = -_GAP
+    for number, *column in zip(shown.numbers, shown.heads, *shown.rows, strict=True):
+        longest = max(map(len, column))
+        total += _GAP + (longest if number or words is None else min(longest, words))
+    return total
 
 
 def _markdown(answer: Answer, table: pd.DataFrame) -> str:

@@ -25,6 +25,7 @@ from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_text.analysis.shared import batches, cells_of, filtered, groups_of, tidied, why_no_verdicts
+from cfbench_text.analysis.topics import NO_TOPIC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,7 +207,7 @@ def _lines(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 
 def _told(row: Mapping[Any, Any]) -> str:
-    return f"{row['statement']} ({row['topic'] or 'no topic'}, {row['sentiment']})"
+    return f"{row['statement']} ({row['topic'] or NO_TOPIC}, {row['sentiment']})"
 
 
 def _wrapped(row: Mapping[Any, Any], words: str, mark: str = "") -> Iterator[tuple[str, str]]:

@@ -36,6 +36,9 @@ TABLES = {
 }
 """What each table holds, by how the names of its metrics begin; the last has all others."""
 
+WIDTH = 118
+"""Letters in a line; generators that do not fit stand in a block below."""
+
 
 class PaperTables:
     def __init__(self, config: None = None) -> None:
@@ -88,7 +91,7 @@ class PaperTables:
         blocks = []
         for labels, rows in groups_of(tidied(table), ("table", "dataset")):
             heading = f"Table {labels['table']} ({TABLES[labels['table']][0]}), {labels['dataset']}"
-            blocks.append(f"{heading}\n{printed(rows).to_string(index_names=False)}")
+            blocks.append(f"{heading}\n{printed(rows).to_string(index_names=False, line_width=WIDTH)}")
         return "\n\n".join(blocks)
 
 

@@ -39,6 +39,8 @@ WORDS = ["judge", "side", "topic", "sentiment"]
 COUNTED, NUMBERS = [*WORDS, "user"], ["all", "entailed", "contradicted"]
 WAITING = 20
 """Parts whose counts are put together at once."""
+NO_TOPIC = "no topic"
+"""Of statements that name none: a text in the template's form may say anything."""
 FEW = 10
 """Below so many statements a share is not worth a sentence."""
 
@@ -63,7 +65,7 @@ class Topics:
                     for by in ("topic", "sentiment"):
                         for group, rows in of_judge.groupby(by, sort=True, observed=True):
                             labels = {**cell.labels, "role": cell.role, "judge": judge, "by": by}
-                            lines.append({**labels, "group": str(group), **shares(rows)})
+                            lines.append({**labels, "group": str(group) or NO_TOPIC, **shares(rows)})
         return pd.DataFrame(lines)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
