@@ -205,6 +205,23 @@ def test_a_runs_own_texts_get_the_same_numbers_in_any_order_and_form(run, tmp_pa
     pd.testing.assert_frame_equal(one, two)
 
 
+def test_opinions_are_left_out_of_texts_as_they_are_of_reviews(run, tmp_path):
+    """The extractor by rules makes nothing of "they are happy", in whatever form it is said."""
+    unit = run.explanations["unit"].iloc[0]
+    told = "The user would appreciate this product because they are happy, and the bass is warm."
+    opinion = "The user would appreciate this product because they are happy."
+    rows = [
+        {"unit": unit, "text": told, "model": "both"},
+        {"unit": unit, "text": opinion, "model": "opinion"},
+    ]
+    found = evaluated(run, lines(tmp_path / "texts.jsonl", rows), tmp_path)
+    said = found.table("statements.parquet").query("side == 'text'")
+    assert said[said["model"] == "both"]["statement"].tolist() == ["the bass is warm"]
+    assert said[said["model"] == "opinion"].empty
+    remarks = {cell.labels["model"]: cell.reason for cell in found.cells()}
+    assert "left out of texts" in remarks["both"] and not remarks["reference"]
+
+
 def test_a_text_that_is_null_is_empty_and_never_the_word_nan(run, tmp_path):
     rows = run.explanations.drop_duplicates("unit")
     path = lines(

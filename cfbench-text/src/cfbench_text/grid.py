@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 STAGES = "cfbench_text.stages"
 VERSION = "2"  # of the stages; raise it when what they compute changes
+READING = "3"  # of the stage that reads what was written
 SCORES = "4"  # the same of the last stage, which others do not wait for
 EXTERNAL = "text/recommender/external"
 """Stands for whoever wrote the texts of a file."""
@@ -118,7 +119,7 @@ class Grid:
             label=f"statements of {recommender.label} on {self.dataset.label}",
             target=f"{STAGES}:read_texts",
             parameters={
-                "version": VERSION,
+                "version": READING,
                 "extractor": self.config.extractor.parameters(),
                 "read": recommender.spec.details.get("read", self.config.protocol.read),
             },

@@ -14,7 +14,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,9 @@ from cfbench_text.stored import GROUP, StatementWriter, Stored, Writer, whole
 from cfbench_text.tables import Units
 from cfbench_text.tables import read_texts as read_table
 from cfbench_text.triplets import Triplet
+
+NOT_USABLE = "not what the extractor makes of a review"
+"""Why a statement of a paragraph is left out."""
 
 
 def read_data(task: Task) -> dict[str, Any]:
@@ -327,7 +330,7 @@ def read_texts(task: Task) -> dict[str, Any]:
     extractor: Extractor = create(task.parameters["extractor"])
     known: dict[str, Extraction] = {}
     if task.parameters["read"] == "template":
-        exact = Template().extract(texts, domain)
+        exact = [_checked(one, extractor) for one in Template().extract(texts, domain)]
         known = {text: one for text, one in zip(texts, exact, strict=True) if one.status != "failed"}
     others = [text for text in texts if text not in known]
     known |= dict(zip(others, _extracted(extractor, others, domain, task), strict=True))
@@ -336,7 +339,20 @@ def read_texts(task: Task) -> dict[str, Any]:
         to.write(table["unit"].tolist(), [one.triplets for one in found])
     tally = _Tally()
     tally.add(found)
-    return {"by template": len(texts) - len(others), **tally.summary()}
+    summary = {"by template": len(texts) - len(others), **tally.summary()}
+    if NOT_USABLE in summary["left out"]:
+        summary["note"] = "what the extractor would not make of a review (opinions) is left out of texts, too"
+    return summary
+
+
+def _checked(found: Extraction, extractor: Extractor) -> Extraction:
+    """Without the statements that the extractor would not have made of a review."""
+    usable = getattr(extractor, "usable", None)
+    kept = found.triplets if usable is None else tuple(filter(usable, found.triplets))
+    if len(kept) == len(found.triplets):
+        return found
+    left_out = {**found.left_out, NOT_USABLE: len(found.triplets) - len(kept)}
+    return replace(found, triplets=kept, status="ok" if kept else "empty", left_out=left_out)
 
 
 def score(task: Task) -> dict[str, Any]:

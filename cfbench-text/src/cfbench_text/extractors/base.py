@@ -29,6 +29,10 @@ class Extraction:
 class Extractor(Protocol):
     """A component of kind "extractor": ``Name(config)``, then ``extract`` for a batch of texts.
 
+    One that leaves out what is no statement to it (opinions without a topic) says so of a single one, too:
+    ``usable(triplet) -> bool``. Paragraphs in the suite's form are taken apart exactly, and evidence and texts must
+    pass the same checks.
+
     One that asks a model keeps its answers by the hash of (model, prompt, text), so that a run that was
     stopped goes on; the suite asks for every distinct text of a batch once.
     """

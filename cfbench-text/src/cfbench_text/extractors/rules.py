@@ -53,6 +53,10 @@ class Rules:
             found.append(Extraction(triplets, "ok" if triplets else "empty"))
         return found
 
+    def usable(self, triplet: Triplet) -> bool:
+        """No statement of a review is without a topic, so no statement of a paragraph is one without."""
+        return bool(triplet.topic)
+
     def signature(self) -> Mapping[str, str]:
         from importlib.metadata import version
 
