@@ -68,6 +68,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self.units)
 
+    def references(self, written: bool = False) -> Sequence[str]:
+        """What texts are compared with: paragraphs of the true statements, or the reviews as they were written."""
+        return self.reviews.tolist() if written else self.paragraphs
+
 
 class Corpus:
     """All reviews that the split kept, with their statements, read from their files as far as somebody asks."""
@@ -102,15 +106,10 @@ class Corpus:
         """Rows by their number in the data set, in that order; columns as above."""
         return _StoredRows(self._reviews, self._statements, np.asarray(numbers, dtype=np.int64))
 
-    def references(self, numbers: Sequence[int], written: bool = False) -> Sequence[str]:
-        """What texts of these rows are compared with: paragraphs of the true statements, or reviews as written."""
-        rows = self.rows(numbers)
-        return rows.reviews.tolist() if written else rows.paragraphs
-
     def in_a_file(self, numbers: Sequence[int], written: bool = False) -> Sequence[str]:
-        """The same of many rows, each read from a file when it is asked for."""
+        """The references of many rows, each read from a file when it is asked for."""
         return _Texts(
-            self.references(numbers[start : start + GROUP], written)
+            self.rows(numbers[start : start + GROUP]).references(written)
             for start in range(0, len(numbers), GROUP)
         )
 

@@ -233,7 +233,7 @@ class _Chunk:
     ) -> dict[str, Any]:
         """``explanations.parquet``: unit, user, item, time, reference, text, rating (null where none is predicted);
         a row without a text has no line in it. ``costs.parquet``."""
-        references = _references(task, self.units["row"].tolist())
+        references = _corpus_of(task).rows(self.units["row"].tolist()).references(_as_written(task))
         named = self.units[["unit", "user", "item", "time"]].assign(
             reference=np.array(references, dtype=object)
         )
@@ -262,18 +262,13 @@ def _ready(asked: _Asked) -> Any:
     return model
 
 
-def _references(task: Task, rows: Sequence[int]) -> Sequence[str]:
-    """What the texts of some rows are compared with: few of them."""
-    return _corpus_of(task).references(rows, _as_written(task))
-
-
 def _as_written(task: Task) -> bool:
     return bool(task.parameters.get("reference") == "written")
 
 
 @functools.lru_cache(maxsize=1)
 def _all_references(corpus: Corpus, units: Path, written: bool) -> Sequence[str]:
-    """The same of all rows to explain, in a file."""
+    """What the texts of all rows to explain are compared with, in a file."""
     return corpus.in_a_file(Stored(units / "units.parquet").column("row"), written)
 
 
@@ -368,7 +363,7 @@ def score(task: Task) -> dict[str, Any]:
     written = _by_row(Stored(task.input_paths[READ] / "statements.parquet"))
     answers = Answers(
         texts=table["text"].reindex(units["unit"]).tolist(),
-        references=_references(task, units["row"].tolist()),
+        references=rows.references(_as_written(task)),
         predicted=[written.get(unit, ()) for unit in units["unit"]],
         evidence=rows.triplets,
         domain=corpus.domain,
