@@ -101,7 +101,7 @@ def test_an_analysis_that_fails_is_named_with_its_owner(run: Run, asking: Regist
 def test_those_that_apply_are_told_from_those_that_do_not(run: Run, asking: Registry) -> None:
     nowhere = ComponentSpec(id="toy/analysis/nowhere", summary="Where?", target="no_such_module:Nowhere")
     found = analyses.applicable([run], with_analyses(asking, nowhere))
-    said = {component.spec.name: why_not for component, why_not in found}
+    said = {component.spec.name: incompatibility for component, incompatibility in found}
     assert said["means"] == "" and said["never"] == "it has no tides"
     assert said["nowhere"].startswith("failed: toy/analysis/nowhere of cfbench-asks 2.0 cannot be used")
 
@@ -243,5 +243,5 @@ def test_the_kit_of_every_suite_asks_an_analysis_whether_it_is_one(asking: Regis
     assert check_component(toy_analyses.SPECS[0], registry=asking).passed
     wrong = ComponentSpec(id="toy/analysis/wrong", summary="Is it one?", target="toy_suite:Digits")
     failed = {result.check: result.reason for result in check_component(wrong, registry=asking).failures}
-    assert "figures, table, why_not, words" in failed["answers-as-an-analysis"]
+    assert "figures, table, incompatibility, words" in failed["answers-as-an-analysis"]
     assert "pandas" in failed["analysis-is-light"]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sample_work import work
+from sample_work import task
 from small_disk import small_disk
 
 from cfbench_core.compute import compute
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 from cfbench_core.store import Store
 
 
@@ -22,12 +22,12 @@ def is_empty(store: Store) -> bool:
 
 def test_what_is_computed_is_stored_and_not_computed_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    first = compute(work("answer"), store)
+    first = compute(task("answer"), store)
     assert (first.status, first.summary) == ("ok", {"answer": 42})
-    path = store.path("scores", work("answer").key)
+    path = store.path("scores", task("answer").key)
     assert (path / "answer.txt").read_text() == "42\n"
     before = (path / "answer.txt").stat().st_mtime_ns
-    second = compute(work("answer"), store)
+    second = compute(task("answer"), store)
     assert second.status == "cached"
     assert (second.summary, second.elapsed_seconds, second.peak_memory_bytes) == (
         first.summary,
@@ -39,26 +39,26 @@ def test_what_is_computed_is_stored_and_not_computed_again(tmp_path: Path) -> No
 
 def test_fresh_computes_again_and_replaces(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    compute(work("answer"), store)
-    (store.path("scores", work("answer").key) / "answer.txt").write_text("43\n")
-    assert compute(work("answer"), store, fresh=True).status == "ok"
-    assert (store.path("scores", work("answer").key) / "answer.txt").read_text() == "42\n"
+    compute(task("answer"), store)
+    (store.path("scores", task("answer").key) / "answer.txt").write_text("43\n")
+    assert compute(task("answer"), store, fresh=True).status == "ok"
+    assert (store.path("scores", task("answer").key) / "answer.txt").read_text() == "42\n"
 
 
 def test_a_stage_may_write_and_say_nothing(tmp_path: Path) -> None:
-    outcome = compute(work("silent"), Store(tmp_path))
+    outcome = compute(task("silent"), Store(tmp_path))
     assert (outcome.status, outcome.summary) == ("ok", {})
 
 
 def test_a_stage_reads_its_inputs(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    compute(work("answer"), store)
-    outcome = compute(work("adds_inputs", inputs={"data": work("answer")}), store)
+    compute(task("answer"), store)
+    outcome = compute(task("adds_inputs", inputs={"data": task("answer")}), store)
     assert outcome.summary["text"] == "42\n"
 
 
 def test_an_input_that_is_gone_is_told_in_one_line(tmp_path: Path) -> None:
-    outcome = compute(work("adds_inputs", inputs={"data": work("answer")}), Store(tmp_path))
+    outcome = compute(task("adds_inputs", inputs={"data": task("answer")}), Store(tmp_path))
     assert outcome.status == "failed"
     assert outcome.reason.startswith("adds_inputs: its input 'data' (scores ")
     assert outcome.reason.endswith("is not in the cache any more. Run the same command again.")
@@ -88,7 +88,7 @@ def test_what_a_stage_raises_is_an_outcome_with_one_line(
     tmp_path: Path, function: str, status: str, reason: str
 ) -> None:
     store = Store(tmp_path)
-    outcome = compute(work(function), store)
+    outcome = compute(task(function), store)
     assert outcome.status == status
     assert outcome.reason.startswith(reason)
     assert "\n" not in outcome.reason
@@ -98,17 +98,17 @@ def test_what_a_stage_raises_is_an_outcome_with_one_line(
 
 def test_a_module_or_function_that_is_not_there_is_an_outcome(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    assert compute(work("misspelt"), store).reason.startswith(
+    assert compute(task("misspelt"), store).reason.startswith(
         "AttributeError: module 'executor_stages' has no"
     )
-    nowhere = Work(**{**vars(work("answer")), "target": "nowhere.at_all:f"})
+    nowhere = Task(**{**vars(task("answer")), "target": "nowhere.at_all:f"})
     assert compute(nowhere, store).reason == "ModuleNotFoundError: No module named 'nowhere'"
 
 
 def test_only_the_keyboard_interrupts(tmp_path: Path) -> None:
     store = Store(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        compute(work("interrupts"), store)
+        compute(task("interrupts"), store)
     assert is_empty(store)
 
 
@@ -116,12 +116,12 @@ def test_only_the_keyboard_interrupts(tmp_path: Path) -> None:
 def test_a_full_disk_is_a_clear_line_and_leaves_no_half_artifact(tmp_path: Path, function: str) -> None:
     with small_disk(tmp_path) as disk:
         store = Store(disk)
-        outcome = compute(work(function), store)
+        outcome = compute(task(function), store)
         assert outcome.status == "failed"
         assert outcome.reason.startswith(f"{disk}: the disk is full (")
         assert "choose another folder" in outcome.reason
         assert is_empty(store)
-        assert compute(work("answer"), store).status == "ok"
+        assert compute(task("answer"), store).status == "ok"
 
 
 def test_a_disk_that_is_full_before_a_stage_begins_is_the_same_clear_line(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_disk_that_is_full_before_a_stage_begins_is_the_same_clear_line(tmp_pa
         blocks = (disk / "filler").open("wb")
         with pytest.raises(OSError, match="No space left"), blocks:
             blocks.write(b"x" * 5_000_000)
-        outcome = compute(work("answer"), Store(disk / "artifacts"))
+        outcome = compute(task("answer"), Store(disk / "artifacts"))
         assert outcome.status == "failed"
         assert "the disk is full (0.0 MB left)" in outcome.reason
 
@@ -137,12 +137,12 @@ def test_a_disk_that_is_full_before_a_stage_begins_is_the_same_clear_line(tmp_pa
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is that of the whole process")
 def test_time_and_peak_memory_are_those_of_the_work(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    quiet = compute(work("silent"), store)
-    hungry = compute(work("fills_for_a_moment"), store)
-    quiet_again = compute(work("silent"), store, fresh=True)
+    quiet = compute(task("silent"), store)
+    hungry = compute(task("fills_for_a_moment"), store)
+    quiet_again = compute(task("silent"), store, fresh=True)
     assert hungry.peak_memory_bytes - quiet.peak_memory_bytes == pytest.approx(200e6, rel=0.1)
     assert quiet_again.peak_memory_bytes == pytest.approx(quiet.peak_memory_bytes, rel=0.1)
-    slow = compute(work("sleeps", {"seconds": 0.2}), store)
+    slow = compute(task("sleeps", {"seconds": 0.2}), store)
     assert 0.2 <= slow.elapsed_seconds < 0.4
     assert quiet.elapsed_seconds < 0.1
 
@@ -150,7 +150,7 @@ def test_time_and_peak_memory_are_those_of_the_work(tmp_path: Path) -> None:
 def test_progress_and_begin_are_told(tmp_path: Path) -> None:
     told: list[object] = []
     compute(
-        work("progresses"),
+        task("progresses"),
         Store(tmp_path),
         lambda *steps: told.append(steps),
         begin=lambda: told.append("begin"),
@@ -161,8 +161,8 @@ def test_progress_and_begin_are_told(tmp_path: Path) -> None:
 def test_the_summary_is_what_was_stored(tmp_path: Path) -> None:
     """Equal to the last bit, also when it comes from the cache."""
     store = Store(tmp_path)
-    outcome = compute(work("draws", {"x": 0.1}), store)
-    stored = json.loads((store.path("scores", work("draws", {"x": 0.1}).key) / "artifact.json").read_text())
+    outcome = compute(task("draws", {"x": 0.1}), store)
+    stored = json.loads((store.path("scores", task("draws", {"x": 0.1}).key) / "artifact.json").read_text())
     assert outcome.summary == stored["summary"]
     matrix = work_generator().standard_normal((300, 300))
     assert outcome.summary["first"] == matrix[0, 0]
@@ -171,4 +171,4 @@ def test_the_summary_is_what_was_stored(tmp_path: Path) -> None:
 def work_generator() -> np.random.Generator:
     from cfbench_core.seeds import generator
 
-    return generator(0, work("draws", {"x": 0.1}).key, "matrix")
+    return generator(0, task("draws", {"x": 0.1}).key, "matrix")

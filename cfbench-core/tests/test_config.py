@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from cfbench_core.config import (
+    ConfiguredComponent,
     Document,
-    Reference,
     create,
     decode_dataclass,
     decode_experiment,
@@ -93,7 +93,9 @@ def test_a_list_of_dataclasses_comes_back_from_parameters_as_such() -> None:
         config=f"{__name__}:Rules",
     )
     options = Rules((Rule("area", ("height", "width")), Rule("age")))
-    parameters = json.loads(json.dumps(Reference("dataset", "holder", spec, options, "").parameters()))
+    parameters = json.loads(
+        json.dumps(ConfiguredComponent("dataset", "holder", spec, options, "").parameters())
+    )
     assert create(parameters).config == options
 
 

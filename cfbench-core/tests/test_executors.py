@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from sample_work import work
+from sample_work import task
 
 from cfbench_core.executors import Event, Executor, Finished, Progress, Started
 from cfbench_core.executors.inline import InlineExecutor
 from cfbench_core.executors.process import ProcessExecutor
 from cfbench_core.outcomes import Outcome
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 from cfbench_core.store import Store
 from cfbench_core.suites import Limits
 
@@ -57,17 +57,17 @@ def running_workers() -> list[psutil.Process]:
     return found
 
 
-def finish(executor: Executor, works: list[Work]) -> tuple[dict[str, Outcome], list[Event]]:
+def finish(executor: Executor, tasks: list[Task]) -> tuple[dict[str, Outcome], list[Event]]:
     """Submits works and waits for all: outcomes by label, and all events."""
-    for each in works:
+    for each in tasks:
         executor.submit(each)
     outcomes: dict[str, Outcome] = {}
     events = []
-    while len(outcomes) < len(works):
+    while len(outcomes) < len(tasks):
         event = executor.wait()
         events.append(event)
         if isinstance(event, Finished):
-            outcomes[event.work.label] = event.outcome
+            outcomes[event.task.label] = event.outcome
     return outcomes, events
 
 
@@ -91,18 +91,18 @@ def is_running(pid: int) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_work_is_started_and_finished_once_and_in_order(make: MAKE, kind: type) -> None:
     executor = make(kind)
-    outcomes, events = finish(executor, [work("answer"), work("silent")])
+    outcomes, events = finish(executor, [task("answer"), task("silent")])
     assert [type(event) for event in events] == [Started, Finished, Started, Finished]
-    assert [event.work.label for event in events] == ["answer", "answer", "silent", "silent"]
+    assert [event.task.label for event in events] == ["answer", "answer", "silent", "silent"]
     assert outcomes["answer"].status == "ok"
     assert outcomes["answer"].summary == {"answer": 42}
-    again, _ = finish(executor, [work("answer")])
+    again, _ = finish(executor, [task("answer")])
     assert again["answer"].status == "cached"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_progress_is_told_between_start_and_finish(make: MAKE, kind: type) -> None:
-    _, events = finish(make(kind), [work("progresses")])
+    _, events = finish(make(kind), [task("progresses")])
     told = [(event.done, event.total) for event in events if isinstance(event, Progress)]
     assert told == [(1, 3), (2, 3), (3, 3)]
     assert isinstance(events[0], Started)
@@ -112,7 +112,7 @@ def test_progress_is_told_between_start_and_finish(make: MAKE, kind: type) -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_work_raises_costs_that_work_only(make: MAKE, kind: type) -> None:
     outcomes, _ = finish(
-        make(kind), [work("raises"), work("leaves"), work("raises_memory_error"), work("answer")]
+        make(kind), [task("raises"), task("leaves"), task("raises_memory_error"), task("answer")]
     )
     assert outcomes["raises"].reason == "TypeError: the first line"
     assert "executor_stages.py" in outcomes["raises"].traceback
@@ -129,8 +129,8 @@ def test_waiting_for_nothing_is_an_error_not_a_hang(make: MAKE, kind: type) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_fresh_computes_what_is_there_already(make: MAKE, kind: type) -> None:
-    finish(make(InlineExecutor), [work("answer")])
-    outcomes, _ = finish(make(kind, fresh=True), [work("answer")])
+    finish(make(InlineExecutor), [task("answer")])
+    outcomes, _ = finish(make(kind, fresh=True), [task("answer")])
     assert outcomes["answer"].status == "ok"
 
 
@@ -140,7 +140,7 @@ def test_modules_of_the_user_are_found_on_the_search_path(make: MAKE, kind: type
     folder.mkdir()
     module = f"users_own_{kind.__name__.lower()}"
     (folder / f"{module}.py").write_text("def stage(task):\n    return {'mine': True}\n")
-    mine = Work(**{**vars(work("answer")), "target": f"{module}:stage", "key": "c" * 64})
+    mine = Task(**{**vars(task("answer")), "target": f"{module}:stage", "key": "c" * 64})
     executor = make(kind, search_path=[str(folder)])
     outcomes, _ = finish(executor, [mine])
     assert outcomes["answer"].summary == {"mine": True}
@@ -149,7 +149,7 @@ def test_modules_of_the_user_are_found_on_the_search_path(make: MAKE, kind: type
 
 
 def test_numbers_are_identical_to_the_last_bit_whoever_computes(tmp_path: Path) -> None:
-    works = [work("draws", {"n": n, "pair": (1, 0.1)}, label=str(n)) for n in range(4)]
+    tasks = [task("draws", {"n": n, "pair": (1, 0.1)}, label=str(n)) for n in range(4)]
     summaries, files = [], []
     for name, kind, workers in (
         ("a", InlineExecutor, 1),
@@ -159,11 +159,11 @@ def test_numbers_are_identical_to_the_last_bit_whoever_computes(tmp_path: Path) 
         store = Store(tmp_path / name)
         executor = kind(store.root, workers, 1, Limits(), [], False)
         try:
-            outcomes, _ = finish(executor, works if name != "c" else works[::-1])
+            outcomes, _ = finish(executor, tasks if name != "c" else tasks[::-1])
         finally:
             executor.close()
         summaries.append({label: outcome.summary for label, outcome in outcomes.items()})
-        files.append([(store.path("scores", each.key) / "numbers.npy").read_bytes() for each in works])
+        files.append([(store.path("scores", each.key) / "numbers.npy").read_bytes() for each in tasks])
     assert summaries[0] == summaries[1] == summaries[2]
     assert "'pair': [1, 0.1]" in str(summaries[0]["0"]["parameters"])
     assert files[0] == files[1] == files[2]
@@ -174,14 +174,14 @@ def test_numbers_are_identical_to_the_last_bit_whoever_computes(tmp_path: Path) 
 def test_libraries_use_as_many_threads_as_asked(make: MAKE, kind: type, threads: int) -> None:
     np.ones((2, 2)) @ np.ones((2, 2))  # BLAS is loaded here already, with a number of its own
     before = os.environ.get("OMP_NUM_THREADS")
-    outcomes, _ = finish(make(kind, threads=threads), [work("tells_threads")])
+    outcomes, _ = finish(make(kind, threads=threads), [task("tells_threads")])
     assert outcomes["tells_threads"].summary == {"blas": [threads], "variable": str(threads)}
     assert os.environ.get("OMP_NUM_THREADS") == before
 
 
 def test_inline_is_left_by_the_keyboard(make: MAKE) -> None:
     executor = make(InlineExecutor)
-    executor.submit(work("interrupts"))
+    executor.submit(task("interrupts"))
     assert isinstance(executor.wait(), Started)
     with pytest.raises(KeyboardInterrupt):
         executor.wait()
@@ -191,9 +191,9 @@ def test_inline_is_left_by_the_keyboard(make: MAKE) -> None:
 
 
 def test_a_work_that_never_ends_times_out_and_the_others_complete(make: MAKE) -> None:
-    works = [work("sleeps", {"seconds": 60}), work("answer"), work("silent")]
+    tasks = [task("sleeps", {"seconds": 60}), task("answer"), task("silent")]
     begin = time.monotonic()
-    outcomes, _ = finish(make(ProcessExecutor, seconds=0.5), works)
+    outcomes, _ = finish(make(ProcessExecutor, seconds=0.5), tasks)
     assert time.monotonic() - begin < 10
     assert outcomes["sleeps"].status == "timeout"
     assert re.fullmatch(r"ended after 0\.[56] s \(limits\.seconds: 0\.5\)", outcomes["sleeps"].reason)
@@ -207,7 +207,7 @@ def test_the_deadline_holds_though_nobody_waits_and_ends_what_the_work_started(
 ) -> None:
     flag = tmp_path / "flag"
     executor = make(ProcessExecutor, seconds=0.3)
-    executor.submit(work("spins_with_a_child", {"flag": str(flag)}))
+    executor.submit(task("spins_with_a_child", {"flag": str(flag)}))
     assert isinstance(executor.wait(), Started)
     wait_until(flag.exists)
     time.sleep(0.05)
@@ -224,14 +224,14 @@ def test_starting_a_worker_and_importing_do_not_count_against_the_deadline(
     (tmp_path / "slow_to_import.py").write_text(
         "import time\ntime.sleep(0.8)\ndef stage(task):\n    return {'imported': True}\n"
     )
-    slow = Work(**{**vars(work("answer")), "target": "slow_to_import:stage"})
+    slow = Task(**{**vars(task("answer")), "target": "slow_to_import:stage"})
     outcomes, _ = finish(make(ProcessExecutor, seconds=0.3, search_path=[str(tmp_path)]), [slow])
     assert outcomes["answer"].summary == {"imported": True}
 
 
 @pytest.mark.parametrize("function", ["eats_memory", "feeds_a_child"])
 def test_a_work_that_eats_memory_is_ended_near_the_limit(make: MAKE, function: str) -> None:
-    outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.5), [work(function), work("answer")])
+    outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.5), [task(function), task("answer")])
     hungry = outcomes[function]
     assert hungry.status == "out_of_memory"
     assert hungry.reason.endswith("GB of memory (limits.memory_gb: 0.5)")
@@ -242,8 +242,8 @@ def test_a_work_that_eats_memory_is_ended_near_the_limit(make: MAKE, function: s
 
 
 def test_memory_that_one_work_left_behind_is_not_held_against_the_next(make: MAKE) -> None:
-    works = [work("holds_memory", {"n": n}, label=str(n)) for n in range(3)]
-    outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.35), works)
+    tasks = [task("holds_memory", {"n": n}, label=str(n)) for n in range(3)]
+    outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.35), tasks)
     assert [outcome.status for outcome in outcomes.values()] == ["ok"] * 3
     assert len({outcome.summary["pid"] for outcome in outcomes.values()}) == 3
 
@@ -259,7 +259,7 @@ def test_memory_that_one_work_left_behind_is_not_held_against_the_next(make: MAK
 def test_a_worker_that_dies_costs_its_work_only(
     make: MAKE, tmp_path: Path, function: str, reason: str
 ) -> None:
-    outcomes, events = finish(make(ProcessExecutor), [work(function), work("answer")])
+    outcomes, events = finish(make(ProcessExecutor), [task(function), task("answer")])
     assert outcomes[function].status == "failed"
     assert outcomes[function].reason == reason
     assert outcomes["answer"].status == "ok"
@@ -272,10 +272,10 @@ def test_a_worker_that_dies_costs_its_work_only(
 
 def test_the_death_of_an_idle_worker_costs_nothing(make: MAKE) -> None:
     executor = make(ProcessExecutor)
-    outcomes, _ = finish(executor, [work("tells_pid")])
+    outcomes, _ = finish(executor, [task("tells_pid")])
     os.kill(int(outcomes["tells_pid"].summary["pid"]), signal.SIGKILL)
     wait_until(lambda: not is_running(int(outcomes["tells_pid"].summary["pid"])))
-    outcomes, events = finish(executor, [work("answer")])
+    outcomes, events = finish(executor, [task("answer")])
     assert outcomes["answer"].status == "ok"
     assert len(events) == 2
 
@@ -283,8 +283,8 @@ def test_the_death_of_an_idle_worker_costs_nothing(make: MAKE) -> None:
 def test_what_work_prints_goes_to_the_log_and_not_into_the_answers(make: MAKE, tmp_path: Path) -> None:
     log = tmp_path / "logs" / "output.txt"
     executor = make(ProcessExecutor, log=log)
-    again = work("prints", {"again": 1}, label="prints again")
-    outcomes, _ = finish(executor, [work("prints"), work("answer"), again])
+    again = task("prints", {"again": 1}, label="prints again")
+    outcomes, _ = finish(executor, [task("prints"), task("answer"), again])
     assert (outcomes["prints"].status, outcomes["prints again"].status) == ("ok", "ok")
     head, *said = log.read_text().splitlines()
     assert head.startswith("=== prints (scores ")
@@ -293,7 +293,7 @@ def test_what_work_prints_goes_to_the_log_and_not_into_the_answers(make: MAKE, t
 
 
 def test_standard_input_is_empty_for_work(make: MAKE) -> None:
-    outcomes, _ = finish(make(ProcessExecutor), [work("reads_standard_input"), work("answer")])
+    outcomes, _ = finish(make(ProcessExecutor), [task("reads_standard_input"), task("answer")])
     assert outcomes["reads_standard_input"].summary == {"read": ""}
     assert outcomes["answer"].status == "ok"
 
@@ -303,21 +303,21 @@ def test_a_file_named_like_a_standard_module_in_the_current_folder_does_no_harm(
 ) -> None:
     (tmp_path / "queue.py").write_text("raise RuntimeError('not the real one')\n")
     monkeypatch.chdir(tmp_path)
-    outcomes, _ = finish(make(ProcessExecutor), [work("answer")])
+    outcomes, _ = finish(make(ProcessExecutor), [task("answer")])
     assert outcomes["answer"].status == "ok"
 
 
 def test_workers_keep_what_they_loaded_and_get_work_that_needs_it(make: MAKE, tmp_path: Path) -> None:
-    inputs = [work("answer", {"data": name}, label=name) for name in "ab"]
+    inputs = [task("answer", {"data": name}, label=name) for name in "ab"]
     executor = make(ProcessExecutor, workers=2)
     finish(executor, inputs)
-    works = [
-        work("adds_inputs", {"n": n}, {"data": data}, label=f"{data.label}{n}")
+    tasks = [
+        task("adds_inputs", {"n": n}, {"data": data}, label=f"{data.label}{n}")
         for data in inputs
         for n in range(5)
     ]
-    outcomes, events = finish(executor, works)
-    starts = [event.work.label for event in events if isinstance(event, Started)]
+    outcomes, events = finish(executor, tasks)
+    starts = [event.task.label for event in events if isinstance(event, Started)]
     assert starts[:2] == ["a0", "b0"]  # the second worker takes what the first has not loaded
     assert [label for label in starts if label[0] == "a"] == [f"a{n}" for n in range(5)]
     pids = {label: outcomes[label].summary["pid"] for label in starts}
@@ -333,12 +333,12 @@ def test_workers_keep_what_they_loaded_and_get_work_that_needs_it(make: MAKE, tm
 
 def test_no_more_workers_are_started_than_needed(make: MAKE) -> None:
     executor = make(ProcessExecutor, workers=8)
-    finish(executor, [work("answer"), work("silent")])
+    finish(executor, [task("answer"), task("silent")])
     assert 1 <= len(running_workers()) <= 2
 
 
 def test_work_beyond_the_size_of_a_pipe_arrives(make: MAKE) -> None:
-    outcomes, _ = finish(make(ProcessExecutor), [work("draws", {"long": "x" * 1_000_000})])
+    outcomes, _ = finish(make(ProcessExecutor), [task("draws", {"long": "x" * 1_000_000})])
     assert len(outcomes["draws"].summary["parameters"]) > 1_000_000
 
 
@@ -348,8 +348,8 @@ def test_work_beyond_the_size_of_a_pipe_arrives(make: MAKE) -> None:
 def test_closing_ends_busy_workers_and_their_children_at_once(make: MAKE, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     executor = make(ProcessExecutor, workers=2)
-    executor.submit(work("spins_with_a_child", {"flag": str(flag)}))
-    executor.submit(work("answer"))
+    executor.submit(task("spins_with_a_child", {"flag": str(flag)}))
+    executor.submit(task("answer"))
     executor.wait()
     wait_until(flag.exists)
     begin = time.monotonic()
@@ -366,16 +366,16 @@ PARENT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {path!r})
-from sample_work import work
+from sample_work import task
 from cfbench_core.executors.process import ProcessExecutor
 from cfbench_core.suites import Limits
 executor = ProcessExecutor(Path({store!r}), 2, 1, Limits(), [], False)
-executor.submit(work({function!r}, {{"flag": {flag!r}}}))
-executor.submit(work("tells_pid"))
+executor.submit(task({function!r}, {{"flag": {flag!r}}}))
+executor.submit(task("tells_pid"))
 try:
     while True:
         event = executor.wait()
-        if event.work.label == "tells_pid" and hasattr(event, "outcome"):
+        if event.task.label == "tells_pid" and hasattr(event, "outcome"):
             print(event.outcome.summary["pid"], flush=True)
 finally:
     executor.close()
@@ -424,7 +424,7 @@ def test_no_worker_survives_a_parent_that_is_killed(tmp_path: Path, function: st
 @pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
 def test_ctrl_c_in_the_terminal_does_not_reach_workers(make: MAKE) -> None:
     """It goes to the foreground process group: what becomes of the work is for the parent to decide."""
-    outcomes, _ = finish(make(ProcessExecutor), [work("tells_pid")])
+    outcomes, _ = finish(make(ProcessExecutor), [task("tells_pid")])
     assert os.getpgid(int(outcomes["tells_pid"].summary["pid"])) != os.getpgrp()
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 from cfbench_core.store import Store, default_root
 
 HERE = str(Path(__file__).parent)
 KEY = "ab" + "0" * 62
 
 
-def work(key: str = KEY, **changes: object) -> Work:
+def task(key: str = KEY, **changes: object) -> Task:
     fields: dict[str, object] = {
         "key": key,
         "stage_key": key,
@@ -32,14 +32,14 @@ def work(key: str = KEY, **changes: object) -> Work:
         "input_kinds": {"data": "data"},
         "seed": 7,
     }
-    return Work(**(fields | changes))  # type: ignore[arg-type]
+    return Task(**(fields | changes))  # type: ignore[arg-type]
 
 
 def committed(store: Store, content: str = "numbers", key: str = KEY, **options: bool) -> Path:
     temporary = store.begin()
     (temporary / "inner").mkdir()
     (temporary / "inner" / "weights.bin").write_text(content)
-    store.commit(temporary, work(key), {"quality": 0.5}, 1.25, 1000, **options)
+    store.commit(temporary, task(key), {"quality": 0.5}, 1.25, 1000, **options)
     return store.path("model", key)
 
 
@@ -125,7 +125,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, {here!r})
-from test_store import work
+from test_store import task
 from cfbench_core.store import Store
 store = Store(Path(sys.argv[1]))
 temporary = store.begin()
@@ -227,7 +227,7 @@ def test_a_summary_that_is_not_json_is_refused_and_leaves_nothing(tmp_path: Path
     store = Store(tmp_path)
     for summary, error in (({"x": {1}}, TypeError), ({"x": float("nan")}, ValueError)):
         with pytest.raises(error):
-            store.commit(store.begin(), work(), summary, 0.0, 0)
+            store.commit(store.begin(), task(), summary, 0.0, 0)
     assert store.entries() == []
     assert list((tmp_path / "tmp").iterdir()) == []
 

@@ -67,8 +67,8 @@ def single_edges_that_work(context: Context, targets: Targets) -> np.ndarray:
     rows = np.arange(len(scope.rows))
     ops = np.full(len(rows), REMOVE, dtype=np.int8)
     edits = Edits(targets.users[scope.rows], rows, scope.users, scope.items, ops)
-    works = count_displaced(context.model, targets, edits, scope.rows, context.interactions) > 0
-    return np.bincount(scope.rows[works], minlength=len(targets)) > 0
+    tasks = count_displaced(context.model, targets, edits, scope.rows, context.interactions) > 0
+    return np.bincount(scope.rows[tasks], minlength=len(targets)) > 0
 
 
 def test_the_only_edge_that_links_a_user_to_the_target_is_removed() -> None:
@@ -100,8 +100,8 @@ def test_it_finds_much_of_what_any_set_of_the_users_interactions_can_do(shop) ->
     units, masks = np.array(sets).T
     removed = masks[:, None] >> np.arange(targets.history.shape[1]) & 1 > 0
     edits = Edits.removals(targets.users[units], targets.history[units], removed)
-    works = count_displaced(shop.model, targets, edits, units, shop.interactions) > 0
-    possible = np.bincount(units[works], minlength=len(targets)) > 0
+    tasks = count_displaced(shop.model, targets, edits, units, shop.interactions) > 0
+    possible = np.bincount(units[tasks], minlength=len(targets)) > 0
     assert not (found & ~possible).any()
     assert found.sum() >= 0.5 * possible.sum()
 

@@ -73,8 +73,8 @@ def test_large_sets_too_are_brute_force(seed, k, budget, nodes):
     possible = np.maximum(gains, 0).sum(axis=1) >= sums.needed
     sums = sums.among(np.flatnonzero(possible))
     subsets = (np.arange(2**11)[:, None] >> np.arange(11)) % 2
-    works = (subsets @ sums.gains.T >= sums.needed).sum(axis=1) >= k
-    size = subsets.sum(axis=1)[works].min() if works.any() else None
+    tasks = (subsets @ sums.gains.T >= sums.needed).sum(axis=1) >= k
+    size = subsets.sum(axis=1)[tasks].min() if tasks.any() else None
     found, none_up_to = smallest_set(sums, Nobody(), 11, budget, width=2, nodes=nodes)
     if found is not None:
         assert size is not None and len(found) >= size

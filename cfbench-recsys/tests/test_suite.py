@@ -120,7 +120,7 @@ def test_details_of_another_shape_are_refused(tmp_path: Path) -> None:
 def test_an_explanation_in_words_is_true(done: Run) -> None:
     from cfbench_recsys.suite import RecsysSuite
 
-    words = RecsysSuite().in_words(done)
+    words = RecsysSuite().verbalize(done)
     told = re.fullmatch(
         r"(\S+) was recommended to (\S+) \(place (\d+)\) because it depends on (.+); without (it|these \w+) it would "
         r"fall to place (\d+) \(co, explained by ([a-z-]+)\)\.",
@@ -144,7 +144,7 @@ def test_an_explanation_is_told_without_the_data_too(
     from cfbench_recsys.suite import RecsysSuite
 
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "empty"))
-    assert "because they interacted with python3-" in RecsysSuite().in_words(done)
+    assert "because they interacted with python3-" in RecsysSuite().verbalize(done)
 
 
 def test_the_head_line_tells_the_data_and_how_many_are_explained() -> None:

@@ -107,7 +107,7 @@ def test_explanations_are_told_in_the_values_of_the_table(small_run):
 
 def test_a_run_ends_in_words(small_run):
     run = small_run
-    words = TabularSuite().in_words(run)
+    words = TabularSuite().verbalize(run)
     assert " counts as " in words and " instead of " in words and "it would count as" in words
 
 

@@ -47,7 +47,7 @@ class Figure:
 class Analysis(Protocol):
     """Made from its configuration, like every component. Importing it imports neither torch nor pandas."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         """Why these runs cannot be asked, in a few words; empty when they can. Looks at plans only: cheap."""
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
@@ -65,11 +65,11 @@ class Analysis(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a question to runs: asked and answered, not asked (``why_not``), or failed (``problem``)."""
+    """What became of a question to runs: asked and answered, not asked (``incompatibility``), or failed (``problem``)."""
 
     name: str
     question: str
-    why_not: str = ""
+    incompatibility: str = ""
     problem: str = ""
     words: str = ""
     table: pd.DataFrame | None = None
@@ -80,7 +80,7 @@ class Answer:
         """The table, or a UserError with the reason why these runs were not asked."""
         if self.table is None:
             named = " and ".join(str(run.directory) for run in runs)
-            raise UserError(f"{self.name} cannot be asked of {named}: {self.why_not or self.problem}")
+            raise UserError(f"{self.name} cannot be asked of {named}: {self.incompatibility or self.problem}")
         return self.table
 
 
@@ -113,10 +113,10 @@ def applicable(runs: Sequence[Run], registry: Registry) -> list[tuple[Component,
     found = []
     for component in registry.components("analysis", runs[0].suite):
         try:
-            why_not = _created(component, {}, registry).why_not(runs)
+            incompatibility = _created(component, {}, registry).incompatibility(runs)
         except Exception as error:  # somebody else's code: whatever it raises is the reason
-            why_not = f"failed: {_first_line(error)}"
-        found.append((component, why_not))
+            incompatibility = f"failed: {_first_line(error)}"
+        found.append((component, incompatibility))
     return found
 
 
@@ -137,9 +137,9 @@ def ask(
     spec = component.spec
     try:
         analysis = _created(component, options, registry)
-        why_not = analysis.why_not(runs)
-        if why_not:
-            return Answer(spec.name, spec.summary, why_not=why_not)
+        incompatibility = analysis.incompatibility(runs)
+        if incompatibility:
+            return Answer(spec.name, spec.summary, incompatibility=incompatibility)
         table = analysis.table(runs)
         words, figures = analysis.words(table), tuple(analysis.figures(table))
         text = str(analysis.text(table)) if hasattr(analysis, "text") else ""

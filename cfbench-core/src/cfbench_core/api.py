@@ -16,7 +16,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
 from cfbench_core.registry import Component, Registry, installed
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,12 +151,12 @@ def execute(
     """Runs what :func:`prepare` made."""
     from cfbench_core.environment import capture
     from cfbench_core.files import disk_trouble
-    from cfbench_core.recording import Recorder, new_run_directory
     from cfbench_core.run_directory import Run
+    from cfbench_core.run_writer import RunWriter, new_run_directory
 
     directory = Path(out) if out is not None else new_run_directory(Path("runs"))
     with disk_trouble(directory):
-        recorder = Recorder(directory, prepared.plan, prepared.document, prepared.explanations, fresh)
+        recorder = RunWriter(directory, prepared.plan, prepared.document, prepared.explanations, fresh)
         try:
             recorder.write_environment({**capture(), "seed": prepared.config.seed})
             results, store = _compute(prepared, recorder, fresh, observer)
@@ -206,18 +206,18 @@ class _Recording:
         self.recorder = recorder
         self.observer = observer
 
-    def started(self, work: Work) -> None:
+    def started(self, task: Task) -> None:
         if self.observer is not None:
-            self.observer.started(work)
+            self.observer.started(task)
 
-    def progress(self, work: Work, done: int, total: int) -> None:
+    def progress(self, task: Task, done: int, total: int) -> None:
         if self.observer is not None:
-            self.observer.progress(work, done, total)
+            self.observer.progress(task, done, total)
 
-    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
-        self.recorder.finished(work, outcome)
+    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
+        self.recorder.finished(task, outcome)
         if self.observer is not None:
-            self.observer.finished(work, outcome, done, known)
+            self.observer.finished(task, outcome, done, known)
 
 
 def _data_in_words(prepared: Prepared, results: Results) -> str:
@@ -235,7 +235,7 @@ def _write_reports(run: Run, prepared: Prepared) -> None:
     from cfbench_core.run_directory import write_summary
 
     write_summary(run)
-    write_html(run, in_words=prepared.suite.in_words(run), registry=prepared.registry)
+    write_html(run, verbalization=prepared.suite.verbalize(run), registry=prepared.registry)
 
 
 def analyse(

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cfbench_core.errors import Remark, UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.files import disk_full_message, is_disk_full
 from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.specs import resolve
-from cfbench_core.stages import Task, Work
+from cfbench_core.stages import Task, TaskContext
 from cfbench_core.store import Store
 
 
@@ -27,7 +27,7 @@ def _ignore_begin() -> None: ...
 
 
 def compute(
-    work: Work,
+    task: Task,
     store: Store,
     report: Callable[[int, int], None] = _ignore_progress,
     fresh: bool = False,
@@ -43,23 +43,23 @@ def compute(
     Only KeyboardInterrupt leaves this function. Times and memory are those of the function alone, without its
     imports and without storing; those of a cached artifact tell how it was made.
     """
-    found = None if fresh else store.manifest(work.kind, work.key)
+    found = None if fresh else store.manifest(task.kind, task.key)
     if found is not None:
-        store.mark_used(work.kind, work.key)
+        store.mark_used(task.kind, task.key)
         return _outcome("cached", found)
     meter = _Meter()
     temporary: Path | None = None
     try:
-        function = resolve(work.target)
+        function = resolve(task.target)
         temporary = store.begin()
-        task = Task(work, temporary, _input_paths(work, store), report)
+        context = TaskContext(task, temporary, _input_paths(task, store), report)
         begin()
         meter.start()
         with _remarks() as said:
-            summary = _checked_summary(function(task), work)
+            summary = _checked_summary(function(context), task)
         meter.stop()
         manifest = store.commit(
-            temporary, work, _with_note(summary, said), meter.seconds, meter.peak_bytes, replace=fresh
+            temporary, task, _with_note(summary, said), meter.seconds, meter.peak_bytes, replace=fresh
         )
         return _outcome("ok", manifest)
     except (Exception, SystemExit) as error:
@@ -98,23 +98,23 @@ def _is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _input_paths(work: Work, store: Store) -> dict[str, Path]:
-    for role, key in work.inputs.items():
-        if not store.has(work.input_kinds[role], key):
+def _input_paths(task: Task, store: Store) -> dict[str, Path]:
+    for role, key in task.inputs.items():
+        if not store.has(task.input_kinds[role], key):
             raise UserError(
-                f"{work.label}: its input '{role}' ({work.input_kinds[role]} {key[:12]}) is not in the cache"
+                f"{task.label}: its input '{role}' ({task.input_kinds[role]} {key[:12]}) is not in the cache"
                 " any more. Run the same command again."
             )
-        store.mark_used(work.input_kinds[role], key)
-    return {role: store.path(work.input_kinds[role], key) for role, key in work.inputs.items()}
+        store.mark_used(task.input_kinds[role], key)
+    return {role: store.path(task.input_kinds[role], key) for role, key in task.inputs.items()}
 
 
-def _checked_summary(summary: object, work: Work) -> Mapping[str, Any]:
+def _checked_summary(summary: object, task: Task) -> Mapping[str, Any]:
     if summary is None:
         return {}
     if not isinstance(summary, Mapping):
         raise TypeError(
-            f"{work.target} must return a summary (a mapping) or None, not {type(summary).__name__}"
+            f"{task.target} must return a summary (a mapping) or None, not {type(summary).__name__}"
         )
     return summary
 
@@ -127,12 +127,12 @@ def _remarks() -> Iterator[list[str]]:
         others = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-            if not issubclass(category, Remark):
+            if not issubclass(category, ResultWarning):
                 others(message, category, *where, **more)
             elif str(message) not in said:
                 said.append(str(message))
 
-        warnings.simplefilter("always", Remark)
+        warnings.simplefilter("always", ResultWarning)
         warnings.showwarning = show
         yield said
 

@@ -21,7 +21,7 @@ class AnalysisWarning(UserWarning):
     """An analysis failed where others go on: in a report."""
 
 
-class Remark(UserWarning):
+class ResultWarning(UserWarning):
     """What people should know beside a number, said by whoever computes it: ``warnings.warn("3 of 9 texts were
     cut", Remark)``. It is kept with what was computed and shown below the table. Other warnings are not."""
 

@@ -15,18 +15,18 @@ from cfbench_core.executors import Executor, Finished, Progress, Started
 from cfbench_core.hashing import digest
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
-from cfbench_core.stages import UNITS, Stage, Work
+from cfbench_core.stages import UNITS, Stage, Task
 from cfbench_core.store import Store
 
 
 class Observer(Protocol):
     """Is told how the run goes on; the command line draws progress bars from it."""
 
-    def started(self, work: Work) -> None: ...
+    def started(self, task: Task) -> None: ...
 
-    def progress(self, work: Work, done: int, total: int) -> None: ...
+    def progress(self, task: Task, done: int, total: int) -> None: ...
 
-    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
+    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
         """``done`` of the ``known`` pieces of work have ended; more become known when units are."""
 
 
@@ -35,18 +35,18 @@ class Results:
     """The outcome of every piece of work, and which pieces each stage came to."""
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    works: dict[str, list[Work]] = field(default_factory=dict)
+    tasks: dict[str, list[Task]] = field(default_factory=dict)
     """Stage key -> its work: one piece, or one a chunk in order. Empty when its units could not be told."""
 
-    def of(self, stage: Stage) -> Iterator[tuple[Work, Outcome]]:
-        for work in self.works.get(stage.key, []):
-            yield work, self.outcomes[work.key]
+    def of(self, stage: Stage) -> Iterator[tuple[Task, Outcome]]:
+        for task in self.tasks.get(stage.key, []):
+            yield task, self.outcomes[task.key]
 
     def problem(self, stage: Stage) -> Outcome | None:
         """The first outcome of a stage, or of what it reads, that is not done."""
         for needed in stage.inputs.values():
             problem = self.problem(needed)
-            if problem is not None and stage.key not in self.works:
+            if problem is not None and stage.key not in self.tasks:
                 return problem
         return next((outcome for _, outcome in self.of(stage) if not outcome.done), None)
 
@@ -77,9 +77,9 @@ class _Schedule:
         self.unexpanded = plan.stages()
         self.results = Results()
         self.known = 0
-        self.ready: deque[Work] = deque()
+        self.ready: deque[Task] = deque()
         self.missing: dict[str, int] = {}  # work key -> inputs that have no outcome yet
-        self.dependents: dict[str, list[Work]] = defaultdict(list)  # input key -> work that reads it
+        self.dependents: dict[str, list[Task]] = defaultdict(list)  # input key -> work that reads it
         self.running: set[str] = set()
 
     def run(self) -> Results:
@@ -88,13 +88,13 @@ class _Schedule:
         while self.running:
             event = self.executor.wait()
             match event:
-                case Started(work):
-                    self.observer.started(work)
-                case Progress(work, done, total):
-                    self.observer.progress(work, done, total)
-                case Finished(work, outcome):
-                    self.running.discard(work.key)
-                    self.settle(work, outcome)
+                case Started(task):
+                    self.observer.started(task)
+                case Progress(task, done, total):
+                    self.observer.progress(task, done, total)
+                case Finished(task, outcome):
+                    self.running.discard(task.key)
+                    self.settle(task, outcome)
                     self.submit()
         return self.results
 
@@ -104,15 +104,15 @@ class _Schedule:
         for stage in self.unexpanded:
             chunks = self.chunks(stage)
             if chunks is None or any(
-                needed.key not in self.results.works for needed in stage.inputs.values()
+                needed.key not in self.results.tasks for needed in stage.inputs.values()
             ):
                 still.append(stage)
                 continue
-            works = [self.work(stage, chunk) for chunk in chunks]
-            self.results.works[stage.key] = works
-            self.known += len(works)
-            for work in works:
-                self.add(work)
+            tasks = [self.task(stage, chunk) for chunk in chunks]
+            self.results.tasks[stage.key] = tasks
+            self.known += len(tasks)
+            for task in tasks:
+                self.add(task)
         self.unexpanded = still
 
     def chunks(self, stage: Stage) -> list[tuple[int, int] | None] | None:
@@ -125,8 +125,8 @@ class _Schedule:
         groups = int(units.summary["groups"])
         return [(start, min(start + self.chunk, groups)) for start in range(0, groups, self.chunk)]
 
-    def work(self, stage: Stage, chunk: tuple[int, int] | None) -> Work:
-        return Work(
+    def task(self, stage: Stage, chunk: tuple[int, int] | None) -> Task:
+        return Task(
             key=_work_key(stage, chunk),
             stage_key=stage.key,
             kind=stage.kind,
@@ -139,39 +139,39 @@ class _Schedule:
             chunk=chunk,
         )
 
-    def add(self, work: Work) -> None:
-        missing = {key for key in work.inputs.values() if key not in self.results.outcomes}
+    def add(self, task: Task) -> None:
+        missing = {key for key in task.inputs.values() if key not in self.results.outcomes}
         if not missing:
-            self.ready.append(work)
+            self.ready.append(task)
             return
-        self.missing[work.key] = len(missing)
+        self.missing[task.key] = len(missing)
         for key in missing:
-            self.dependents[key].append(work)
+            self.dependents[key].append(task)
 
     def submit(self) -> None:
         """Hands on what is ready; settles what is cached or cannot be computed any more."""
         while self.ready:
-            work = self.ready.popleft()
-            inputs = [self.results.outcomes[key] for key in work.inputs.values()]
+            task = self.ready.popleft()
+            inputs = [self.results.outcomes[key] for key in task.inputs.values()]
             failed = next((outcome for outcome in inputs if not outcome.done), None)
-            manifest = None if self.fresh or failed else self.store.manifest(work.kind, work.key)
+            manifest = None if self.fresh or failed else self.store.manifest(task.kind, task.key)
             if failed is not None:  # it has the same end, but it took no time and has no story of its own
-                self.settle(work, Outcome(failed.status, failed.reason))
+                self.settle(task, Outcome(failed.status, failed.reason))
             elif manifest is not None:
-                self.settle(work, _cached(manifest))
+                self.settle(task, _cached(manifest))
             else:
-                self.running.add(work.key)
-                self.executor.submit(work)
+                self.running.add(task.key)
+                self.executor.submit(task)
 
-    def settle(self, work: Work, outcome: Outcome) -> None:
+    def settle(self, task: Task, outcome: Outcome) -> None:
         """Records how work ended, and readies what waited for it."""
-        self.results.outcomes[work.key] = outcome
-        self.observer.finished(work, outcome, len(self.results.outcomes), self.known)
-        for dependent in self.dependents.pop(work.key, []):
+        self.results.outcomes[task.key] = outcome
+        self.observer.finished(task, outcome, len(self.results.outcomes), self.known)
+        for dependent in self.dependents.pop(task.key, []):
             self.missing[dependent.key] -= 1
             if not self.missing[dependent.key]:
                 self.ready.append(dependent)
-        if work.chunk is None:
+        if task.chunk is None:
             self.expand()
 
 

@@ -65,7 +65,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Work:
+class Task:
     """A stage, or one chunk of it, ready to be computed: JSON all through, so that it can cross a pipe.
 
     ``key`` names the artifact to write; ``stage_key`` the stage (equal for all its chunks); ``inputs`` the
@@ -90,7 +90,7 @@ def _loaded(loader: Callable[[Path], Any], path: Path, key: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskContext:
     """What a stage's function is given: its parameters, its inputs, and a folder to write its files into.
 
     The function returns a summary (JSON) or None; a ``"note"`` in it is shown beside the cell, one line for people;
@@ -98,7 +98,7 @@ class Task:
     Whatever it raises becomes the outcome "failed".
     """
 
-    work: Work
+    task: Task
     output: Path
     input_paths: Mapping[str, Path]
     report: Callable[[int, int], None] = lambda done, total: None
@@ -106,21 +106,21 @@ class Task:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return self.work.parameters
+        return self.task.parameters
 
     @property
     def chunk(self) -> tuple[int, int] | None:
-        return self.work.chunk
+        return self.task.chunk
 
     def load(self, role: str, loader: Callable[[Path], T]) -> T:
         """``loader(folder)`` of an input's artifact; kept in this process for the next task that reads it."""
-        value: T = _loaded(loader, self.input_paths[role], self.work.inputs[role])
+        value: T = _loaded(loader, self.input_paths[role], self.task.inputs[role])
         return value
 
     def generator(self, *names: str | int) -> np.random.Generator:
         """The random stream of (run seed, stage, names): the same in every process, chunk and order."""
-        return generator(self.work.seed, self.work.stage_key, *names)
+        return generator(self.task.seed, self.task.stage_key, *names)
 
     def integer_seed(self, *names: str | int) -> int:
         """A 63-bit seed for libraries that want an integer."""
-        return seed_of(self.work.seed, self.work.stage_key, *names) >> 65
+        return seed_of(self.task.seed, self.task.stage_key, *names) >> 65

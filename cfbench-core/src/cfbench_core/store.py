@@ -26,7 +26,7 @@ from typing import Any
 
 from cfbench_core.files import disk_trouble, place_folder, remove_folder
 from cfbench_core.hashing import file_digest
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 
 MANIFEST = "artifact.json"
 _TEMPORARY = "tmp"
@@ -120,7 +120,7 @@ class Store:
     def commit(
         self,
         temporary: Path,
-        work: Work,
+        task: Task,
         summary: Mapping[str, Any],
         elapsed_seconds: float,
         peak_memory_bytes: int,
@@ -135,31 +135,31 @@ class Store:
             ValueError, TypeError: when ``summary`` is not JSON.
         """
         manifest = {
-            "kind": work.kind,
-            "key": work.key,
-            "label": work.label,
-            "target": work.target,
-            "parameters": work.parameters,
-            "inputs": work.inputs,
-            "chunk": work.chunk,
-            "seed": work.seed,
+            "kind": task.kind,
+            "key": task.key,
+            "label": task.label,
+            "target": task.target,
+            "parameters": task.parameters,
+            "inputs": task.inputs,
+            "chunk": task.chunk,
+            "seed": task.seed,
             "summary": summary,
             "elapsed_seconds": elapsed_seconds,
             "peak_memory_bytes": peak_memory_bytes,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "files": _described(temporary),
         }
-        final = self.path(work.kind, work.key)
+        final = self.path(task.kind, task.key)
         try:
             text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
             with disk_trouble(self.root):
                 (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
-                if replace or (final.exists() and not self.has(work.kind, work.key)):
+                if replace or (final.exists() and not self.has(task.kind, task.key)):
                     remove_folder(final, self._temporary())
                 ours: dict[str, Any] = json.loads(text)
                 if place_folder(temporary, final):
                     return ours
-                return self.manifest(work.kind, work.key) or ours
+                return self.manifest(task.kind, task.key) or ours
         finally:
             shutil.rmtree(temporary, ignore_errors=True)  # it has its final name, or it is not wanted
 

@@ -78,5 +78,5 @@ class Suite(Protocol):
     def describe_data(self, config: Any, summaries: Mapping[str, Any]) -> str:
         """A few words for the head line, from what the stages of kind "data" reported, by their labels."""
 
-    def in_words(self, run: Run) -> str:
+    def verbalize(self, run: Run) -> str:
         """One explanation of the run as a sentence, or "" when there is none to tell."""

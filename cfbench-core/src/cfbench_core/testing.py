@@ -357,10 +357,10 @@ CHECKS = checks_of(
 
 
 def answers_as_an_analysis(subject: Subject) -> None:
-    """Can it be asked: has it why_not, table, figures and words?"""
+    """Can it be asked: has it incompatibility, table, figures and words?"""
     made = subject.create()
     lacking = [
-        name for name in ("figures", "table", "why_not", "words") if not callable(getattr(made, name, None))
+        name for name in ("figures", "table", "incompatibility", "words") if not callable(getattr(made, name, None))
     ]
     require(not lacking, f"has no {', '.join(lacking)} (cfbench_core.analyses.Analysis)")
 

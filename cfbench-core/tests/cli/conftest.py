@@ -65,12 +65,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 def toy(install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The toy suite is installed; returns the working directory, which is new and has a study of it."""
     install("cfbench-toy", "1.0", PLUGIN)
-    work = tmp_path / "work"
-    work.mkdir()
+    task = tmp_path / "work"
+    task.mkdir()
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("CFBENCH_DATA_DIR", raising=False)
-    monkeypatch.chdir(work)
-    (work / "study.yaml").write_text(
+    monkeypatch.chdir(task)
+    (task / "study.yaml").write_text(
         "suite: toy\n"
         "data: {name: numbers, count: 20}\n"
         "models: times\n"
@@ -78,7 +78,7 @@ def toy(install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         "executor: inline\n"
         "chunk: 4\n"
     )
-    return work
+    return task
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from typing import Any
 from cfbench_core.cli.progress import Lines
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan, TableLayout
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 
 
-def chunk(number: int) -> Work:
-    return Work(str(number), "s", "scores", "scores", "m:f", {}, {}, {}, 0, (number, number + 1))
+def chunk(number: int) -> Task:
+    return Task(str(number), "s", "scores", "scores", "m:f", {}, {}, {}, 0, (number, number + 1))
 
 
 def test_tenths_are_told_anew_when_the_units_of_another_model_are_known() -> None:

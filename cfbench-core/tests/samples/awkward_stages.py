@@ -8,29 +8,29 @@ from typing import Any
 import pandas as pd  # at the top: what a stage's module imports does not count against its deadline
 import toy_suite
 
-from cfbench_core.errors import Remark, UserError
-from cfbench_core.stages import Task
+from cfbench_core.errors import ResultWarning, UserError
+from cfbench_core.stages import TaskContext
 
 
-def fails(task: Task) -> None:
+def fails(task: TaskContext) -> None:
     raise UserError("the factor is not for me")
 
 
-def chooses_nothing(task: Task) -> dict[str, Any]:
+def chooses_nothing(task: TaskContext) -> dict[str, Any]:
     pd.DataFrame({"unit": pd.Series([], dtype=str), "group": pd.Series([], dtype=int)}).to_parquet(
         task.output / "units.parquet"
     )
     return {"groups": 0, "note": "every number is too large"}
 
 
-def chooses_with_more_columns(task: Task) -> dict[str, Any]:
+def chooses_with_more_columns(task: TaskContext) -> dict[str, Any]:
     """Two units in each of two groups; "colour" is for people, "place" for the suite's own stages."""
     units = {"unit": ["0", "1", "2", "3"], "group": [0, 0, 1, 1], "colour": list("rgrg"), "place": [[0]] * 4}
     pd.DataFrame(units).to_parquet(task.output / "units.parquet")
     return {"groups": 2}
 
 
-def explains_the_first_group(task: Task) -> dict[str, Any]:
+def explains_the_first_group(task: TaskContext) -> dict[str, Any]:
     assert task.chunk is not None
     if task.chunk[0] > 0:
         raise ValueError("only the first, please")
@@ -40,21 +40,21 @@ def explains_the_first_group(task: Task) -> dict[str, Any]:
     return {"note": "2 numbers were small"}
 
 
-def explains_with_warnings(task: Task) -> dict[str, Any]:
+def explains_with_warnings(task: TaskContext) -> dict[str, Any]:
     for _ in range(2):
-        warnings.warn("1 number was cut", Remark, stacklevel=1)
+        warnings.warn("1 number was cut", ResultWarning, stacklevel=1)
     warnings.warn("somebody else's", DeprecationWarning, stacklevel=1)
     return explains_the_first_group(task)
 
 
-def scores_with_a_colour(task: Task) -> None:
+def scores_with_a_colour(task: TaskContext) -> None:
     explained = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
     pd.DataFrame(
         {"metric": "sum", "unit": explained["unit"], "value": 1.0, "status": "ok", "colour": ["r", "g"]}
     ).to_parquet(task.output / "scores.parquet")
 
 
-def scores_and_lists_digits(task: Task) -> None:
+def scores_and_lists_digits(task: TaskContext) -> None:
     """Beside the scores a further table, of numbers with several digits; a chunk without one has no such table."""
     toy_suite.score(task)
     explained = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")

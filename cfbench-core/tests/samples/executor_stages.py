@@ -14,26 +14,26 @@ from pathlib import Path
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_core.stages import Task
+from cfbench_core.stages import TaskContext
 
 
-def answer(task: Task) -> dict[str, int]:
+def answer(task: TaskContext) -> dict[str, int]:
     (task.output / "answer.txt").write_text("42\n")
     return {"answer": 42}
 
 
-def silent(task: Task) -> None:
+def silent(task: TaskContext) -> None:
     """Writes nothing and says nothing."""
 
 
-def draws(task: Task) -> dict[str, object]:
+def draws(task: TaskContext) -> dict[str, object]:
     """Random numbers, a matrix product and the parameters as they arrive."""
     matrix = task.generator("matrix").standard_normal((300, 300))
     np.save(task.output / "numbers.npy", matrix @ matrix.T)
     return {"first": float(matrix[0, 0]), "seed": task.integer_seed("x"), "parameters": repr(task.parameters)}
 
 
-def adds_inputs(task: Task) -> dict[str, object]:
+def adds_inputs(task: TaskContext) -> dict[str, object]:
     """Tells which process computed it, and how often this process has read its input."""
     loads: list[int] = task.load("data", _count_loads)
     return {
@@ -52,84 +52,84 @@ def _count_loads(folder: Path) -> list[int]:
     return [_loads]
 
 
-def progresses(task: Task) -> None:
+def progresses(task: TaskContext) -> None:
     for step in range(1, 4):
         task.report(step, 3)
         time.sleep(0.15)
 
 
-def prints(task: Task) -> None:
+def prints(task: TaskContext) -> None:
     print('{"event": "finished"}')
     print("a warning", file=sys.stderr)
     os.write(1, b"from C\n")
     subprocess.run([sys.executable, "-c", "print('from a child')"], check=True)
 
 
-def reads_standard_input(task: Task) -> dict[str, str]:
+def reads_standard_input(task: TaskContext) -> dict[str, str]:
     return {"read": sys.stdin.read()}
 
 
-def raises(task: Task) -> None:
+def raises(task: TaskContext) -> None:
     raise TypeError("the first line\nthe second line")
 
 
-def raises_user_error(task: Task) -> None:
+def raises_user_error(task: TaskContext) -> None:
     raise UserError("ratings.csv:7: rating: must be a number")
 
 
-def raises_memory_error(task: Task) -> None:
+def raises_memory_error(task: TaskContext) -> None:
     raise MemoryError
 
 
-def asks_torch_like_for_memory(task: Task) -> None:
+def asks_torch_like_for_memory(task: TaskContext) -> None:
     class OutOfMemoryError(RuntimeError):
         """As torch.cuda has it."""
 
     raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
 
-def interrupts(task: Task) -> None:
+def interrupts(task: TaskContext) -> None:
     raise KeyboardInterrupt
 
 
-def leaves(task: Task) -> None:
+def leaves(task: TaskContext) -> None:
     sys.exit(3)
 
 
-def leaves_at_once(task: Task) -> None:
+def leaves_at_once(task: TaskContext) -> None:
     os._exit(1)
 
 
-def crashes(task: Task) -> None:
+def crashes(task: TaskContext) -> None:
     (task.output / "half.txt").write_text("half")
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-def is_killed(task: Task) -> None:
+def is_killed(task: TaskContext) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def returns_no_json(task: Task) -> dict[str, object]:
+def returns_no_json(task: TaskContext) -> dict[str, object]:
     (task.output / "file.txt").write_text("written in vain")
     return {"quality": {1, 2}}
 
 
-def returns_a_list(task: Task) -> list[int]:
+def returns_a_list(task: TaskContext) -> list[int]:
     return [1]
 
 
-def sleeps(task: Task) -> None:
+def sleeps(task: TaskContext) -> None:
     time.sleep(float(task.parameters["seconds"]))
 
 
-def sleeps_after_writing(task: Task) -> None:
+def sleeps_after_writing(task: TaskContext) -> None:
     """Writes files, tells the test where it is, and waits to be killed."""
     (task.output / "big.bin").write_bytes(b"x" * 1_000_000)
     Path(task.parameters["flag"]).write_text(str(os.getpid()))
     time.sleep(60)
 
 
-def spins_with_a_child(task: Task) -> None:
+def spins_with_a_child(task: TaskContext) -> None:
     """Never ends, in this process and in one that it starts."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     Path(task.parameters["flag"]).write_text(f"{os.getpid()} {child.pid}")
@@ -137,26 +137,26 @@ def spins_with_a_child(task: Task) -> None:
         pass
 
 
-def never_lets_go(task: Task) -> None:
+def never_lets_go(task: TaskContext) -> None:
     """Never ends, in C, so that no other thread of Python gets a turn."""
     Path(task.parameters["flag"]).write_text(str(os.getpid()))
     collections.deque(itertools.repeat(0), maxlen=0)
 
 
-def eats_memory(task: Task) -> None:
+def eats_memory(task: TaskContext) -> None:
     eaten = []
     while True:
         eaten.append(np.ones(2_500_000))  # 20 MB
         time.sleep(0.005)
 
 
-def feeds_a_child(task: Task) -> None:
+def feeds_a_child(task: TaskContext) -> None:
     """The memory is that of a process which this one starts."""
     code = "import time; eaten = b'x' * 800_000_000; time.sleep(60)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def holds_memory(task: Task) -> dict[str, int]:
+def holds_memory(task: TaskContext) -> dict[str, int]:
     """Keeps 200 MB beyond its own end, as a leak or a cache would."""
     _held.append(np.ones(25_000_000))
     return {"pid": os.getpid()}
@@ -165,16 +165,16 @@ def holds_memory(task: Task) -> dict[str, int]:
 _held: list[np.ndarray] = []
 
 
-def fills_for_a_moment(task: Task) -> dict[str, int]:
+def fills_for_a_moment(task: TaskContext) -> dict[str, int]:
     eaten = np.ones(25_000_000)
     return {"bytes": eaten.nbytes}
 
 
-def tells_pid(task: Task) -> dict[str, int]:
+def tells_pid(task: TaskContext) -> dict[str, int]:
     return {"pid": os.getpid()}
 
 
-def tells_threads(task: Task) -> dict[str, object]:
+def tells_threads(task: TaskContext) -> dict[str, object]:
     from threadpoolctl import threadpool_info
 
     return {
@@ -183,11 +183,11 @@ def tells_threads(task: Task) -> dict[str, object]:
     }
 
 
-def fills_the_disk(task: Task) -> None:
+def fills_the_disk(task: TaskContext) -> None:
     (task.output / "big.bin").write_bytes(b"x" * 50_000_000)
 
 
-def fills_the_disk_with_parquet(task: Task) -> None:
+def fills_the_disk_with_parquet(task: TaskContext) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

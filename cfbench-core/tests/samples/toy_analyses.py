@@ -29,7 +29,7 @@ class Means:
     def __init__(self, config: MeansConfig) -> None:
         self.config = config
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         known = {column.name for run in runs for column in run.columns}
         return "" if self.config.metric in known else f"no metric {self.config.metric} was measured"
 
@@ -70,7 +70,7 @@ class Never:
 
     def __init__(self, config: None) -> None: ...
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return "it has no tides"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
@@ -86,7 +86,7 @@ class Never:
 class Broken(Never):
     """Fails when it is asked."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return ""
 
     def table(self, runs: Sequence[Run]) -> Any:

@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal
 
 import pandas as pd  # at the top: what a stage's module imports does not count against its deadline
 
-from cfbench_core.config import Help, InputFile, OfKind, Range, Reference, Search
+from cfbench_core.config import ConfiguredComponent, Help, InputFile, OfKind, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, Column, TableLayout
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.stages import UNITS, Stage, Task
+from cfbench_core.stages import UNITS, Stage, TaskContext
 from cfbench_core.suites import Experiment
 from cfbench_core.tuning import TrialPlan, Tunable, mean_score, reported
 
@@ -68,9 +68,9 @@ class Protocol:
 
 @dataclass(frozen=True, kw_only=True)
 class ToyConfig(Experiment):
-    data: Annotated[Reference, OfKind("dataset")]
-    models: Annotated[tuple[Reference, ...], OfKind("recommender")]
-    explainers: Annotated[tuple[Reference, ...], OfKind("explainer")]
+    data: Annotated[ConfiguredComponent, OfKind("dataset")]
+    models: Annotated[tuple[ConfiguredComponent, ...], OfKind("recommender")]
+    explainers: Annotated[tuple[ConfiguredComponent, ...], OfKind("explainer")]
     protocol: Protocol = field(default_factory=Protocol)
 
 
@@ -90,7 +90,7 @@ class ToySuite:
     def describe_data(self, config: ToyConfig, summaries: Mapping[str, Any]) -> str:
         return ""
 
-    def in_words(self, run: Any) -> str:
+    def verbalize(self, run: Any) -> str:
         return "7 is explained by 7."
 
     def tunable(
@@ -98,14 +98,14 @@ class ToySuite:
         config: ToyConfig,
         registry: Any,
         access: Any,
-        reference: Reference,
+        reference: ConfiguredComponent,
         metric: str | None,
         sample: int,
     ) -> Tunable:
         """A model is judged by how close its factor is to 7, an explainer by the mean sum of its digits."""
         (model,) = config.models
 
-        def stages(candidate: Reference) -> Mapping[str, Stage]:
+        def stages(candidate: ConfiguredComponent) -> Mapping[str, Stage]:
             models = candidate.kind == "recommender"
             pair = (candidate, config.explainers[0]) if models else (model, candidate)
             return self.cell(config, *pair).stages
@@ -140,7 +140,7 @@ class ToySuite:
             self.cell(config, model, explainer) for model in config.models for explainer in config.explainers
         ]
 
-    def cell(self, config: ToyConfig, model: Reference, explainer: Reference) -> Cell:
+    def cell(self, config: ToyConfig, model: ConfiguredComponent, explainer: ConfiguredComponent) -> Cell:
         labels = {"dataset": config.data.label, "model": model.label, "explainer": explainer.label}
         if explainer.label == "skipped":
             return Cell(labels, skipped="it is called skipped")
@@ -171,13 +171,13 @@ class ToySuite:
         return Cell(labels, (Column("sum", "lower"), Column("noise", "higher", (0, 1))), stages)
 
 
-def make_data(task: Task) -> dict[str, Any]:
+def make_data(task: TaskContext) -> dict[str, Any]:
     count = task.parameters["data"]["options"]["count"]
     (task.output / "data.json").write_text(json.dumps(list(range(count))))
     return {"count": count}
 
 
-def fit(task: Task) -> dict[str, Any]:
+def fit(task: TaskContext) -> dict[str, Any]:
     for step in range(3):
         task.report(step + 1, 3)
     options = task.parameters["model"]["options"]
@@ -189,7 +189,7 @@ def fit(task: Task) -> dict[str, Any]:
     return {"quality": {"accuracy": 1.0}, "fit": {"validation": {"closeness": 1 / (1 + abs(factor - 7))}}}
 
 
-def choose(task: Task) -> dict[str, Any]:
+def choose(task: TaskContext) -> dict[str, Any]:
     numbers = task.load("data", read_json)
     pd.DataFrame({"unit": [str(n) for n in numbers], "group": numbers}).to_parquet(
         task.output / "units.parquet"
@@ -202,7 +202,7 @@ def read_json(folder: Path) -> Any:
     return json.loads(file.read_text())
 
 
-def explain(task: Task) -> dict[str, Any]:
+def explain(task: TaskContext) -> dict[str, Any]:
     options = task.parameters["explainer"]["options"]
     factor = task.load("model", read_json)
     assert task.chunk is not None
@@ -246,7 +246,7 @@ def misbehave(how: str) -> None:
             time.sleep(0.01)
 
 
-def score(task: Task) -> dict[str, Any]:
+def score(task: TaskContext) -> dict[str, Any]:
     explained = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
     sums = explained["digit"].map(lambda digits: float(sum(int(digit, 16) for digit in digits)))
     parts = [

@@ -46,7 +46,7 @@ def test_the_configuration_that_comes_of_it_runs_and_finds_its_model_in_the_cach
     assert tuned.best is not None
     text = Path("tuned.yaml").read_text()
     assert text.startswith(
-        f"# recommender/mine tuned on numbers: {tuned.in_words()}\n# Found by: cfbench tune study.yaml\n"
+        f"# recommender/mine tuned on numbers: {tuned.verbalize()}\n# Found by: cfbench tune study.yaml\n"
     )
     written = yaml.safe_load(text)
     assert written["models"] == [

@@ -29,7 +29,7 @@ def test_a_trial_that_takes_too_long_has_failed_and_the_search_goes_on(registry:
     tuned = tune(limited, component="times", trials=2, out="tuned.yaml", registry=registry)
     assert [trial.status for trial in tuned.trials] == ["timeout", "timeout"]
     assert tuned.best is None and tuned.options == {} and not Path("tuned.yaml").exists()
-    assert tuned.in_words() == "validation closeness: all 2 trials failed"
+    assert tuned.verbalize() == "validation closeness: all 2 trials failed"
 
 
 def test_the_story_of_a_failed_trial_is_kept(registry: Registry) -> None:

@@ -64,11 +64,11 @@ class StopsAfter:
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def started(self, work: Any) -> None: ...
+    def started(self, task: Any) -> None: ...
 
-    def progress(self, work: Any, done: int, total: int) -> None: ...
+    def progress(self, task: Any, done: int, total: int) -> None: ...
 
-    def finished(self, work: Any, outcome: Any, done: int, known: int) -> None:
+    def finished(self, task: Any, outcome: Any, done: int, known: int) -> None:
         if done == self.count:
             raise KeyboardInterrupt
 

@@ -238,8 +238,8 @@ class _Search:
                 edits = self.prefixes(place, units, lengths)
                 scores = score_once(self.context.model, edits, self.context.interactions)
                 gain = self.wanted[units] - self.still_inside(scores, units).sum(axis=1)
-                works = gain >= self.gain[units]
-                np.minimum.at(high, units[works], lengths[works])
+                tasks = gain >= self.gain[units]
+                np.minimum.at(high, units[tasks], lengths[tasks])
             for unit, length in tries:
                 if length < high[unit]:
                     low[unit] = max(low[unit], length)

@@ -110,7 +110,7 @@ class Prince:
         """Of all items once, where that is possible; else of those that are wanted."""
         alpha, eps = self.config.alpha, self.config.eps
         if eps is None and context.training.shape[1] <= EXACT_UP_TO:
-            return context.once("proximity", lambda: ItemProximity.exact(context.training, alpha))
+            return context.cached("proximity", lambda: ItemProximity.exact(context.training, alpha))
         return ItemProximity.pushed(context.training, wanted, alpha, eps or PUSH_ERROR)
 
     def _next_items(self, targets: Targets, context: Context) -> IntArray:
@@ -136,9 +136,9 @@ class Prince:
             for row, unit in enumerate(searching):
                 removed[row, proposals[unit][attempt]] = True
             edits = Edits.removals(targets.users[searching], targets.history[searching], removed)
-            works = count_displaced(context.model, targets, edits, searching, context.interactions) > 0
-            chosen[searching[works]] = removed[works]
-            searching = searching[~works]
+            tasks = count_displaced(context.model, targets, edits, searching, context.interactions) > 0
+            chosen[searching[tasks]] = removed[tasks]
+            searching = searching[~tasks]
         return chosen
 
 

@@ -116,7 +116,7 @@ class Shap:
         if self.config.variant == "interactions":
             return None
         stream = context.generator("shap", "clusters")
-        return context.once("clusters", lambda: clusters_of(context.training, self.config.clusters, stream))
+        return context.cached("clusters", lambda: clusters_of(context.training, self.config.clusters, stream))
 
     def _batches(self, targets: Targets, clusters: IntArray | None, context: Context) -> Iterator[list[Game]]:
         users, owners = np.unique(targets.users, return_inverse=True)

@@ -158,7 +158,7 @@ class UsersOfItems:
 def _users_of_items(targets: Targets, context: Context) -> UsersOfItems:
     users, items = context.training.shape
     if users * items / 8 <= ALL_ITEMS:
-        return context.once("users of items", lambda: UsersOfItems.of(context.training, np.arange(items)))
+        return context.cached("users of items", lambda: UsersOfItems.of(context.training, np.arange(items)))
     return UsersOfItems.of(context.training, np.union1d(targets.history, targets.items))
 
 

@@ -62,7 +62,7 @@ def smallest_set(
             better, none = programme(near, size, largest, nodes)
             if better is None:
                 return found, none
-            if works(sums, sums.gaps(better), better, recommender):
+            if tasks(sums, sums.gaps(better), better, recommender):
                 return better, none
             return found, min(none, len(better) - 1)
         if better is not None:
@@ -98,12 +98,12 @@ def beam(sums: Sums, width: int, steps: int, recommender: Recommender) -> IntArr
         sets, gaps = grown[kept], left[order[kept]]
         for row in np.flatnonzero(worst[order[kept]] <= sums.slack):
             chosen = np.flatnonzero(sets[row])
-            if works(sums, gaps[row], chosen, recommender):
+            if tasks(sums, gaps[row], chosen, recommender):
                 return chosen
     return None
 
 
-def works(sums: Sums, gaps: FloatArray, places: IntArray, recommender: Recommender) -> bool:
+def tasks(sums: Sums, gaps: FloatArray, places: IntArray, recommender: Recommender) -> bool:
     """Whether the set at ``places`` works, which leaves the gaps (R,); asks only where the sums cannot tell."""
     if np.count_nonzero(gaps <= -sums.slack) >= sums.k:
         return True
@@ -182,7 +182,7 @@ class Search:
     def _decide(self, gaps: FloatArray, members: IntArray) -> IntArray | None:
         for gap, member in zip(gaps, members, strict=True):
             places, before = np.sort(self.places[member]), self.recommender.asked
-            if works(self.sums, gap, places, self.recommender):
+            if tasks(self.sums, gap, places, self.recommender):
                 return places
             self.left -= QUESTION * (self.recommender.asked - before)
             if self.left < 0:

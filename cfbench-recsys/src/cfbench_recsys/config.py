@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from cfbench_core.config import Help, InputFile, OfKind, Range, Reference
+from cfbench_core.config import ConfiguredComponent, Help, InputFile, OfKind, Range
 from cfbench_core.suites import Experiment
 from cfbench_recsys.splits import SplitConfig
 
@@ -84,13 +84,13 @@ class Protocol:
 class RecsysConfig(Experiment):
     """``suite: recsys``."""
 
-    data: Annotated[tuple[Reference, ...], OfKind("dataset")]
+    data: Annotated[tuple[ConfiguredComponent, ...], OfKind("dataset")]
     split: SplitConfig = field(default_factory=SplitConfig)
-    recommenders: Annotated[tuple[Reference, ...], OfKind("recommender")]
-    explainers: Annotated[tuple[Reference, ...], OfKind("explainer")]
+    recommenders: Annotated[tuple[ConfiguredComponent, ...], OfKind("recommender")]
+    explainers: Annotated[tuple[ConfiguredComponent, ...], OfKind("explainer")]
     protocol: Protocol = field(default_factory=Protocol)
     metrics: Annotated[
-        tuple[Reference, ...] | None,
+        tuple[ConfiguredComponent, ...] | None,
         OfKind("metric"),
         Help("none: those of paper 000 with coverage and success"),
     ] = None

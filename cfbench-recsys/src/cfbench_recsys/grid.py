@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Cell
@@ -24,7 +24,7 @@ VERSION = "4"  # of the stages; raise it when what they compute changes
 
 
 @dataclass(frozen=True)
-class Corner:
+class ProtocolPoint:
     """One choice of the protocol: how a list is explained."""
 
     level: str
@@ -34,7 +34,7 @@ class Corner:
     k: int
 
 
-def split_stage(dataset: Reference, config: RecsysConfig, access: DataAccess) -> Stage:
+def split_stage(dataset: ConfiguredComponent, config: RecsysConfig, access: DataAccess) -> Stage:
     """Reads a data set and divides it. Its key holds the fingerprint of the file that was found."""
     source = dataset.create().find(access)
     data = Stage(
@@ -53,7 +53,7 @@ def split_stage(dataset: Reference, config: RecsysConfig, access: DataAccess) ->
     )
 
 
-def corners(protocol: Protocol, recommender: Capabilities) -> Iterator[Corner]:
+def protocol_points(protocol: Protocol, recommender: Capabilities) -> Iterator[ProtocolPoint]:
     """Every choice of the protocol, for a recommender: a graph has scopes, a profile is its own scope."""
     on_graph = "graph" in recommender.get("scope", frozenset()) or "full" in recommender.get(
         "scope", frozenset()
@@ -63,7 +63,7 @@ def corners(protocol: Protocol, recommender: Capabilities) -> Iterator[Corner]:
             for edit in protocol.edits if format == "explicit" else ("remove",):
                 for scope in protocol.scope if on_graph else ("user-vector",):
                     for k in protocol.k:
-                        yield Corner(level, format, scope, edit, k)
+                        yield ProtocolPoint(level, format, scope, edit, k)
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ class Model:
     """A recommender as it is explained: fitted, or as it was at one checkpoint of its training."""
 
     label: str
-    recommender: Reference
+    recommender: ConfiguredComponent
     stage: Stage
 
 
 def models_of(
-    recommender: Reference, dataset: Reference, split: Stage, config: RecsysConfig
+    recommender: ConfiguredComponent, dataset: ConfiguredComponent, split: Stage, config: RecsysConfig
 ) -> Sequence[Model]:
     """One model, or one for each checkpoint of the protocol where the recommender has checkpoints.
 
@@ -110,10 +110,10 @@ class Grid:
     def __init__(
         self,
         config: RecsysConfig,
-        dataset: Reference,
+        dataset: ConfiguredComponent,
         model: Model,
         split: Stage,
-        metrics: Sequence[Reference],
+        metrics: Sequence[ConfiguredComponent],
         external: ExternalTable | None,
     ) -> None:
         self.config = config
@@ -126,63 +126,65 @@ class Grid:
         self.on = f"on {dataset.label}"
         self.common = {"version": VERSION, "threads": config.threads}
 
-    def cell(self, explainer: Reference, corner: Corner) -> Cell:
-        labels = self.labels(explainer, corner)
-        fitting = [metric for metric in self.metrics if _fits(metric.spec, corner)]
-        skipped = self.why_not(explainer, corner) or (
-            "" if fitting else f"no metric fits {corner.format} answers"
+    def cell(self, explainer: ConfiguredComponent, point: ProtocolPoint) -> Cell:
+        labels = self.labels(explainer, point)
+        fitting = [metric for metric in self.metrics if _fits(metric.spec, point)]
+        skipped = self.incompatibility(explainer, point) or (
+            "" if fitting else f"no metric fits {point.format} answers"
         )
         if skipped:
             return Cell(labels, skipped=skipped, role=explainer.spec.role)
         created = [metric.create() for metric in fitting]
-        columns = tuple(column for metric in created for column in metric.columns(corner.k, corner.level))
-        return Cell(labels, columns, self.stages(explainer, corner, fitting), role=explainer.spec.role)
+        columns = tuple(column for metric in created for column in metric.columns(point.k, point.level))
+        return Cell(labels, columns, self.stages(explainer, point, fitting), role=explainer.spec.role)
 
-    def labels(self, explainer: Reference, corner: Corner) -> dict[str, str | int]:
+    def labels(self, explainer: ConfiguredComponent, point: ProtocolPoint) -> dict[str, str | int]:
         """What tells a cell from the others: columns of every table."""
         return {
             "dataset": self.dataset.label,
             "model": self.model.label,
             "explainer": explainer.label,
-            "level": corner.level,
-            "format": corner.format,
-            "scope": corner.scope,
-            "edit": corner.edit,
-            "k": corner.k,
+            "level": point.level,
+            "format": point.format,
+            "scope": point.scope,
+            "edit": point.edit,
+            "k": point.k,
         }
 
-    def why_not(self, explainer: Reference, corner: Corner) -> str:
+    def incompatibility(self, explainer: ConfiguredComponent, point: ProtocolPoint) -> str:
         """Why an explainer and a corner of the protocol do not go together, without its name; empty when they do."""
         provides, needs = explainer.spec.provides, explainer.needs
-        if self.config.split.kind == "per-user" and corner.scope != "user-vector":
+        if self.config.split.kind == "per-user" and point.scope != "user-vector":
             return f"{self.model.label} is a graph recommender: users outside its graph (per-user split) have no place"
         if self.external is not None:
-            return self.external.lacks(self.labels(explainer, corner))
+            return self.external.lacks(self.labels(explainer, point))
         formats = provides.get("format", frozenset())
-        derivable = corner.format == "explicit" and self.config.protocol.answers.derive != "none"
-        if corner.format not in formats and not (derivable and "implicit" in formats):
-            return f"no {corner.format} format"
-        if corner.level not in provides.get("level", frozenset()):
-            return f"no {corner.level} level"
-        if corner.scope not in provides.get("scope", frozenset()):
-            return f"no {corner.scope} scope"
+        derivable = point.format == "explicit" and self.config.protocol.answers.derive != "none"
+        if point.format not in formats and not (derivable and "implicit" in formats):
+            return f"no {point.format} format"
+        if point.level not in provides.get("level", frozenset()):
+            return f"no {point.level} level"
+        if point.scope not in provides.get("scope", frozenset()):
+            return f"no {point.scope} scope"
         edits = provides.get("edit", frozenset({"remove"}))
-        if corner.edit == "remove-or-add" and "add" not in edits:
+        if point.edit == "remove-or-add" and "add" not in edits:
             return "never adds an interaction"
-        if corner.edit == "remove" and "remove" not in edits:
+        if point.edit == "remove" and "remove" not in edits:
             return "adds interactions, which 'protocol.edits' leaves out here"
         gap = lacking(needs.get("recommender", {}), self.recommender.spec.provides)
         return f"needs {gap}, which {self.model.label} does not offer" if gap else ""
 
-    def stages(self, explainer: Reference, corner: Corner, metrics: Sequence[Reference]) -> dict[str, Stage]:
-        units = self.units(corner)
+    def stages(
+        self, explainer: ConfiguredComponent, point: ProtocolPoint, metrics: Sequence[ConfiguredComponent]
+    ) -> dict[str, Stage]:
+        units = self.units(point)
         known = {"split": self.split, "model": self.model.stage, UNITS: units}
-        explanations = self.explained(explainer, corner, known)
+        explanations = self.explained(explainer, point, known)
         scores = Stage(
             kind="scores",
             label=f"scores of {explainer.label} for {self.model.label} {self.on}",
-            target=f"{STAGES}.scoring:score_{corner.format}",
-            parameters={**self.common, "metrics": [m.parameters() for m in metrics], **vars(corner)},
+            target=f"{STAGES}.scoring:score_{point.format}",
+            parameters={**self.common, "metrics": [m.parameters() for m in metrics], **vars(point)},
             inputs={**known, "explanations": explanations},
             seed=self.config.seed,
             chunked=True,
@@ -196,7 +198,7 @@ class Grid:
             "scores": scores,
         }
 
-    def units(self, corner: Corner) -> Stage:
+    def units(self, point: ProtocolPoint) -> Stage:
         protocol = self.config.protocol
         chosen: dict[str, Any] = {"users": protocol.users}
         if protocol.users_file is not None:
@@ -205,12 +207,14 @@ class Grid:
             kind="units",
             label=f"lists of {self.model.label} {self.on}",
             target=f"{STAGES}.units:choose_units",
-            parameters={**self.common, "level": corner.level, "k": corner.k, **chosen},
+            parameters={**self.common, "level": point.level, "k": point.k, **chosen},
             inputs={"split": self.split, "model": self.model.stage},
             seed=self.config.seed,
         )
 
-    def explained(self, explainer: Reference, corner: Corner, known: Mapping[str, Stage]) -> Stage:
+    def explained(
+        self, explainer: ConfiguredComponent, point: ProtocolPoint, known: Mapping[str, Stage]
+    ) -> Stage:
         """The stage that ends in explanations of the asked format, by whatever way the explainer goes."""
         if self.external is not None:
             return self.stage(
@@ -219,22 +223,22 @@ class Grid:
                 {
                     "file": str(self.external.path.resolve()),
                     "digest": self.external.digest,
-                    "labels": self.labels(explainer, corner),
-                    **vars(corner),
+                    "labels": self.labels(explainer, point),
+                    **vars(point),
                 },
                 known,
             )
         inputs = dict(known)
         if "pretraining" in explainer.spec.provides:
-            inputs["explainer"] = self.prepared(explainer, corner, known)
-        place = {"level": corner.level, "scope": corner.scope, "edit": corner.edit, "k": corner.k}
+            inputs["explainer"] = self.prepared(explainer, point, known)
+        place = {"level": point.level, "scope": point.scope, "edit": point.edit, "k": point.k}
         base = {"explainer": explainer.parameters(), **place}
         answers = vars(self.config.protocol.answers)
         native = hasattr(explainer.implementation(), "counterfactuals")
-        if corner.format == "explicit" and native:
+        if point.format == "explicit" and native:
             return self.stage("explain_explicit", explainer, {**base, "answers": answers}, inputs)
         importances = self.stage("explain_implicit", explainer, base, inputs)
-        if corner.format == "implicit":
+        if point.format == "implicit":
             return importances
         return self.stage(
             "derive_explicit",
@@ -243,7 +247,9 @@ class Grid:
             {**known, "importances": importances},
         )
 
-    def prepared(self, explainer: Reference, corner: Corner, known: Mapping[str, Stage]) -> Stage:
+    def prepared(
+        self, explainer: ConfiguredComponent, point: ProtocolPoint, known: Mapping[str, Stage]
+    ) -> Stage:
         return Stage(
             kind="explainer",
             label=f"{explainer.label} learns about {self.model.label} {self.on}",
@@ -251,17 +257,21 @@ class Grid:
             parameters={
                 **self.common,
                 "explainer": explainer.parameters(),
-                "level": corner.level,
-                "scope": corner.scope,
-                "edit": corner.edit,
-                "k": corner.k,
+                "level": point.level,
+                "scope": point.scope,
+                "edit": point.edit,
+                "k": point.k,
             },
             inputs=known,
             seed=self.config.seed,
         )
 
     def stage(
-        self, function: str, explainer: Reference, parameters: Mapping[str, Any], inputs: Mapping[str, Stage]
+        self,
+        function: str,
+        explainer: ConfiguredComponent,
+        parameters: Mapping[str, Any],
+        inputs: Mapping[str, Stage],
     ) -> Stage:
         return Stage(
             kind="explanations",
@@ -280,6 +290,6 @@ def _pretraining(explanations: Stage) -> dict[str, Stage]:
     return {role: stage for role, stage in of.inputs.items() if role == "explainer"}
 
 
-def _fits(metric: ComponentSpec, corner: Corner) -> bool:
+def _fits(metric: ComponentSpec, point: ProtocolPoint) -> bool:
     formats = metric.needs.get("explainer", {}).get("format", frozenset())
-    return corner.format in formats and corner.level in metric.provides.get("level", frozenset())
+    return point.format in formats and point.level in metric.provides.get("level", frozenset())

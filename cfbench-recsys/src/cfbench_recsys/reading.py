@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_core.own_files import find_column, need_column, unpacked
+from cfbench_core.user_files import find_column, need_column, unpacked
 from cfbench_recsys.edits import FloatArray
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
@@ -16,7 +16,7 @@ from cfbench_core.tuning import Tunable
 from cfbench_recsys import tuning
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.external import ExternalTable
-from cfbench_recsys.grid import Grid, corners, models_of, split_stage
+from cfbench_recsys.grid import Grid, models_of, protocol_points, split_stage
 from cfbench_recsys.metrics import DEFAULT_METRICS
 from cfbench_recsys.words import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 
@@ -53,8 +53,8 @@ class RecsysSuite:
                 for model in models_of(recommender, dataset, split, config):
                     grid = Grid(config, dataset, model, split, metrics, external)
                     cells += [
-                        grid.cell(explainer, corner)
-                        for corner in corners(config.protocol, recommender.spec.provides)
+                        grid.cell(explainer, point)
+                        for point in protocol_points(config.protocol, recommender.spec.provides)
                         for explainer in explainers
                     ]
         return cells
@@ -64,14 +64,14 @@ class RecsysSuite:
         config: RecsysConfig,
         registry: Registry,
         access: DataAccess,
-        reference: Reference,
+        reference: ConfiguredComponent,
         metric: str | None,
         sample: int,
     ) -> Tunable:
         """What ``cfbench tune`` makes as good as it can be."""
         return tuning.tunable(config, self._metrics(config, registry), access, reference, metric, sample)
 
-    def _metrics(self, config: RecsysConfig, registry: Registry) -> tuple[Reference, ...]:
+    def _metrics(self, config: RecsysConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
         if config.metrics is not None:
             return config.metrics
         return tuple(_named(registry, "metric", name) for name in DEFAULT_METRICS)
@@ -113,8 +113,8 @@ class RecsysSuite:
         ]
         return " · ".join([*texts, *([explained_users(config, read)] if read else [])])
 
-    def in_words(self, run: Run) -> str:
-        from cfbench_recsys.sentences import best_explanation
+    def verbalize(self, run: Run) -> str:
+        from cfbench_recsys.verbalization import best_explanation
 
         return best_explanation(run)
 
@@ -129,22 +129,22 @@ def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> 
     return f"{'up to ' if unsure else ''}{protocol.users:,} users"
 
 
-def _named(registry: Registry, kind: str, name: str) -> Reference:
+def _named(registry: Registry, kind: str, name: str) -> ConfiguredComponent:
     component = registry.find("recsys", kind, name)
     options = resolve(component.spec.config)() if component.spec.config else None
-    return Reference(
+    return ConfiguredComponent(
         kind, name, component.spec, options, f"{component.distribution} {component.distribution_version}"
     )
 
 
-def _references(table: ExternalTable) -> tuple[Reference, ...]:
+def _references(table: ExternalTable) -> tuple[ConfiguredComponent, ...]:
     """Stand for whoever made the explanations of a table."""
     spec = ComponentSpec(
         id="recsys/explainer/external",
         summary="explanations made elsewhere",
         target="cfbench_recsys.stages.explaining:import_explanations",
     )
-    return tuple(Reference("explainer", name, spec) for name in table.explainers())
+    return tuple(ConfiguredComponent("explainer", name, spec) for name in table.explainers())
 
 
 def _recommender_capabilities(implementation: type) -> Capabilities:

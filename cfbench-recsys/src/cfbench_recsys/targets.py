@@ -105,7 +105,7 @@ class Context:
     state: dict[str, np.ndarray] | None = None
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
+    def cached(self, name: str, make: Callable[[], T]) -> T:
         """``make()``, computed once for all pieces of work that a process does for an explainer in a cell.
 
         For what depends on ``training``, the explainer's options and streams that no unit is named in, and on

@@ -13,14 +13,14 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plan import Column
 from cfbench_core.stages import UNITS, Stage
 from cfbench_core.tuning import TrialPlan, Tunable, mean_score, reported
 from cfbench_recsys.config import Checkpoints, RecsysConfig
-from cfbench_recsys.grid import STAGES, Corner, Grid, corners, models_of, split_stage
+from cfbench_recsys.grid import STAGES, Grid, ProtocolPoint, models_of, protocol_points, split_stage
 
 QUALITIES = tuple(f"{name}@{k}" for k in (10, 20) for name in ("NDCG", "HR", "Recall"))
 """What a recommender may be judged by, the first unless one is asked for."""
@@ -31,9 +31,9 @@ EXPLANATION_METRICS = ("POS-P@{k}", "PN-S@{k}")
 
 def tunable(
     config: RecsysConfig,
-    metrics: Sequence[Reference],
+    metrics: Sequence[ConfiguredComponent],
     access: DataAccess,
-    reference: Reference,
+    reference: ConfiguredComponent,
     metric: str | None,
     sample: int,
 ) -> Tunable:
@@ -53,7 +53,7 @@ def tunable(
     raise UserError(f"{reference.spec.id}: only recommenders and explainers can be tuned")
 
 
-def _only(found: Sequence[Reference], what: str, key: str) -> Reference:
+def _only(found: Sequence[ConfiguredComponent], what: str, key: str) -> ConfiguredComponent:
     if len(found) > 1:
         names = ", ".join(reference.label for reference in found)
         raise UserError(
@@ -62,13 +62,19 @@ def _only(found: Sequence[Reference], what: str, key: str) -> Reference:
     return found[0]
 
 
-def _model(recommender: Reference, dataset: Reference, split: Stage, config: RecsysConfig) -> Stage:
+def _model(
+    recommender: ConfiguredComponent, dataset: ConfiguredComponent, split: Stage, config: RecsysConfig
+) -> Stage:
     (model,) = models_of(recommender, dataset, split, config)
     return model.stage
 
 
 def _of_recommender(
-    config: RecsysConfig, dataset: Reference, split: Stage, reference: Reference, metric: str | None
+    config: RecsysConfig,
+    dataset: ConfiguredComponent,
+    split: Stage,
+    reference: ConfiguredComponent,
+    metric: str | None,
 ) -> Tunable:
     name = metric or QUALITIES[0]
     if name not in QUALITIES:
@@ -79,7 +85,7 @@ def _of_recommender(
     if getattr(reference.options, "weights", None) is not None:
         raise UserError(f"{reference.label}: its weights come from a file, so there is nothing to tune")
 
-    def plan(candidate: Reference) -> TrialPlan:
+    def plan(candidate: ConfiguredComponent) -> TrialPlan:
         model = _model(candidate, dataset, split, config)
         return TrialPlan(
             {"model": model}, lambda results, _: reported(results, model, "fit", "validation", name)
@@ -93,8 +99,8 @@ class TuningGrid(Grid):
 
     sample = 0
 
-    def units(self, corner: Corner) -> Stage:
-        explained = super().units(corner)
+    def units(self, point: ProtocolPoint) -> Stage:
+        explained = super().units(point)
         return dataclasses.replace(
             explained,
             label=f"other {explained.label}",
@@ -105,10 +111,10 @@ class TuningGrid(Grid):
 
 def _of_explainer(
     config: RecsysConfig,
-    metrics: Sequence[Reference],
-    dataset: Reference,
+    metrics: Sequence[ConfiguredComponent],
+    dataset: ConfiguredComponent,
     split: Stage,
-    reference: Reference,
+    reference: ConfiguredComponent,
     metric: str | None,
     sample: int,
 ) -> Tunable:
@@ -116,37 +122,41 @@ def _of_explainer(
     (model,) = models_of(recommender, dataset, split, config)
     grid = TuningGrid(config, dataset, model, split, metrics, None)
     grid.sample = sample
-    corner, column, measured = _place(grid, config, recommender, reference, metric)
+    point, column, measured = _place(grid, config, recommender, reference, metric)
     one = TuningGrid(config, dataset, model, split, (measured,), None)
     one.sample = sample
 
-    def plan(candidate: Reference) -> TrialPlan:
-        scores = one.cell(candidate, corner).stages["scores"]
+    def plan(candidate: ConfiguredComponent) -> TrialPlan:
+        scores = one.cell(candidate, point).stages["scores"]
         return TrialPlan(
             {"scores": scores}, lambda results, store: mean_score(results, scores, store, column.name)
         )
 
-    where = f"{dataset.label}, {recommender.label}, {corner.level} level"
-    shared = {"model": model.stage, UNITS: one.units(corner)}
+    where = f"{dataset.label}, {recommender.label}, {point.level} level"
+    shared = {"model": model.stage, UNITS: one.units(point)}
     return Tunable(f"{column.name} of other users", _direction(column), where, plan, shared)
 
 
 def _place(
-    grid: Grid, config: RecsysConfig, recommender: Reference, reference: Reference, metric: str | None
-) -> tuple[Corner, Column, Reference]:
+    grid: Grid,
+    config: RecsysConfig,
+    recommender: ConfiguredComponent,
+    reference: ConfiguredComponent,
+    metric: str | None,
+) -> tuple[ProtocolPoint, Column, ConfiguredComponent]:
     """Where of the protocol the explainer is asked, the column that judges it, and the metric that fills it."""
     k = config.protocol.k[0]
     cells = [
-        (corner, grid.cell(reference, corner))
-        for corner in _preferred(config, recommender)
-        if corner.k == k or metric is not None
+        (point, grid.cell(reference, point))
+        for point in _preferred(config, recommender)
+        if point.k == k or metric is not None
     ]
     wanted = [metric] if metric is not None else [name.format(k=k) for name in EXPLANATION_METRICS]
     for name in wanted:
-        for corner, cell in cells:
+        for point, cell in cells:
             for column in cell.columns:
                 if column.name == name and not cell.skipped:
-                    return corner, column, _filled_by(grid.metrics, column, corner)
+                    return point, column, _filled_by(grid.metrics, column, point)
     known = list(dict.fromkeys(column.name for _, cell in cells for column in cell.columns))
     if not known:
         reasons = "; ".join(dict.fromkeys(cell.skipped for _, cell in cells))
@@ -158,19 +168,21 @@ def _place(
     )
 
 
-def _preferred(config: RecsysConfig, recommender: Reference) -> Iterator[Corner]:
+def _preferred(config: RecsysConfig, recommender: ConfiguredComponent) -> Iterator[ProtocolPoint]:
     """The corners of the protocol, item level first, whatever its levels."""
     for level in ("item", "list"):
         protocol = dataclasses.replace(config.protocol, level=(level,))
-        yield from corners(protocol, recommender.spec.provides)
+        yield from protocol_points(protocol, recommender.spec.provides)
 
 
-def _filled_by(metrics: Sequence[Reference], column: Column, corner: Corner) -> Reference:
+def _filled_by(
+    metrics: Sequence[ConfiguredComponent], column: Column, point: ProtocolPoint
+) -> ConfiguredComponent:
     """The metric that reports a column; the first, where several do."""
     return next(
         metric
         for metric in metrics
-        if column.name in [own.name for own in metric.create().columns(corner.k, corner.level)]
+        if column.name in [own.name for own in metric.create().columns(point.k, point.level)]
     )
 
 

@@ -228,7 +228,11 @@ def test_floors_are_not_ranked_and_bounds_are_unless_one_asks(climb: Climb) -> N
 
     assert ranked() == {"b", "c"}
     assert ranked(controls=("bound", "floor")) == {"a", "b", "c"}
-    assert Consistency(Config(controls=())).why_not([run]).startswith("needs a recommender at two levels")
+    assert (
+        Consistency(Config(controls=()))
+        .incompatibility([run])
+        .startswith("needs a recommender at two levels")
+    )
 
 
 def test_who_fails_at_one_level_is_ranked_at_none(climb: Climb) -> None:
@@ -313,21 +317,24 @@ def test_lists_of_one_item_have_an_agreement_and_no_gain(climb: Climb) -> None:
 
 
 def test_it_says_what_it_needs(climb: Climb, write: Any, make_cell: Any) -> None:
-    assert quick.why_not([climb({"25%": UP, "100%": UP}, name="fits")]) == ""
-    one_level = quick.why_not([climb({"25%": UP}, name="one-level")])
+    assert quick.incompatibility([climb({"25%": UP, "100%": UP}, name="fits")]) == ""
+    one_level = quick.incompatibility([climb({"25%": UP}, name="one-level")])
     assert one_level == (
         "needs a recommender at two levels of quality or more (protocol.checkpoints), each with two explainers"
     )
-    assert quick.why_not([climb({"25%": {"a": UP["a"]}, "100%": {"a": UP["a"]}}, name="one")]) == one_level
-    assert quick.why_not([write(make_cell("a", {METRIC: UP["a"]}), name="no-levels")]) == one_level
+    assert (
+        quick.incompatibility([climb({"25%": {"a": UP["a"]}, "100%": {"a": UP["a"]}}, name="one")])
+        == one_level
+    )
+    assert quick.incompatibility([write(make_cell("a", {METRIC: UP["a"]}), name="no-levels")]) == one_level
     lists = climb({"25%": UP, "100%": UP}, name="lists", level="list")
     edits = climb({"25%": UP, "100%": UP}, name="edits", format="explicit")
     gini = climb({"25%": UP, "100%": UP}, name="gini", metric="Gini")
     for unfit in (lists, edits, gini):
-        assert quick.why_not([unfit]) == (
+        assert quick.incompatibility([unfit]) == (
             "needs importances for single items, and one of POS-P curve, NEG-P curve, POS-P, NEG-P"
         )
-    assert Consistency(Config(metrics=("Gini",))).why_not([gini]) == ""
+    assert Consistency(Config(metrics=("Gini",))).incompatibility([gini]) == ""
 
 
 def test_figures_and_words_are_the_same_from_a_kept_file(climb: Climb) -> None:

@@ -26,7 +26,7 @@ def line(key: str, stage: str, seconds: float, memory: int = 0, status: str = "o
 def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     """Four units in two batches: two measurements, 1 s and 3 s."""
     run = write(make_cell("a", METRICS, seconds=[1.0, 1.0, 3.0, 3.0]))
-    assert cost.why_not([run]) == ""
+    assert cost.incompatibility([run]) == ""
     (row,) = cost.table([run]).to_dict("records")
     assert (row["metric"], row["mean"], row["ci_low"], row["ci_high"], row["n"]) == (
         SECONDS,
@@ -105,4 +105,4 @@ def test_times_that_are_not_known_are_not_told(write: Any, make_cell: Any) -> No
 @pytest.mark.parametrize("status", ["skipped", "failed", "partial", "planned"])
 def test_cells_that_did_not_end_well_are_left_out(write: Any, make_cell: Any, status: str) -> None:
     run = write(make_cell("a", METRICS, status=status))
-    assert cost.why_not([run]) == "no cell has ended well"
+    assert cost.incompatibility([run]) == "no cell has ended well"

@@ -18,7 +18,7 @@ def test_numbers_are_averaged_over_the_units_that_have_them(write: Any, make_cel
         make_cell("exhaustive", METRICS, details={"none up to": [1.0, 3.0, np.nan, np.nan]}),
         make_cell("greedy", METRICS, details={EVALUATIONS: [8.0] * 4}),
     )
-    assert details.why_not([run]) == ""
+    assert details.incompatibility([run]) == ""
     (row,) = details.table([run]).to_dict("records")
     assert (row["explainer"], row["metric"], row["mean"], row["n"]) == ("exhaustive", "none up to", 2.0, 2)
     assert "exhaustive: none up to 2" in details.words(details.table([run]))
@@ -30,8 +30,10 @@ def test_evaluations_are_a_cost(write: Any, make_cell: Any) -> None:
     )
     table = Cost().table([run]).set_index("metric")
     assert table.loc[EVALUATIONS, "mean"] == 5.0
-    assert details.why_not([run]) == "no method tells more than its answers"
+    assert details.incompatibility([run]) == "no method tells more than its answers"
 
 
 def test_a_run_that_tells_nothing_has_nothing_to_ask(write: Any, make_cell: Any) -> None:
-    assert details.why_not([write(make_cell("a", METRICS))]) == "no method tells more than its answers"
+    assert (
+        details.incompatibility([write(make_cell("a", METRICS))]) == "no method tells more than its answers"
+    )

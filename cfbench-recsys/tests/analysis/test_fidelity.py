@@ -16,7 +16,7 @@ fidelity = Fidelity()
 def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     """Two users with two items each: means over four items, intervals over two users."""
     run = write(make_cell("lime-rs", {"POS@5,1": [1, 1, 1, 0], "POS@5,2": [0, 1, 0, 0]}))
-    assert fidelity.why_not([run]) == ""
+    assert fidelity.incompatibility([run]) == ""
     table = fidelity.table([run])
     assert table[["metric", "k_e", "mean", "ci_low", "ci_high", "n"]].values.tolist() == [
         ["POS@5", 1, 0.75, 0.5, 1.0, 4],
@@ -111,8 +111,8 @@ def test_bounds_and_floors_do_not_lead(write: Any, make_cell: Any) -> None:
 
 def test_runs_without_these_metrics_say_why_not(write: Any, make_cell: Any) -> None:
     run = write(make_cell("a", {"POS-P@5": [0.5, 0.5]}))
-    assert "paper 001" in fidelity.why_not([run])
+    assert "paper 001" in fidelity.incompatibility([run])
     one_length = write(make_cell("a", {"POS@5,1": [0.5, 0.5]}), name="one")
-    assert "several lengths" in fidelity.why_not([one_length])
+    assert "several lengths" in fidelity.incompatibility([one_length])
     failed = write(make_cell("a", {"INS@1": [0.5, 0.5], "INS@2": [1, 1]}, status="failed"), name="failed")
-    assert fidelity.why_not([failed]) != ""
+    assert fidelity.incompatibility([failed]) != ""

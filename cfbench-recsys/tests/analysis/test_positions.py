@@ -16,7 +16,7 @@ positions = Positions(Config())
 def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     """Three users with the items in places 1 and 2: POS-P falls by 0.5, 0.2 and 0.2."""
     run = write(make_cell("lime-rs", {"POS-P@2": [0.9, 0.4, 0.6, 0.4, 0.3, 0.1]}))
-    assert positions.why_not([run]) == ""
+    assert positions.incompatibility([run]) == ""
     table = positions.table([run])
     assert table[["explainer", "metric", "direction"]].drop_duplicates().values.tolist() == [
         ["lime-rs", "POS-P@2", "lower"]
@@ -94,8 +94,10 @@ def test_what_falls_is_said_to_be_lower(write: Any, make_cell: Any) -> None:
 
 
 def test_lists_of_one_and_list_level_have_no_places(write: Any, make_cell: Any) -> None:
-    assert positions.why_not([write(make_cell("a", {"PN-S@1": [1.0, 0.0]}, k=1))])
-    assert positions.why_not([write(make_cell("a", {"PN-S@2": [1.0, 0.0]}, level="list"), name="list")])
+    assert positions.incompatibility([write(make_cell("a", {"PN-S@1": [1.0, 0.0]}, k=1))])
+    assert positions.incompatibility(
+        [write(make_cell("a", {"PN-S@2": [1.0, 0.0]}, level="list"), name="list")]
+    )
 
 
 def test_other_metrics_can_be_asked_for(write: Any, make_cell: Any) -> None:

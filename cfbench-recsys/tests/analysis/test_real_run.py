@@ -121,7 +121,7 @@ def test_pretraining_is_told_of_whoever_is_pretrained(done: Run) -> None:
 @pytest.mark.parametrize("spec", [spec for spec in ANALYSES if spec.name in OURS], ids=lambda spec: spec.name)
 def test_a_kept_table_is_drawn_and_told_as_the_first_time(done: Run, spec: ComponentSpec) -> None:
     analysis = made(spec.name)
-    assert analysis.why_not([done]) == ""
+    assert analysis.incompatibility([done]) == ""
     table = analysis.table([done])
     kept = pd.read_csv(io.StringIO(table.to_csv(index=False)))
     drawn = analysis.figures(table)
@@ -139,7 +139,7 @@ def test_a_kept_table_is_drawn_and_told_as_the_first_time(done: Run, spec: Compo
 
 
 def test_the_scopes_of_profiles_are_no_question(done: Run) -> None:
-    assert "scopes" in made("scopes").why_not([done])
+    assert "scopes" in made("scopes").incompatibility([done])
 
 
 def test_a_run_of_another_suite_is_no_question(done: Run, tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_a_run_of_another_suite_is_no_question(done: Run, tmp_path: Path) -> Non
     other = shutil.copytree(done.directory, tmp_path / "other")
     plan = json.loads((other / "plan.json").read_text())
     (other / "plan.json").write_text(json.dumps({**plan, "suite": "tabular"}))
-    assert all(made(name).why_not([Run(other)]) for name in OURS)
+    assert all(made(name).incompatibility([Run(other)]) for name in OURS)

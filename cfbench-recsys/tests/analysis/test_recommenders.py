@@ -47,7 +47,7 @@ SWAPPED = {
 
 def test_two_explainers_that_change_places_are_told(write: Any, make_cell: Any) -> None:
     run = study(write, make_cell, SWAPPED)
-    assert recommenders.why_not([run]) == ""
+    assert recommenders.incompatibility([run]) == ""
     table = recommenders.table([run])
     reversal = table[table["against"] != ""]
     assert reversal[["explainer", "against", "model", "other"]].values.tolist() == [
@@ -116,14 +116,14 @@ def test_bounds_do_not_take_part_in_reversals(write: Any, make_cell: Any) -> Non
 def test_levels_of_quality_of_one_model_are_no_recommenders(write: Any, make_cell: Any) -> None:
     means = {"mf@25%": {"a": 0.3}, "mf@q80%": {"a": 0.4}, "ease": {"a": 0.5}}
     run = study(write, make_cell, means)
-    assert "two recommenders" in recommenders.why_not([run])
+    assert "two recommenders" in recommenders.incompatibility([run])
     assert recommenders.table([run]).empty
     assert recommenders.words(recommenders.table([run])) == ""
 
 
 def test_one_explainer_alone_has_no_standing(write: Any, make_cell: Any) -> None:
     run = study(write, make_cell, {"mf": {"a": 0.3}, "ease": {"a": 0.4}})
-    assert "two explainers" in recommenders.why_not([run]) and recommenders.table([run]).empty
+    assert "two explainers" in recommenders.incompatibility([run]) and recommenders.table([run]).empty
 
 
 def test_other_edges_are_another_question(write: Any, make_cell: Any) -> None:
@@ -132,12 +132,12 @@ def test_other_edges_are_another_question(write: Any, make_cell: Any) -> None:
         make_cell("cf", {"PN-S@1": [1.0, 0.0]}, k=1, format="explicit", model="lightgcn", scope="full"),
         make_cell("cf", {"PN-S@1": [1.0, 0.0]}, k=1, format="explicit"),
     )
-    assert recommenders.why_not([run]) != ""
+    assert recommenders.incompatibility([run]) != ""
 
 
 def test_runs_of_different_models_are_asked_together(write: Any, make_cell: Any) -> None:
     one = study(write, make_cell, {"mf": SWAPPED["mf"]}, name="one")
     other = study(write, make_cell, {"lightgcn": SWAPPED["lightgcn"]}, name="other")
-    assert recommenders.why_not([one]) != "" and recommenders.why_not([one, other]) == ""
+    assert recommenders.incompatibility([one]) != "" and recommenders.incompatibility([one, other]) == ""
     table = recommenders.table([one, other])
     assert "run" not in table.columns and (table["against"] == "b").sum() == 2

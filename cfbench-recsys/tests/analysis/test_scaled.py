@@ -31,7 +31,7 @@ def test_the_smallest_example_in_both_directions(write: Any, make_cell: Any) -> 
             for name, mean in means.items()
         )
     )
-    assert scaled.why_not([run]) == ""
+    assert scaled.incompatibility([run]) == ""
     table = scaled.table([run])
     for metric in ("POS-P@2", "NEG-P@2"):
         found = rows(table, metric)
@@ -87,12 +87,12 @@ def test_without_random_there_is_no_scale(write: Any, make_cell: Any) -> None:
         make_cell("a", {"POS-P@2": [0.1, 0.2]}),
         make_cell("a", {"POS-P@2": [0.1, 0.2]}, model="ease"),
     )
-    assert scaled.why_not([run]) == ""
+    assert scaled.incompatibility([run]) == ""
     table = scaled.table([run])
     other = table[table["model"] == "ease"]
     assert other["mean"].isna().all() and (other["reason"] == "no result of random").all()
     alone = write(make_cell("a", {"POS-P@2": [0.1, 0.2]}), name="alone")
-    assert "random" in scaled.why_not([alone])
+    assert "random" in scaled.incompatibility([alone])
 
 
 def test_where_nobody_is_better_than_random_there_is_no_scale(write: Any, make_cell: Any) -> None:

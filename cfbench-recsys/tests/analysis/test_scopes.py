@@ -19,7 +19,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
         make_cell("cf", {"PN-S@2": [1, 1, 0, 1]}, scope="full", level="list", **EXPLICIT),
         make_cell("cf", {"PN-S@2": [1, 0, 0, 0]}, scope="user-only", level="list", **EXPLICIT),
     )
-    assert scopes.why_not([run]) == ""
+    assert scopes.incompatibility([run]) == ""
     table = scopes.table([run])
     assert table[["scope", "against", "mean", "n"]].values.tolist() == [
         ["user-only", "", 0.25, 4],
@@ -78,4 +78,4 @@ def test_profiles_have_no_scopes(write: Any, make_cell: Any) -> None:
         make_cell("cosine", {"PN-S@2": [1, 0]}, format="explicit"),
         make_cell("cosine", {"PN-S@2": [1, 0]}, scope="user-only", **EXPLICIT),
     )
-    assert "several scopes" in scopes.why_not([run])
+    assert "several scopes" in scopes.incompatibility([run])

@@ -34,7 +34,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
         answers(make_cell, "a", [1, 1, 1, 0], [1, 3, 2, None]),
         answers(make_cell, "b", [0, 0, 0, 1], [None, None, None, 3]),
     )
-    assert smallest.why_not([run]) == ""
+    assert smallest.incompatibility([run]) == ""
     table = smallest.table([run])
     assert numbers(table, "gap") == pytest.approx({"greedy": 0, "a": 2 / 3, "b": 1})
     assert numbers(table, "reaches the smallest") == pytest.approx({"greedy": 1, "a": 2 / 3, "b": 0})
@@ -131,8 +131,8 @@ def test_the_smallest_known_is_what_a_search_by_hand_finds(data: st.DataObject) 
 
 def test_alone_nobody_is_measured(write: Any, make_cell: Any) -> None:
     run = write(answers(make_cell, "a", [1, 1], [1, 2]))
-    assert "two explainers" in smallest.why_not([run])
-    assert "pn-s" in smallest.why_not([write(make_cell("a", {"PN-S@2": [1, 1]}), name="other")])
+    assert "two explainers" in smallest.incompatibility([run])
+    assert "pn-s" in smallest.incompatibility([write(make_cell("a", {"PN-S@2": [1, 1]}), name="other")])
 
 
 def test_the_figure_shows_successes_beside_gaps(write: Any, make_cell: Any) -> None:

@@ -29,7 +29,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
         make_cell("clumsy", explicit([1, 0, 1, 0], [3, None, 2, None]), format="explicit", seconds=[2.0] * 4),
         make_cell("greedy", explicit([1, 1, 1, 1], [1, 1, 1, 1]), format="explicit", role="bound"),
     )
-    assert trade_off.why_not([run]) == ""
+    assert trade_off.incompatibility([run]) == ""
     table = trade_off.table([run]).set_index(["axis", "explainer"])
     assert table.loc["effectiveness", "mean"].to_dict() == {
         "thrifty": 0.5,
@@ -122,4 +122,4 @@ def test_without_the_number_of_edits_there_is_time_alone(write: Any, make_cell: 
 
 
 def test_importances_have_no_trade_off(write: Any, make_cell: Any) -> None:
-    assert "pn-s" in trade_off.why_not([write(make_cell("a", {"POS-P@2": [1, 0]}))])
+    assert "pn-s" in trade_off.incompatibility([write(make_cell("a", {"POS-P@2": [1, 0]}))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from cfbench_core.config import Help, OfKind, Range, Reference
+from cfbench_core.config import ConfiguredComponent, Help, OfKind, Range
 from cfbench_core.suites import Experiment
 
 
@@ -52,10 +52,10 @@ class Protocol:
 class TabularConfig(Experiment):
     """The configuration of a tabular study."""
 
-    data: Annotated[tuple[Reference, ...], OfKind("dataset"), Help("data sets")]
-    classifiers: Annotated[tuple[Reference, ...], OfKind("classifier"), Help("what is explained")]
-    explainers: Annotated[tuple[Reference, ...], OfKind("explainer"), Help("what explains")]
+    data: Annotated[tuple[ConfiguredComponent, ...], OfKind("dataset"), Help("data sets")]
+    classifiers: Annotated[tuple[ConfiguredComponent, ...], OfKind("classifier"), Help("what is explained")]
+    explainers: Annotated[tuple[ConfiguredComponent, ...], OfKind("explainer"), Help("what explains")]
     protocol: Protocol = field(default_factory=Protocol)
     metrics: Annotated[
-        tuple[Reference, ...] | None, OfKind("metric"), Help("none: all that are installed")
+        tuple[ConfiguredComponent, ...] | None, OfKind("metric"), Help("none: all that are installed")
     ] = None

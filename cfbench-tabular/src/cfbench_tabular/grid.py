@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Cell, Column
 from cfbench_core.specs import lacking, resolve
@@ -38,7 +38,9 @@ class Prepared:
         study: the study's files of it, in ``protocol: paper``.
     """
 
-    def __init__(self, dataset: Reference, config: TabularConfig, access: DataAccess | None) -> None:
+    def __init__(
+        self, dataset: ConfiguredComponent, config: TabularConfig, access: DataAccess | None
+    ) -> None:
         self.dataset = dataset
         self.study, self.skipped = _study_of(dataset, config.protocol, access)
         self.stage: Stage | None = None
@@ -57,7 +59,7 @@ class Prepared:
         parameters |= source_of(dataset, access)
         self.stage = Stage(kind="data", label=dataset.label, target=target, parameters=parameters, seed=seed)
 
-    def classifier(self, asked: Reference) -> tuple[Reference, str]:
+    def classifier(self, asked: ConfiguredComponent) -> tuple[ConfiguredComponent, str]:
         """The classifier with the study's weights, if that is what it wants; and why it cannot be had."""
         if asked.spec.details.get("weights") != "study" or asked.options.weights is not None:
             return asked, ""
@@ -75,8 +77,8 @@ class Grid:
         self,
         config: TabularConfig,
         prepared: Prepared,
-        classifier: Reference,
-        metrics: Sequence[Reference],
+        classifier: ConfiguredComponent,
+        metrics: Sequence[ConfiguredComponent],
         external: ExternalTable | None,
     ) -> None:
         self.config = config
@@ -115,9 +117,9 @@ class Grid:
         )
         self.known = {"data": prepared.stage, "model": model, UNITS: units}
 
-    def cell(self, explainer: Reference) -> Cell:
+    def cell(self, explainer: ConfiguredComponent) -> Cell:
         labels = self.labels(explainer.label)
-        skipped = self.why_not(explainer)
+        skipped = self.incompatibility(explainer)
         if skipped:
             return Cell(labels, skipped=skipped, role=explainer.spec.role)
         columns: list[Column] = [
@@ -152,7 +154,7 @@ class Grid:
     def labels(self, explainer: str) -> dict[str, str | int]:
         return {"dataset": self.dataset.label, "model": self.classifier.label, "explainer": explainer}
 
-    def why_not(self, explainer: Reference) -> str:
+    def incompatibility(self, explainer: ConfiguredComponent) -> str:
         """Why an explainer cannot work here; empty when it can."""
         if self.skipped:
             return self.skipped
@@ -164,7 +166,7 @@ class Grid:
         gap = lacking(self.dataset.spec.needs.get("explainer", {}), explainer.spec.provides)
         return f"{self.dataset.label} needs {gap}, which {explainer.label} does not handle" if gap else ""
 
-    def explained(self, explainer: Reference) -> Stage:
+    def explained(self, explainer: ConfiguredComponent) -> Stage:
         several = "several" in explainer.spec.provides.get("answers", frozenset())
         parameters = {
             "explainer": explainer.parameters(),
@@ -174,7 +176,7 @@ class Grid:
         }
         return self.explanation_stage(explainer, "explain", parameters)
 
-    def imported(self, explainer: Reference) -> Stage:
+    def imported(self, explainer: ConfiguredComponent) -> Stage:
         """Explanations made elsewhere: the rows of the file that bear this cell's labels."""
         assert self.external is not None
         parameters = {
@@ -184,7 +186,9 @@ class Grid:
         }
         return self.explanation_stage(explainer, "import_explanations", parameters)
 
-    def explanation_stage(self, explainer: Reference, function: str, parameters: Mapping[str, Any]) -> Stage:
+    def explanation_stage(
+        self, explainer: ConfiguredComponent, function: str, parameters: Mapping[str, Any]
+    ) -> Stage:
         return Stage(
             kind="explanations",
             label=f"{explainer.label} for {self.about}",
@@ -196,7 +200,7 @@ class Grid:
         )
 
 
-def _factory(classifier: Reference) -> Mapping[str, str]:
+def _factory(classifier: ConfiguredComponent) -> Mapping[str, str]:
     """A fingerprint of the module that an option ``factory`` names: editing it makes what was learned stale."""
     factory = getattr(classifier.options, "factory", None)
     if factory is None:
@@ -209,7 +213,7 @@ def _factory(classifier: Reference) -> Mapping[str, str]:
     return {"factory": file_digest(Path(file))} if file and Path(file).is_file() else {}
 
 
-def source_of(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any]:
+def source_of(dataset: ConfiguredComponent, access: DataAccess | None) -> Mapping[str, Any]:
     """The files that a data set was found in, as a parameter; nothing for one that needs no files."""
     from cfbench_core.data_files import DataAccess
 
@@ -220,7 +224,7 @@ def source_of(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any
 
 
 def _study_of(
-    dataset: Reference, protocol: Protocol, access: DataAccess | None
+    dataset: ConfiguredComponent, protocol: Protocol, access: DataAccess | None
 ) -> tuple[StudyFiles | None, str]:
     """The study's files of a data set in ``protocol: paper``, and why that cannot be repeated on it."""
     if protocol.study is None:

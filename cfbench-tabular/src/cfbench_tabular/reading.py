@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_core.own_files import unpacked
+from cfbench_core.user_files import unpacked
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
 from cfbench_tabular.table import AnyArray, Column, Table
 

@@ -19,7 +19,7 @@ import pandas as pd
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.plan import EVALUATIONS
-from cfbench_core.stages import UNITS, Task
+from cfbench_core.stages import UNITS, TaskContext
 from cfbench_tabular.classifiers.adapting import adapted
 from cfbench_tabular.classifiers.base import (
     Classifier,
@@ -38,7 +38,7 @@ from cfbench_tabular.table import FloatArray, IntArray, Table, complete
 from cfbench_tabular.tables import read_answers, read_explanations, write_explanations
 
 
-def read_data(task: Task) -> dict[str, Any]:
+def read_data(task: TaskContext) -> dict[str, Any]:
     """Reads the table, names the target class, divides the rows and fits the encoding."""
     problem = Problem.make(
         read_table(task), task.parameters["validation"], task.parameters["test"], task.generator("split")
@@ -47,7 +47,7 @@ def read_data(task: Task) -> dict[str, Any]:
     return problem.summary()
 
 
-def read_table(task: Task) -> Table:
+def read_table(task: TaskContext) -> Table:
     """The rows of the data set that the task names, from its files where it has some."""
     dataset = create(task.parameters["dataset"])
     found = [task.parameters["source"]] if "source" in task.parameters else []
@@ -55,7 +55,7 @@ def read_table(task: Task) -> Table:
     return table
 
 
-def fit_model(task: Task) -> dict[str, Any]:
+def fit_model(task: TaskContext) -> dict[str, Any]:
     """Trains the classifier, or takes up given weights, and judges it on the test rows."""
     from safetensors.numpy import save_file
 
@@ -112,7 +112,7 @@ def quality(model: Classifier, problem: Problem) -> dict[str, float]:
     return found
 
 
-def choose_units(task: Task) -> dict[str, Any]:
+def choose_units(task: TaskContext) -> dict[str, Any]:
     """The rows to explain: up to ``factuals`` of each predicted class, test rows first, training rows last.
 
     ``units.parquet``: unit (the row's number, as text), group, row, factual_class (0 or 1, as predicted),
@@ -151,7 +151,7 @@ class _Chunk:
     factuals: Factuals
 
     @staticmethod
-    def of(task: Task) -> _Chunk:
+    def of(task: TaskContext) -> _Chunk:
         problem = task.load("data", Problem.load)
         units = task.load(UNITS, _load_units)
         start, stop = task.chunk or (0, len(units))
@@ -160,7 +160,7 @@ class _Chunk:
         factuals = Factuals(vectors, units["factual_class"].to_numpy(), tuple(units["unit"]))
         return _Chunk(problem, task.load("model", load_model), units, factuals)
 
-    def answers(self, task: Task, role: str) -> FloatArray:
+    def answers(self, task: TaskContext, role: str) -> FloatArray:
         """(B, n, d) what the stage of that role answered."""
         table = pd.read_parquet(task.input_paths[role] / "explanations.parquet")
         return read_answers(
@@ -171,7 +171,11 @@ class _Chunk:
         )
 
     def write(
-        self, task: Task, answers: FloatArray, seconds: float, details: Mapping[str, FloatArray] | None = None
+        self,
+        task: TaskContext,
+        answers: FloatArray,
+        seconds: float,
+        details: Mapping[str, FloatArray] | None = None,
     ) -> dict[str, Any]:
         """``explanations.parquet``, ``costs.parquet``, ``details.parquet``.
 
@@ -198,7 +202,7 @@ def _load_units(folder: Path) -> pd.DataFrame:
     return pd.read_parquet(folder / "units.parquet")
 
 
-def explain(task: Task) -> dict[str, Any]:
+def explain(task: TaskContext) -> dict[str, Any]:
     """Asks for all factuals of the chunk at once. The time is that of this call, shared out equally.
 
     A call that loaded code on its way is no measure of an answer: then a fresh explainer is asked again, unless the
@@ -219,8 +223,8 @@ def explain(task: Task) -> dict[str, Any]:
     if len(sys.modules) > loaded and elapsed < LOADING_HARDLY_COUNTS:
         answer, elapsed, evaluations = _timed(task, chunk, context)
     answers, each = answer.several(), max(1, len(chunk.units))
-    _check_answers(answer.counterfactuals, chunk.factuals, context.answers, task.work.label)
-    _check_details(answer.details, len(chunk.units), task.work.label)
+    _check_answers(answer.counterfactuals, chunk.factuals, context.answers, task.task.label)
+    _check_details(answer.details, len(chunk.units), task.task.label)
     details = {**answer.details, EVALUATIONS: np.full(len(chunk.units), evaluations / each)}
     return chunk.write(task, answers, elapsed / each, details)
 
@@ -229,7 +233,7 @@ LOADING_HARDLY_COUNTS = 20.0
 """Seconds of a call beside which the loading of libraries is little."""
 
 
-def _timed(task: Task, chunk: _Chunk, context: Context) -> tuple[Answer, float, int]:
+def _timed(task: TaskContext, chunk: _Chunk, context: Context) -> tuple[Answer, float, int]:
     """What a fresh explainer answers, the seconds of that call alone, and how often it asked the model."""
     explainer = create(task.parameters["explainer"])
     model = Counted(chunk.model)
@@ -258,7 +262,7 @@ def _check_details(details: Mapping[str, FloatArray], units: int, label: str) ->
             raise UserError(f"{label}: the detail {name!r} has shape {np.shape(numbers)}, must be ({units},)")
 
 
-def import_explanations(task: Task) -> dict[str, Any]:
+def import_explanations(task: TaskContext) -> dict[str, Any]:
     """Explanations made elsewhere: those of the chunk's factuals. Their time is not known."""
     chunk = _Chunk.of(task)
     file, labels = Path(task.parameters["file"]), task.parameters["labels"]
@@ -278,7 +282,7 @@ def _check_explained(table: pd.DataFrame, units: pd.DataFrame, file: Path, label
         )
 
 
-def score(task: Task) -> dict[str, Any]:
+def score(task: TaskContext) -> dict[str, Any]:
     """Judges explanations as they stand in their table, whoever wrote it. Validity is asked of the model.
 
     The value of a factual with several answers is their mean, over those where the metric has one.
@@ -300,7 +304,7 @@ def score(task: Task) -> dict[str, Any]:
     return {"units": len(chunk.units), "valid": len(set(owner[answers.valid].tolist()))}
 
 
-def _done_again(task: Task, chunk: _Chunk, first: FloatArray, owner: IntArray) -> dict[str, Any]:
+def _done_again(task: TaskContext, chunk: _Chunk, first: FloatArray, owner: IntArray) -> dict[str, Any]:
     """What the study did once more with another seed, as arguments of :class:`Answers`.
 
     first: (B, n, d) what was answered the first time; owner: (R,) whose each answer is. A second model that is

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cfbench_core.stages import Task
+from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.problem import PARTS, Problem
 from cfbench_tabular.stages import load_model, read_table
 from cfbench_tabular.study import StudyFiles
 
 
-def read_study(task: Task) -> dict[str, Any]:
+def read_study(task: TaskContext) -> dict[str, Any]:
     """The study's rows, splits and scales."""
     problem = StudyFiles.of(task.parameters["study"]).problem(read_table(task))
     problem.save(task.output)
     return problem.summary()
 
 
-def choose_study_units(task: Task) -> dict[str, Any]:
+def choose_study_units(task: TaskContext) -> dict[str, Any]:
     """The study's factuals, as rows. ``units.parquet`` as that of :func:`~cfbench_tabular.stages.choose_units`."""
     problem = task.load("data", Problem.load)
     files = StudyFiles.of(task.parameters["study"])

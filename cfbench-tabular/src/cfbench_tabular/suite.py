@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
@@ -87,8 +87,8 @@ class TabularSuite:
         ]
         return ", ".join(f"{label} ({s['rows']:,} rows, {s['columns']} columns)" for label, s in known)
 
-    def in_words(self, run: Run) -> str:
-        from cfbench_tabular.sentences import best_explanation
+    def verbalize(self, run: Run) -> str:
+        from cfbench_tabular.verbalization import best_explanation
 
         return best_explanation(run)
 
@@ -116,7 +116,7 @@ def _access(classifier: type) -> frozenset[str]:
     return frozenset({"scores"} | (set() if is_raw(classifier) else offered))
 
 
-def _metrics(config: TabularConfig, registry: Registry) -> tuple[Reference, ...]:
+def _metrics(config: TabularConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
     """Those that the configuration names, else all that are installed and have something to look at."""
     if config.metrics is None:
         return tuple(m for m in _all_metrics(registry) if not _lacking(m.spec, config.protocol))
@@ -136,7 +136,7 @@ def _lacking(metric: ComponentSpec, protocol: Protocol) -> str:
     return option if option and getattr(protocol, option) == getattr(Protocol(), option) else ""
 
 
-def _all_metrics(registry: Registry) -> tuple[Reference, ...]:
+def _all_metrics(registry: Registry) -> tuple[ConfiguredComponent, ...]:
     """In the order in which people read them, then others by name."""
     first = ["coverage", "sparsity", "l2", "realism", "madd", "mahalanobis"]
     names = sorted(
@@ -145,21 +145,21 @@ def _all_metrics(registry: Registry) -> tuple[Reference, ...]:
     return tuple(_with_defaults(registry, name) for name in names)
 
 
-def _with_defaults(registry: Registry, metric: str) -> Reference:
+def _with_defaults(registry: Registry, metric: str) -> ConfiguredComponent:
     component = registry.find("tabular", "metric", metric)
     options = resolve(component.spec.config)() if component.spec.config else None
     owner = f"{component.distribution} {component.distribution_version}"
-    return Reference("metric", metric, component.spec, options, owner)
+    return ConfiguredComponent("metric", metric, component.spec, options, owner)
 
 
-def _references(table: ExternalTable) -> tuple[Reference, ...]:
+def _references(table: ExternalTable) -> tuple[ConfiguredComponent, ...]:
     """Stand for whoever made the explanations of a table."""
     spec = ComponentSpec(
         id="tabular/explainer/external",
         summary="explanations made elsewhere",
         target=f"{STAGES}:import_explanations",
     )
-    return tuple(Reference("explainer", name, spec) for name in table.explainers())
+    return tuple(ConfiguredComponent("explainer", name, spec) for name in table.explainers())
 
 
 EXAMPLE_DOCUMENT = """\

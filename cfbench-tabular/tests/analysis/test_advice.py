@@ -124,7 +124,7 @@ def test_suggestions_are_for_the_setting_that_is_asked_for(write: Any, make_cell
 
 
 def test_of_a_real_run_all_is_drawn_again_from_a_kept_table(real_run: Any) -> None:
-    assert advice.why_not([real_run]) == ""
+    assert advice.incompatibility([real_run]) == ""
     table = advice.table([real_run])
     assert set(table["metric"]) == {"coverage", "sparsity", "L2", "MADD", "MD", "overall"}
     kept = pd.read_csv(io.StringIO(table.to_csv(index=False)))
@@ -137,7 +137,7 @@ def test_of_a_real_run_all_is_drawn_again_from_a_kept_table(real_run: Any) -> No
 
 def test_one_explainer_is_no_question(write: Any, make_cell: Any) -> None:
     run = write(make_cell("a", {"coverage": [1], "L2": [1.0]}))
-    assert advice.why_not([run]) == "needs two explainers or more that compete"
+    assert advice.incompatibility([run]) == "needs two explainers or more that compete"
 
 
 def test_on_a_terminal_trees_are_questions_with_what_follows_from_yes_and_no(

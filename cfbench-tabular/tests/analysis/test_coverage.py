@@ -17,7 +17,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
         make_cell("a", {"coverage": [1, 1, 1, 0], "realistic": [1, 0, 0, 0]}),
         make_cell("b", {"coverage": [1, 1, 1, 1], "realistic": [1, 1, 0, 0]}, role="floor"),
     )
-    assert coverage.why_not([run]) == ""
+    assert coverage.incompatibility([run]) == ""
     table = coverage.table([run]).set_index(["answers", "explainer"])
     assert table.loc[("valid", "a"), "mean"] == 0.75 and table.loc[("valid", "a"), "answered"] == 3
     assert table.loc[("realistic", "a"), "mean"] == 0.25
@@ -59,4 +59,4 @@ def test_of_a_real_run_means_are_those_of_its_summary(real_run: Any) -> None:
 
 
 def test_without_the_metric_it_is_no_question(write: Any, make_cell: Any) -> None:
-    assert coverage.why_not([write(make_cell("a", {"L2": [1.0]}))]) == "needs the metric coverage"
+    assert coverage.incompatibility([write(make_cell("a", {"L2": [1.0]}))]) == "needs the metric coverage"

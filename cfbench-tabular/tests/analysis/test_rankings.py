@@ -157,7 +157,7 @@ def test_one_competitor_alone_is_no_question(write: Any, make_cell: Any, broken:
     run = write(
         answered(make_cell, "a", [1, 1], [1.0, 2.0]), answered(make_cell, "b", [1, 1], [1.0, 2.0], **broken)
     )
-    assert rankings.why_not([run]) == "needs two explainers or more that compete"
+    assert rankings.incompatibility([run]) == "needs two explainers or more that compete"
 
 
 def test_of_a_real_run_averages_are_those_of_its_scores(real_run: Any) -> None:

@@ -64,7 +64,7 @@ def test_every_analysis_answers_for_runs_that_say_nothing_of_their_data(write: A
     assert old.summaries("data") == {}
     for spec in ANALYSES:
         analysis = made(spec.name)
-        assert analysis.why_not([old]) == ""
+        assert analysis.incompatibility([old]) == ""
         table = analysis.table([old])
         assert len(table) and analysis.figures(table) and analysis.words(table), spec.name
 
@@ -73,7 +73,7 @@ def test_runs_of_other_suites_are_no_question(write: Any, make_cell: Any) -> Non
     run = write(*(make_cell(who, {"coverage": [1], "L2": [1.0]}) for who in "ab"))
     plan = json.loads((run.directory / "plan.json").read_text())
     (run.directory / "plan.json").write_text(json.dumps({**plan, "suite": "recsys"}))
-    assert all(made(spec.name).why_not([Run(run.directory)]) for spec in ANALYSES)
+    assert all(made(spec.name).incompatibility([Run(run.directory)]) for spec in ANALYSES)
 
 
 def test_equal_answers_tie_whatever_the_last_digits_and_failures_are_blank() -> None:

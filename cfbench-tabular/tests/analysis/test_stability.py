@@ -27,7 +27,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
 
 
 def test_asked_once_it_is_no_question(write: Any, make_cell: Any) -> None:
-    assert "protocol.again" in stability.why_not([write(make_cell("a", {"coverage": [1]}))])
+    assert "protocol.again" in stability.incompatibility([write(make_cell("a", {"coverage": [1]}))])
 
 
 def test_of_a_real_run_what_draws_nothing_is_stable_and_what_draws_is_not(real_run: Any) -> None:

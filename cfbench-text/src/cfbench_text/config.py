@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from cfbench_core.config import Help, OfKind, Range, Reference
+from cfbench_core.config import ConfiguredComponent, Help, OfKind, Range
 from cfbench_core.suites import Experiment
 
 
@@ -48,14 +48,20 @@ class Protocol:
 class TextConfig(Experiment):
     """The configuration of a text study."""
 
-    data: Annotated[tuple[Reference, ...], OfKind("dataset"), Help("reviews")]
-    extractor: Annotated[Reference, OfKind("extractor"), Help("reviews and texts into statements")]
-    recommenders: Annotated[tuple[Reference, ...], OfKind("recommender"), Help("generators of explanations")]
+    data: Annotated[tuple[ConfiguredComponent, ...], OfKind("dataset"), Help("reviews")]
+    extractor: Annotated[ConfiguredComponent, OfKind("extractor"), Help("reviews and texts into statements")]
+    recommenders: Annotated[
+        tuple[ConfiguredComponent, ...], OfKind("recommender"), Help("generators of explanations")
+    ]
     judges: Annotated[
-        tuple[Reference, ...], OfKind("judge"), Help("what decides whether a statement is supported")
+        tuple[ConfiguredComponent, ...],
+        OfKind("judge"),
+        Help("what decides whether a statement is supported"),
     ]
     protocol: Protocol = field(default_factory=Protocol)
     metrics: Annotated[
-        tuple[Reference, ...] | None, OfKind("metric"), Help("none: all that are installed and need no model")
+        tuple[ConfiguredComponent, ...] | None,
+        OfKind("metric"),
+        Help("none: all that are installed and need no model"),
     ] = None
     chunk: Annotated[int, Range(minimum=1), Help("rows per unit of work")] = 500

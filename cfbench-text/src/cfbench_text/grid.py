@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Cell, Column
 from cfbench_core.specs import lacking, resolve
@@ -32,8 +32,8 @@ STATEMENTS, READ, TEXTS = "statements", "statements of texts", "texts"
 class Measure:
     """A metric, with the judge that answers for it where it needs one."""
 
-    metric: Reference
-    judge: Reference | None = None
+    metric: ConfiguredComponent
+    judge: ConfiguredComponent | None = None
 
     def columns(self) -> list[Column]:
         """Those of the metric, the judge's name added: nobody reads a score without knowing who judged."""
@@ -50,7 +50,7 @@ class Measure:
         return {"metric": self.metric.parameters(), "judge": judge, "label": label, "asked": asked}
 
 
-def measures(metrics: Sequence[Reference], judges: Sequence[Reference]) -> list[Measure]:
+def measures(metrics: Sequence[ConfiguredComponent], judges: Sequence[ConfiguredComponent]) -> list[Measure]:
     """Every metric, once for each judge that gives what it needs."""
     found = []
     for metric in metrics:
@@ -68,7 +68,7 @@ class Grid:
     def __init__(
         self,
         config: TextConfig,
-        dataset: Reference,
+        dataset: ConfiguredComponent,
         chosen: Sequence[Measure],
         access: DataAccess | None,
         explanations: Path | None,
@@ -109,7 +109,7 @@ class Grid:
         )
         self.known = {"data": data, STATEMENTS: statements, UNITS: units}
 
-    def cell(self, recommender: Reference) -> Cell:
+    def cell(self, recommender: ConfiguredComponent) -> Cell:
         labels: Mapping[str, str | int] = {"dataset": self.dataset.label, "model": recommender.label}
         elsewhere = recommender.spec.id == EXTERNAL
         model = {} if elsewhere else {"model": self.fitted(recommender)}
@@ -148,7 +148,7 @@ class Grid:
         reference = self.config.protocol.reference
         return {} if reference == "paragraph" else {"reference": reference}
 
-    def fitted(self, recommender: Reference) -> Stage:
+    def fitted(self, recommender: ConfiguredComponent) -> Stage:
         return Stage(
             kind="model",
             label=f"{recommender.label} on {self.dataset.label}",
@@ -162,7 +162,7 @@ class Grid:
             seed=self.config.seed,
         )
 
-    def explained(self, recommender: Reference, model: Mapping[str, Stage]) -> Stage:
+    def explained(self, recommender: ConfiguredComponent, model: Mapping[str, Stage]) -> Stage:
         sees = "references" in recommender.spec.provides.get("sees", frozenset())
         return Stage(
             kind="explanations",
@@ -204,7 +204,7 @@ class Grid:
         )
 
 
-def _source_of(dataset: Reference, access: DataAccess | None) -> Mapping[str, Any]:
+def _source_of(dataset: ConfiguredComponent, access: DataAccess | None) -> Mapping[str, Any]:
     """The files that a data set was found in, as a parameter; nothing for one that needs no files."""
     from cfbench_core.data_files import DataAccess
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_core.own_files import find_column, need_column, unpacked
+from cfbench_core.user_files import find_column, need_column, unpacked
 from cfbench_text.reviews import Reviews, array_of_text
 
 USUAL: Mapping[str, tuple[str, ...]] = {

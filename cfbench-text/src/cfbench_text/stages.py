@@ -23,7 +23,7 @@ import pandas as pd
 
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
-from cfbench_core.stages import UNITS, Task
+from cfbench_core.stages import UNITS, TaskContext
 from cfbench_text.corpus import Asked, Corpus, unit_names
 from cfbench_text.domains import Domain, load_domain
 from cfbench_text.extractors.base import Extraction, Extractor
@@ -43,7 +43,7 @@ NOT_USABLE = "not what the extractor makes of a review"
 """Why a statement of a paragraph is left out."""
 
 
-def read_data(task: Task) -> dict[str, Any]:
+def read_data(task: TaskContext) -> dict[str, Any]:
     """Reads the reviews and divides them. ``reviews.parquet``: those that the split kept; ``data.json``."""
     dataset = create(task.parameters["dataset"])
     found = [task.parameters["source"]] if "source" in task.parameters else []
@@ -85,7 +85,7 @@ def _write_reviews(path: Path, reviews: Reviews, kept: IntArray, parts: IntArray
             )
 
 
-def extract_statements(task: Task) -> dict[str, Any]:
+def extract_statements(task: TaskContext) -> dict[str, Any]:
     """The statements of every review that was kept. ``statements.parquet``: row, statement, topic, sentiment."""
     folder = task.input_paths["data"]
     extractor: Extractor = create(task.parameters["extractor"])
@@ -112,13 +112,15 @@ def _domain_of(folder: Path) -> str:
     return str(json.loads((folder / "data.json").read_text())["domain"])
 
 
-def _extracted(extractor: Extractor, texts: Sequence[str], domain: Domain, task: Task) -> list[Extraction]:
+def _extracted(
+    extractor: Extractor, texts: Sequence[str], domain: Domain, task: TaskContext
+) -> list[Extraction]:
     """The extraction of each text, every distinct one asked for once."""
     distinct = list(dict.fromkeys(texts))
     found = extractor.extract(distinct, domain) if distinct else []
     if len(found) != len(distinct):
         raise UserError(
-            f"{task.work.label}: the extractor gave {len(found)} answers to {len(distinct)} texts"
+            f"{task.task.label}: the extractor gave {len(found)} answers to {len(distinct)} texts"
         )
     known = dict(zip(distinct, found, strict=True))
     return [known[text] for text in texts]
@@ -155,7 +157,7 @@ def _by_row(statements: Stored, rows: IntArray | None = None) -> dict[Any, tuple
     return {row: tuple(of_row) for row, of_row in found.items()}
 
 
-def choose_units(task: Task) -> dict[str, Any]:
+def choose_units(task: TaskContext) -> dict[str, Any]:
     """The test rows to explain. ``units.parquet``: unit, group, row, user, item, time."""
     reviews = Stored(task.input_paths["data"] / "reviews.parquet")
     chosen = reviews.column("row")[reviews.column("part") == PARTS.index("test")]
@@ -178,17 +180,17 @@ def _corpus(reviews: Path, statements: Path) -> Corpus:
     return Corpus.load(reviews, statements, _domain_of(reviews))
 
 
-def _corpus_of(task: Task) -> Corpus:
+def _corpus_of(task: TaskContext) -> Corpus:
     return _corpus(task.input_paths["data"], task.input_paths[STATEMENTS])
 
 
-def _training(corpus: Corpus, task: Task) -> Training:
+def _training(corpus: Corpus, task: TaskContext) -> Training:
     return Training(
         corpus.part("train"), corpus.part("validation"), corpus.domain, task.generator("fit"), task.report
     )
 
 
-def fit_model(task: Task) -> dict[str, Any]:
+def fit_model(task: TaskContext) -> dict[str, Any]:
     """Trains the generator and, if it predicts ratings, judges these on the test rows."""
     corpus = _corpus_of(task)
     model = create(task.parameters["recommender"])
@@ -214,7 +216,7 @@ class _Chunk:
     start: int
 
     @staticmethod
-    def of(task: Task) -> _Chunk:
+    def of(task: TaskContext) -> _Chunk:
         start, stop = task.chunk or (0, None)
         return _Chunk(Stored(task.input_paths[UNITS] / "units.parquet").span(start, stop).to_pandas(), start)
 
@@ -229,7 +231,7 @@ class _Chunk:
         )
 
     def write(
-        self, task: Task, texts: Sequence[str | None], ratings: Sequence[float], seconds: float
+        self, task: TaskContext, texts: Sequence[str | None], ratings: Sequence[float], seconds: float
     ) -> dict[str, Any]:
         """``explanations.parquet``: unit, user, item, time, reference, text, rating (null where none is predicted);
         a row without a text has no line in it. ``costs.parquet``."""
@@ -251,7 +253,7 @@ class _Asked:
 
     folder: Path
     stage: str
-    task: Task = field(compare=False)
+    task: TaskContext = field(compare=False)
 
 
 @functools.lru_cache(maxsize=1)
@@ -262,7 +264,7 @@ def _ready(asked: _Asked) -> Any:
     return model
 
 
-def _as_written(task: Task) -> bool:
+def _as_written(task: TaskContext) -> bool:
     return bool(task.parameters.get("reference") == "written")
 
 
@@ -272,10 +274,10 @@ def _all_references(corpus: Corpus, units: Path, written: bool) -> Sequence[str]
     return corpus.in_a_file(Stored(units / "units.parquet").column("row"), written)
 
 
-def explain(task: Task) -> dict[str, Any]:
+def explain(task: TaskContext) -> dict[str, Any]:
     """Asks for the texts of all rows of the chunk at once. The time is that of this call, shared out equally."""
     chunk = _Chunk.of(task)
-    model = _ready(_Asked(task.input_paths["model"], task.work.stage_key, task))
+    model = _ready(_Asked(task.input_paths["model"], task.task.stage_key, task))
     references = None
     if task.parameters["sees references"]:
         references = _all_references(_corpus_of(task), task.input_paths[UNITS], _as_written(task))
@@ -284,12 +286,12 @@ def explain(task: Task) -> dict[str, Any]:
     written: Sequence[Explanation] = model.explain(asked, context)
     elapsed = time.perf_counter() - started
     if len(written) != len(asked) or not all(isinstance(one.text, str) for one in written):
-        raise UserError(f"{task.work.label}: explain must give a text for each of {len(asked)} rows")
+        raise UserError(f"{task.task.label}: explain must give a text for each of {len(asked)} rows")
     texts, ratings = [whole(one.text) for one in written], [one.rating for one in written]
     return chunk.write(task, texts, ratings, elapsed / max(1, len(asked)))
 
 
-def read_file(task: Task) -> dict[str, Any]:
+def read_file(task: TaskContext) -> dict[str, Any]:
     """Texts made elsewhere, joined to the rows by their names, never by position. ``texts.parquet``: row (its place
     among those to explain), text, rating, in the order of the file."""
     columns = (
@@ -305,7 +307,7 @@ def read_file(task: Task) -> dict[str, Any]:
     return {"texts": count}
 
 
-def import_explanations(task: Task) -> dict[str, Any]:
+def import_explanations(task: TaskContext) -> dict[str, Any]:
     """The chunk's part of the texts made elsewhere. Their time is not known."""
     chunk = _Chunk.of(task)
     texts: list[str | None] = [None] * len(chunk.units)
@@ -318,7 +320,7 @@ def import_explanations(task: Task) -> dict[str, Any]:
     return chunk.write(task, texts, ratings.tolist(), np.nan)
 
 
-def read_texts(task: Task) -> dict[str, Any]:
+def read_texts(task: TaskContext) -> dict[str, Any]:
     """The statements of what was written. ``statements.parquet`` as of reviews; ``row`` is the unit."""
     table = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet")
     texts, domain = table["text"].tolist(), load_domain(_domain_of(task.input_paths["data"]))
@@ -350,7 +352,7 @@ def _checked(found: Extraction, extractor: Extractor) -> Extraction:
     return replace(found, triplets=kept, status="ok" if kept else "empty", left_out=left_out)
 
 
-def score(task: Task) -> dict[str, Any]:
+def score(task: TaskContext) -> dict[str, Any]:
     """Scores texts as they stand in their table, whoever wrote them; a row without a text has none.
 
     ``scores.parquet``; ``statements.parquet``: every statement of both sides with what the judges said of it.

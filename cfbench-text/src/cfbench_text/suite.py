@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, lacking, resolve
@@ -115,13 +115,13 @@ class TextSuite:
                 told.append(f"{dataset.label} ({kind}{known['reviews']:,} reviews, {known['users']:,} users)")
         return ", ".join(told)
 
-    def in_words(self, run: Run) -> str:
-        from cfbench_text.in_words import worst_hallucination
+    def verbalize(self, run: Run) -> str:
+        from cfbench_text.verbalization import worst_hallucination
 
         return worst_hallucination(run)
 
 
-def _check_model(reference: Reference) -> None:
+def _check_model(reference: ConfiguredComponent) -> None:
     """That a model which is named by a path or a package is there: known before anything is computed with it."""
     from cfbench_text.models.loading import find_local
 
@@ -133,7 +133,7 @@ def _check_model(reference: Reference) -> None:
             raise UserError(f"{reference.kind} {reference.label}: {error}") from None
 
 
-def _metrics(config: TextConfig, registry: Registry) -> Sequence[Reference]:
+def _metrics(config: TextConfig, registry: Registry) -> Sequence[ConfiguredComponent]:
     """Those that the configuration names, else all that are installed, need no model, and have their judge."""
     if config.metrics is not None:
         for metric in config.metrics:
@@ -153,22 +153,22 @@ def _metrics(config: TextConfig, registry: Registry) -> Sequence[Reference]:
     return [_with_defaults(registry, name) for name in names]
 
 
-def _with_defaults(registry: Registry, metric: str) -> Reference:
+def _with_defaults(registry: Registry, metric: str) -> ConfiguredComponent:
     component = registry.find("text", "metric", metric)
     options = resolve(component.spec.config)() if component.spec.config else None
     owner = f"{component.distribution} {component.distribution_version}"
-    return Reference("metric", metric, component.spec, options, owner)
+    return ConfiguredComponent("metric", metric, component.spec, options, owner)
 
 
 def _with_calibration(
-    external: Sequence[Reference], recommenders: Sequence[Reference]
-) -> tuple[Reference, ...]:
+    external: Sequence[ConfiguredComponent], recommenders: Sequence[ConfiguredComponent]
+) -> tuple[ConfiguredComponent, ...]:
     """Texts made elsewhere, and of the configuration the calibration rows; a name in the file comes first."""
     names = {one.label for one in external}
     return (*external, *(one for one in recommenders if one.spec.role and one.label not in names))
 
 
-def _external(path: Path) -> tuple[Reference, ...]:
+def _external(path: Path) -> tuple[ConfiguredComponent, ...]:
     """Stand for who wrote the texts in a file: one for each name in its column model, if any."""
     from cfbench_text.tables import models_in
 
@@ -178,7 +178,8 @@ def _external(path: Path) -> tuple[Reference, ...]:
         target=f"{STAGES}:import_explanations",
     )
     return tuple(
-        Reference("recommender", name, spec) for name in models_in(path) or [path.name.partition(".")[0]]
+        ConfiguredComponent("recommender", name, spec)
+        for name in models_in(path) or [path.name.partition(".")[0]]
     )
 
 

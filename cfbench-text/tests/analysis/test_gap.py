@@ -101,8 +101,8 @@ def test_it_says_what_it_lacks(run):
         def cells(self):
             return run.cells()
 
-    assert Gap().why_not([run]) == ""
-    assert Gap().why_not([OnlySurface()]).startswith("needs a metric of surface")
+    assert Gap().incompatibility([run]) == ""
+    assert Gap().incompatibility([OnlySurface()]).startswith("needs a metric of surface")
 
 
 def test_of_two_runs_with_the_same_cells_the_later_counts(run, answer):

@@ -94,8 +94,8 @@ def test_it_is_not_asked_where_no_judge_answered(run):
         def cells(self):
             return []
 
-    assert Topics().why_not([run]) == ""
-    assert Topics().why_not([WithoutTexts()]) == "no texts were written"
+    assert Topics().incompatibility([run]) == ""
+    assert Topics().incompatibility([WithoutTexts()]) == "no texts were written"
 
 
 def test_of_two_runs_with_the_same_cells_the_later_counts(run, answer):

@@ -12,7 +12,7 @@ from rich.text import Text
 from cfbench_core.cli.output import duration
 from cfbench_core.cli.progress import ENOUGH_BARS, LEARNED, Tally, quality
 from cfbench_core.outcomes import Outcome
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task as ComputeTask
 
 if TYPE_CHECKING:
     from cfbench_core.api import Prepared
@@ -61,40 +61,40 @@ class Bars:
     def _write(self, line: str) -> None:
         self.display.console.print(line, markup=False, highlight=False)
 
-    def started(self, work: Work) -> None:
-        self.tally.started(work)
-        if work.kind in LEARNED:
-            self._bar_of(work)
+    def started(self, task: ComputeTask) -> None:
+        self.tally.started(task)
+        if task.kind in LEARNED:
+            self._bar_of(task)
 
-    def progress(self, work: Work, done: int, total: int) -> None:
-        self.tally.progress(work, done, total)
-        if work.kind in LEARNED and not self.one_bar:
-            self.display.update(self._bar_of(work), completed=done, total=total)
-        elif work.chunk is not None:
+    def progress(self, task: ComputeTask, done: int, total: int) -> None:
+        self.tally.progress(task, done, total)
+        if task.kind in LEARNED and not self.one_bar:
+            self.display.update(self._bar_of(task), completed=done, total=total)
+        elif task.chunk is not None:
             self._move()
 
-    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
-        self.tally.finished(work, outcome, known)
-        if work.kind in LEARNED:
-            self._learned(work, outcome)
-        elif work.chunk is not None:
+    def finished(self, task: ComputeTask, outcome: Outcome, done: int, known: int) -> None:
+        self.tally.finished(task, outcome, known)
+        if task.kind in LEARNED:
+            self._learned(task, outcome)
+        elif task.chunk is not None:
             self._move()
 
-    def _bar_of(self, work: Work) -> TaskID:
+    def _bar_of(self, task: ComputeTask) -> TaskID:
         """The bar of a model; one for all of a kind where there are many."""
-        key = work.kind if self.one_bar else work.key
+        key = task.kind if self.one_bar else task.key
         if key not in self.learned:
-            total = self.tally.kinds[work.kind] if self.one_bar else None
+            total = self.tally.kinds[task.kind] if self.one_bar else None
             self.learned[key] = self.display.add_task(
-                "" if self.one_bar else work.label,
+                "" if self.one_bar else task.label,
                 total=total,
-                word=LEARNED[work.kind],
+                word=LEARNED[task.kind],
                 note=None if self.one_bar else "",
             )
         return self.learned[key]
 
-    def _learned(self, work: Work, outcome: Outcome) -> None:
-        bar = self._bar_of(work)
+    def _learned(self, task: ComputeTask, outcome: Outcome) -> None:
+        bar = self._bar_of(task)
         if self.one_bar:
             self.display.advance(bar)
         elif outcome.done:

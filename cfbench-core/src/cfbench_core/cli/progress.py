@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cfbench_core.cli.output import count, duration
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.outcomes import Outcome
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 
 if TYPE_CHECKING:
     from cfbench_core.api import Prepared
@@ -57,7 +57,7 @@ def head_line(prepared: Prepared, summaries: dict[str, Any]) -> str:
     listed = {
         value[0].kind: value
         for value in vars(config).values()
-        if isinstance(value, tuple) and value and isinstance(value[0], Reference)
+        if isinstance(value, tuple) and value and isinstance(value[0], ConfiguredComponent)
     }
     shown = [count(len(value), kind) for kind, value in listed.items() if kind not in ("dataset", "metric")]
     data = prepared.suite.describe_data(config, summaries)
@@ -110,36 +110,36 @@ class Tally:
         for line in self.waiting:
             self.write(line)
 
-    def started(self, work: Work) -> None:
-        if work.chunk is not None:
-            self.fractions[work.key] = 0.0
+    def started(self, task: Task) -> None:
+        if task.chunk is not None:
+            self.fractions[task.key] = 0.0
 
-    def progress(self, work: Work, done: int, total: int) -> None:
-        if work.chunk is not None and total:
-            self.fractions[work.key] = min(done / total, 1.0)
+    def progress(self, task: Task, done: int, total: int) -> None:
+        if task.chunk is not None and total:
+            self.fractions[task.key] = min(done / total, 1.0)
 
-    def finished(self, work: Work, outcome: Outcome, known: int) -> None:
+    def finished(self, task: Task, outcome: Outcome, known: int) -> None:
         self.chunks_known = known - self.whole
-        if work.chunk is not None:
-            self.fractions.pop(work.key, None)
+        if task.chunk is not None:
+            self.fractions.pop(task.key, None)
             self.chunks_done += 1
         if not outcome.done:
-            self.problem(work, outcome)
-        if work.kind == "data":
-            self.read(work, outcome)
+            self.problem(task, outcome)
+        if task.kind == "data":
+            self.read(task, outcome)
 
-    def read(self, work: Work, outcome: Outcome) -> None:
+    def read(self, task: Task, outcome: Outcome) -> None:
         if outcome.done:
-            self.summaries[work.label] = outcome.summary
+            self.summaries[task.label] = outcome.summary
         self.unread -= 1
         if not self.unread:
             self.begin()
 
-    def problem(self, work: Work, outcome: Outcome) -> None:
+    def problem(self, task: Task, outcome: Outcome) -> None:
         """Tells a reason once: what depends on work that failed fails for the same reason."""
         if outcome.reason not in self.reasons and len(self.reasons) < ENOUGH_PROBLEMS:
             self.reasons.add(outcome.reason)
-            self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {work.label}: {outcome.reason}")
+            self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {task.label}: {outcome.reason}")
 
 
 class Lines:
@@ -152,24 +152,24 @@ class Lines:
         self.tenths = 0
         self.known = 0
 
-    def started(self, work: Work) -> None:
-        self.tally.started(work)
+    def started(self, task: Task) -> None:
+        self.tally.started(task)
 
-    def progress(self, work: Work, done: int, total: int) -> None:
-        self.tally.progress(work, done, total)
+    def progress(self, task: Task, done: int, total: int) -> None:
+        self.tally.progress(task, done, total)
 
-    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
+    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
         tally = self.tally
-        tally.finished(work, outcome, known)
-        if work.kind in LEARNED and outcome.done:
+        tally.finished(task, outcome, known)
+        if task.kind in LEARNED and outcome.done:
             notes = [
                 quality(outcome),
                 "cached" if outcome.status == "cached" else f"{outcome.elapsed_seconds:.1f} s",
             ]
             self.say(
-                f"{LEARNED[work.kind].ljust(8)} {work.label}: {', '.join(note for note in notes if note)}"
+                f"{LEARNED[task.kind].ljust(8)} {task.label}: {', '.join(note for note in notes if note)}"
             )
-        if work.chunk is None:
+        if task.chunk is None:
             return
         tenths = 10 * tally.chunks_done // max(tally.chunks_known, 1)
         if tally.chunks_known > self.known:  # more work became known: what was a half may be a tenth now

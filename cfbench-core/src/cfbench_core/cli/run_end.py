@@ -49,7 +49,7 @@ def in_words_of(run: Run) -> str:
     registry = installed()
     if run.suite not in registry.suites():
         return ""
-    words: str = resolve(registry.find(run.suite, "suite", run.suite).spec.target)().in_words(run)
+    words: str = resolve(registry.find(run.suite, "suite", run.suite).spec.target)().verbalize(run)
     return words
 
 

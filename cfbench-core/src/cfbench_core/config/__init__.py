@@ -1,19 +1,19 @@
 """Configuration: one YAML document, decoded into frozen dataclasses, with errors that name the line and the remedy."""
 
+from cfbench_core.config.component import ConfiguredComponent, create, loaded, options_class
 from cfbench_core.config.decode import decode_dataclass, decode_experiment, decode_options, resolved_document
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, Search, fields_of
 from cfbench_core.config.imported import imported_spec
-from cfbench_core.config.reference import Reference, create, loaded, options_class
 
 __all__ = [
+    "ConfiguredComponent",
     "Document",
     "FieldInfo",
     "Help",
     "InputFile",
     "OfKind",
     "Range",
-    "Reference",
     "Search",
     "create",
     "decode_dataclass",

@@ -12,10 +12,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
+from cfbench_core.config.component import ConfiguredComponent, find_module, loaded, not_default, options_class
 from cfbench_core.config.document import Document, plain
 from cfbench_core.config.fields import InputFile, OfKind, Range, type_name, unwrap
 from cfbench_core.config.imported import imported_spec
-from cfbench_core.config.reference import Reference, find_module, loaded, not_default, options_class
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.presets import presets_of
 from cfbench_core.registry import Component, Registry
@@ -50,7 +50,7 @@ def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]
     return suite, config
 
 
-def decode_options(component: Component, document: Document, registry: Registry) -> Reference:
+def decode_options(component: Component, document: Document, registry: Registry) -> ConfiguredComponent:
     """A component with its options, which are the whole of a document: ``--set`` of a command that runs one component.
 
     Raises:
@@ -62,7 +62,7 @@ def decode_options(component: Component, document: Document, registry: Registry)
     options = decoder.dataclass(document.root, config, "")
     if decoder.errors:
         raise UserError(*decoder.errors)
-    return Reference(spec.kind, spec.name, spec, options if spec.config else None, owner)
+    return ConfiguredComponent(spec.kind, spec.name, spec, options if spec.config else None, owner)
 
 
 def decode_dataclass(document: Document, cls: type) -> Any:
@@ -82,7 +82,7 @@ def resolved_document(config: Any, defaults: bool = True) -> dict[str, Any]:
     """A decoded configuration as plain data, ready for YAML; every default written out unless ``defaults`` is False."""
 
     def to_plain(value: Any) -> Any:
-        if isinstance(value, Reference):
+        if isinstance(value, ConfiguredComponent):
             return to_plain(value.document(defaults))
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             every = [field.name for field in dataclasses.fields(value)]
@@ -335,7 +335,7 @@ class _Decoder:
         if options is WRONG:
             return WRONG
         label = str(label_node.value) if label_node is not None else spec.name
-        return Reference(kind, label, spec, options if spec.config else None, distribution)
+        return ConfiguredComponent(kind, label, spec, options if spec.config else None, distribution)
 
     def with_preset(self, node: yaml.MappingNode, name: yaml.Node, spec: ComponentSpec, path: str) -> Any:
         """A component's node with the options of its preset, where the node does not give them itself."""

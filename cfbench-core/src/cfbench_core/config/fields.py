@@ -145,4 +145,4 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
 
 
 def _is_reference(plain: type) -> bool:
-    return plain.__name__ == "Reference"
+    return plain.__name__ == "ConfiguredComponent"

@@ -16,21 +16,21 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cfbench_core.outcomes import Outcome
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 
 
 @dataclass(frozen=True)
 class Started:
     """The work was given to whoever computes it."""
 
-    work: Work
+    task: Task
 
 
 @dataclass(frozen=True)
 class Progress:
     """The work is ``done`` of ``total`` steps on its way."""
 
-    work: Work
+    task: Task
     done: int
     total: int
 
@@ -39,7 +39,7 @@ class Progress:
 class Finished:
     """The work has ended, well or badly. The last event of a piece of work."""
 
-    work: Work
+    task: Task
     outcome: Outcome
 
 
@@ -49,7 +49,7 @@ Event = Started | Progress | Finished
 class Executor(Protocol):
     """What the runner needs of an executor. Every submitted work is Started once, then Finished once."""
 
-    def submit(self, work: Work) -> None:
+    def submit(self, task: Task) -> None:
         """Takes a piece of work whose inputs are in the store. Returns at once."""
 
     def wait(self) -> Event:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cfbench_core.compute import compute
 from cfbench_core.executors import Event, Finished, Progress, Started
-from cfbench_core.executors.messages import to_json, work_from_json
-from cfbench_core.stages import Work
+from cfbench_core.executors.messages import task_from_json, to_json
+from cfbench_core.stages import Task
 from cfbench_core.store import Store
 from cfbench_core.suites import Limits
 from cfbench_core.threads import limited_threads
@@ -36,21 +36,21 @@ class InlineExecutor:
         self._store = Store(store_root)
         self._threads = threads
         self._fresh = fresh
-        self._pending: deque[Work] = deque()
+        self._pending: deque[Task] = deque()
         self._events: deque[Event] = deque()
-        self._begun: Work | None = None
+        self._begun: Task | None = None
         self._added = [folder for folder in search_path if folder not in sys.path]
         sys.path[:0] = self._added
 
-    def submit(self, work: Work) -> None:
-        self._pending.append(work)
+    def submit(self, task: Task) -> None:
+        self._pending.append(task)
 
     def wait(self) -> Event:
         if self._events:
             return self._events.popleft()
         if self._begun is not None:
-            work, self._begun = self._begun, None
-            self._compute(work)
+            task, self._begun = self._begun, None
+            self._compute(task)
             return self._events.popleft()
         if not self._pending:
             raise RuntimeError("nothing was submitted: there is nothing to wait for")
@@ -65,13 +65,13 @@ class InlineExecutor:
                 sys.path.remove(folder)
         self._added = []
 
-    def _compute(self, work: Work) -> None:
+    def _compute(self, task: Task) -> None:
         def report(done: int, total: int) -> None:
-            self._events.append(Progress(work, int(done), int(total)))
+            self._events.append(Progress(task, int(done), int(total)))
 
-        same = work_from_json(
-            to_json(work)
+        same = task_from_json(
+            to_json(task)
         )  # as it would arrive in another process: lists for tuples, and so on
         with limited_threads(self._threads):
             outcome = compute(same, self._store, report, self._fresh)
-        self._events.append(Finished(work, outcome))
+        self._events.append(Finished(task, outcome))

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfbench_core.outcomes import Outcome
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 
 
-def to_json(value: Work | Outcome) -> str:
+def to_json(value: Task | Outcome) -> str:
     """One line of JSON."""
     fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return json.dumps(fields, default=_plain, allow_nan=False)
 
 
-def work_from_json(text: str) -> Work:
+def task_from_json(text: str) -> Task:
     fields = json.loads(text)
     if fields["chunk"] is not None:
         fields["chunk"] = tuple(fields["chunk"])
-    return Work(**fields)
+    return Task(**fields)
 
 
 def outcome_from_json(text: str) -> Outcome:

@@ -20,7 +20,7 @@ from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import outcome_from_json
 from cfbench_core.executors.worker_process import WorkerProcess
 from cfbench_core.outcomes import Outcome
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 from cfbench_core.store import Store
 from cfbench_core.suites import Limits
 
@@ -63,7 +63,7 @@ class ProcessExecutor:
             "search_path": [*(folder for folder in search_path if folder not in sys.path), *sys.path],
             "fresh": fresh,
         }
-        self._pending: deque[Work] = deque()
+        self._pending: deque[Task] = deque()
         self._events: deque[Event] = deque()
         self._workers: list[WorkerProcess] = []
         self._inbox: queue.SimpleQueue[tuple[WorkerProcess, Any]] = queue.SimpleQueue()
@@ -71,13 +71,13 @@ class ProcessExecutor:
         self._watcher = threading.Thread(target=self._watch, name="cfbench-limits", daemon=True)
         self._watcher.start()
 
-    def submit(self, work: Work) -> None:
-        self._pending.append(work)
+    def submit(self, task: Task) -> None:
+        self._pending.append(task)
 
     def wait(self) -> Event:
         self._dispatch()
         while not self._events:
-            if not any(worker.work for worker in self._workers):
+            if not any(worker.task for worker in self._workers):
                 raise RuntimeError("nothing was submitted: there is nothing to wait for")
             try:
                 worker, message = self._inbox.get(timeout=1.0)
@@ -93,8 +93,8 @@ class ProcessExecutor:
         self._watcher.join()
         self._pending.clear()
         self._events.clear()
-        busy = [worker for worker in self._workers if worker.work]
-        idle = [worker for worker in self._workers if not worker.work]
+        busy = [worker for worker in self._workers if worker.task]
+        idle = [worker for worker in self._workers if not worker.task]
         for worker in idle:
             worker.dismiss()
         for worker in busy:
@@ -114,27 +114,27 @@ class ProcessExecutor:
     def _dispatch(self) -> None:
         """Gives work to idle workers as long as there are both."""
         while self._pending:
-            idle = [worker for worker in self._workers if not worker.work]
+            idle = [worker for worker in self._workers if not worker.task]
             if not idle and len(self._workers) < self._size:
                 idle = [WorkerProcess(self._settings, self._threads, self._inbox)]
                 self._workers += idle
             if not idle:
                 return
-            worker, work = self._best_pair(idle)
-            if worker.give(work):
-                self._pending.remove(work)
-                self._events.append(Started(work))
+            worker, task = self._best_pair(idle)
+            if worker.give(task):
+                self._pending.remove(task)
+                self._events.append(Started(task))
             else:
                 self._retire(worker)
 
-    def _best_pair(self, idle: Sequence[WorkerProcess]) -> tuple[WorkerProcess, Work]:
+    def _best_pair(self, idle: Sequence[WorkerProcess]) -> tuple[WorkerProcess, Task]:
         """A worker and work whose inputs it has loaded; else work that suits nobody else; else the oldest."""
 
-        def fitness(worker: WorkerProcess, work: Work) -> tuple[int, int]:
-            elsewhere = max((w.shares_inputs(work) for w in self._workers if w is not worker), default=0)
-            return worker.shares_inputs(work), -elsewhere
+        def fitness(worker: WorkerProcess, task: Task) -> tuple[int, int]:
+            elsewhere = max((w.shares_inputs(task) for w in self._workers if w is not worker), default=0)
+            return worker.shares_inputs(task), -elsewhere
 
-        pairs = [(worker, work) for work in islice(self._pending, LOOKAHEAD) for worker in idle]
+        pairs = [(worker, task) for task in islice(self._pending, LOOKAHEAD) for worker in idle]
         return max(pairs, key=lambda pair: fitness(*pair))  # max takes the first of equals, the oldest work
 
     # What came of it
@@ -144,34 +144,34 @@ class ProcessExecutor:
             raise message
         if message is None:
             self._buried(worker)
-        elif message["event"] == "progress" and worker.work is not None:
-            self._events.append(Progress(worker.work, message["done"], message["total"]))
+        elif message["event"] == "progress" and worker.task is not None:
+            self._events.append(Progress(worker.task, message["done"], message["total"]))
         elif message["event"] == "finished":
             self._finished(worker, outcome_from_json(message["outcome"]))
 
     def _finished(self, worker: WorkerProcess, outcome: Outcome) -> None:
         with worker.lock:
-            work, worker.work = worker.work, None
+            task, worker.task = worker.task, None
             condemned = worker.verdict is not None  # too late: it had just finished, but it is being ended
-        assert work is not None
-        self._keep(work, worker.take_output())
-        self._events.append(Finished(work, outcome))
+        assert task is not None
+        self._keep(task, worker.take_output())
+        self._events.append(Finished(task, outcome))
         # What it holds would count against its next work, which cannot help it: better a fresh worker.
         if condemned or worker.memory(look_for_children=True) > self._memory_limit / 2:
             self._retire(worker)
 
     def _buried(self, worker: WorkerProcess) -> None:
         """A worker has ended, by itself or by verdict; its work, if any, ends with it."""
-        work, begun = worker.work, worker.begun
+        task, begun = worker.task, worker.begun
         last_words = worker.take_output()
         reason = worker.died_of()
         self._retire(worker)
-        if work is None:
+        if task is None:
             return
-        self._keep(work, last_words)
+        self._keep(task, last_words)
         self._events.append(
             Finished(
-                work,
+                task,
                 worker.verdict
                 or Outcome(
                     "failed",
@@ -189,12 +189,12 @@ class ProcessExecutor:
         worker.release()
         self._store.clean_abandoned()
 
-    def _keep(self, work: Work, output: str) -> None:
+    def _keep(self, task: Task, output: str) -> None:
         """Adds what a work printed to the log."""
         if self._log is not None and output:
             self._log.parent.mkdir(parents=True, exist_ok=True)
             with self._log.open("a", encoding="utf-8") as file:
-                file.write(f"=== {work.label} ({work.kind} {work.key[:16]})\n{output.rstrip()}\n")
+                file.write(f"=== {task.label} ({task.kind} {task.key[:16]})\n{output.rstrip()}\n")
 
     # Limits
 
@@ -222,9 +222,9 @@ class ProcessExecutor:
                     self._inbox.put((worker, error))
 
     def _judge(self, worker: WorkerProcess, look_for_children: bool) -> None:
-        memory = worker.memory(look_for_children) if worker.work else 0
+        memory = worker.memory(look_for_children) if worker.task else 0
         with worker.lock:
-            if worker.work is None or worker.verdict is not None:
+            if worker.task is None or worker.verdict is not None:
                 return
             worker.verdict = self._verdict(worker, memory)
         if worker.verdict is not None:

@@ -57,7 +57,7 @@ class _Worker:
         threading.Thread(target=self.listen, daemon=True).start()
         while (line := self.lines.get()) is not None:
             self.busy = True
-            self.work(line)
+            self.task(line)
             self.busy = False
 
     def listen(self) -> None:
@@ -69,15 +69,15 @@ class _Worker:
             time.sleep(GOODBYE_SECONDS)
         end_own_group()
 
-    def work(self, line: str) -> None:
+    def task(self, line: str) -> None:
         from cfbench_core.compute import compute
-        from cfbench_core.executors.messages import to_json, work_from_json
+        from cfbench_core.executors.messages import task_from_json, to_json
         from cfbench_core.threads import limited_threads
 
         self.last_progress = 0.0
         with limited_threads(self.threads):
             outcome = compute(
-                work_from_json(line), self.store, self.report, self.fresh, lambda: self.send(event="begun")
+                task_from_json(line), self.store, self.report, self.fresh, lambda: self.send(event="begun")
             )
         sys.stdout.flush()
         sys.stderr.flush()

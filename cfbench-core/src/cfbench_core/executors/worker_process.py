@@ -21,7 +21,7 @@ import psutil
 
 from cfbench_core.executors.messages import to_json
 from cfbench_core.outcomes import Outcome
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 from cfbench_core.threads import thread_variables
 
 REMEMBERED_INPUTS = 24
@@ -41,7 +41,7 @@ class WorkerProcess:
     def __init__(
         self, settings: Mapping[str, Any], threads: int, inbox: queue.SimpleQueue[tuple[WorkerProcess, Any]]
     ) -> None:
-        self.work: Work | None = None
+        self.task: Task | None = None
         self.given = 0.0
         self.begun: float | None = None
         self.verdict: Outcome | None = None
@@ -73,17 +73,17 @@ class WorkerProcess:
 
     # Speaking
 
-    def give(self, work: Work) -> bool:
+    def give(self, task: Task) -> bool:
         """Hands the worker its next work; False when it is dead, and the work is still nobody's."""
         if not _is_running(self._system):
             return False
         with self.lock:
-            self.work, self.begun, self.given = work, None, time.monotonic()
+            self.task, self.begun, self.given = task, None, time.monotonic()
             self.highest_memory = 0
-            self.loaded.extend(key for key in work.inputs.values() if key not in self.loaded)
-            if not self._send(to_json(work)):
-                self.work = None
-        return self.work is not None
+            self.loaded.extend(key for key in task.inputs.values() if key not in self.loaded)
+            if not self._send(to_json(task)):
+                self.task = None
+        return self.task is not None
 
     def _send(self, line: str) -> bool:
         assert self._process.stdin is not None
@@ -133,9 +133,9 @@ class WorkerProcess:
         self.highest_memory = max(self.highest_memory, total)
         return total
 
-    def shares_inputs(self, work: Work) -> int:
+    def shares_inputs(self, task: Task) -> int:
         """How many inputs of a work this process has loaded already."""
-        return _shared(work, self.loaded)
+        return _shared(task, self.loaded)
 
     # Ending
 
@@ -196,8 +196,8 @@ class WorkerProcess:
         return f"its worker ended by signal {-code}{name}{hint}"
 
 
-def _shared(work: Work, loaded: Collection[str]) -> int:
-    return sum(key in loaded for key in work.inputs.values())
+def _shared(task: Task, loaded: Collection[str]) -> int:
+    return sum(key in loaded for key in task.inputs.values())
 
 
 def _is_running(process: psutil.Process) -> bool:

@@ -56,11 +56,11 @@ def page_environment() -> Environment:
     return environment
 
 
-def render(run: Run, in_words: str = "", answers: Sequence[Answer] = ()) -> str:
+def render(run: Run, verbalization: str = "", answers: Sequence[Answer] = ()) -> str:
     """The page.
 
     Args:
-        in_words: one explanation as a sentence.
+        verbalization: one explanation as a sentence.
         answers: of the analyses of the run's suite.
     """
     from markupsafe import Markup
@@ -91,9 +91,9 @@ def render(run: Run, in_words: str = "", answers: Sequence[Answer] = ()) -> str:
         rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
         questions=_questions(all_tables),
         legend=LEGEND,
-        in_words=in_words,
-        answers=[answer for answer in answers if not answer.why_not],
-        not_asked=[answer for answer in answers if answer.why_not],
+        verbalization=verbalization,
+        answers=[answer for answer in answers if not answer.incompatibility],
+        not_asked=[answer for answer in answers if answer.incompatibility],
         directories=[run.directory],
         most_figures=MOST_FIGURES,
         problems=[

@@ -22,14 +22,14 @@ def render(
     run: Run,
     format: str,
     path: str | Path | None = None,
-    in_words: str = "",
+    verbalization: str = "",
     registry: Registry | None = None,
 ) -> str:
     """The report of a run as text; also written to ``path`` where one is given.
 
     Args:
         format: one of FORMATS. "text" is what a terminal shows, 120 characters wide, without colours.
-        in_words: one explanation of the run as a sentence (HTML only).
+        verbalization: one explanation of the run as a sentence (HTML only).
         registry: where analyses of the run's suite are looked for (HTML only); what is installed when None.
 
     Warns:
@@ -42,7 +42,7 @@ def render(
     from cfbench_core.reports.tables import tables
 
     renderers: dict[str, Callable[[], str]] = {
-        "html": lambda: html.render(run, in_words, _answers(run, registry)),
+        "html": lambda: html.render(run, verbalization, _answers(run, registry)),
         "md": lambda: markdown.render(tables(run)),
         "latex": lambda: latex.render(tables(run)),
         "csv": lambda: csv.render(tables(run)),
@@ -60,10 +60,10 @@ def render(
     return text
 
 
-def write_html(run: Run, in_words: str = "", registry: Registry | None = None) -> Path:
+def write_html(run: Run, verbalization: str = "", registry: Registry | None = None) -> Path:
     """Writes ``report.html`` into the run directory and returns its path."""
     path = run.directory / "report.html"
-    render(run, "html", path, in_words, registry)
+    render(run, "html", path, verbalization, registry)
     return path
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError
 from cfbench_core.runner import Results
 from cfbench_core.stages import Stage
@@ -50,7 +50,7 @@ class Tunable:
     metric: str
     direction: Literal["higher", "lower"]
     data: str
-    plan: Callable[[Reference], TrialPlan]
+    plan: Callable[[ConfiguredComponent], TrialPlan]
     shared: Mapping[str, Stage] = field(default_factory=dict)
 
 
@@ -79,8 +79,8 @@ def mean_score(results: Results, stage: Stage, store: Store, metric: str) -> flo
 
     columns = ["metric", "value", "status"]
     parts = [
-        pd.read_parquet(store.path(work.kind, work.key) / "scores.parquet", columns=columns)
-        for work, _ in results.of(stage)
+        pd.read_parquet(store.path(task.kind, task.key) / "scores.parquet", columns=columns)
+        for task, _ in results.of(stage)
     ]
     scores = pd.concat(parts) if parts else pd.DataFrame(columns=columns)
     values = scores["value"][(scores["metric"] == metric) & (scores["status"] == "ok")].dropna()

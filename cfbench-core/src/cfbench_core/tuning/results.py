@@ -63,7 +63,7 @@ class Tuned:
         options = self.best.options
         return [d.name for d in self.search.space if d.at_its_edge(options[d.name])]
 
-    def in_words(self) -> str:
+    def verbalize(self) -> str:
         """ "validation NDCG@10 0.31 in trial 13 of 20 (0.29 as it was configured)"."""
         best, metric = self.best, self.search.tunable.metric
         if best is None:
@@ -125,7 +125,7 @@ def write_configuration(tuned: Tuned) -> None:
     else:
         entries[search.place] = changed
     head = [
-        f"{search.component} tuned on {search.tunable.data}: {tuned.in_words()}",
+        f"{search.component} tuned on {search.tunable.data}: {tuned.verbalize()}",
         *([f"Found by: {search.command}"] if search.command else []),
         f"cfbench-core {version('cfbench-core')}, {_today()}. All trials: {search.directory.name}/trials.csv",
     ]

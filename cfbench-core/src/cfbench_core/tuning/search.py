@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cfbench_core.api import Configuration, Prepared, open_executor, prepare
-from cfbench_core.config import Reference
+from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.executors import Executor
@@ -25,7 +25,7 @@ from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.registry import Registry
 from cfbench_core.runner import Results, run_plan
-from cfbench_core.stages import Stage, Work
+from cfbench_core.stages import Stage, Task
 from cfbench_core.store import Store
 from cfbench_core.tuning.journal import Journal, Trial
 from cfbench_core.tuning.protocol import TrialPlan, Tunable
@@ -83,7 +83,7 @@ class Search:
     prepared: Prepared
     field: str
     place: int | None
-    reference: Reference
+    reference: ConfiguredComponent
     tunable: Tunable
     space: tuple[Dimension, ...]
     out: Path
@@ -222,7 +222,7 @@ def tune(
     return search.run(trials, timeout, restart, observer)
 
 
-def _find(config: Any, component: str) -> tuple[str, int | None, Reference]:
+def _find(config: Any, component: str) -> tuple[str, int | None, ConfiguredComponent]:
     """The component that is meant: the key of the configuration, its place there, and its reference."""
     entries = [*_references(config)]
     found = [entry for entry in entries if component in _names(entry[2].kind, entry[2].label)]
@@ -245,17 +245,17 @@ def _names(kind: str, name: str) -> tuple[str, str]:
     return name, f"{kind}/{name}"
 
 
-def _references(config: Any) -> Iterator[tuple[str, int | None, Reference]]:
+def _references(config: Any) -> Iterator[tuple[str, int | None, ConfiguredComponent]]:
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
-        if isinstance(value, Reference):
+        if isinstance(value, ConfiguredComponent):
             yield field.name, None, value
         for place, item in enumerate(value if isinstance(value, tuple) else ()):
-            if isinstance(item, Reference):
+            if isinstance(item, ConfiguredComponent):
                 yield field.name, place, item
 
 
-def _space_of(reference: Reference) -> tuple[Dimension, ...]:
+def _space_of(reference: ConfiguredComponent) -> tuple[Dimension, ...]:
     spec = reference.spec
     try:
         space = search_space(type(reference.options)) if spec.config else ()
@@ -266,7 +266,7 @@ def _space_of(reference: Reference) -> tuple[Dimension, ...]:
     return space
 
 
-def _option(reference: Reference, name: str) -> Any:
+def _option(reference: ConfiguredComponent, name: str) -> Any:
     value = reference.options
     for key in name.split("."):
         value = getattr(value, key)
@@ -345,12 +345,12 @@ class _Preparing:
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
 
-    def started(self, work: Work) -> None:
-        self.observer.preparing(work.label)
+    def started(self, task: Task) -> None:
+        self.observer.preparing(task.label)
 
-    def progress(self, work: Work, done: int, total: int) -> None: ...
+    def progress(self, task: Task, done: int, total: int) -> None: ...
 
-    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None: ...
+    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None: ...
 
 
 class _Trying:
@@ -362,15 +362,15 @@ class _Trying:
         self.running: dict[str, float] = {}
         self.done, self.known = 0, 1
 
-    def started(self, work: Work) -> None:
-        self.running[work.key] = 0.0
+    def started(self, task: Task) -> None:
+        self.running[task.key] = 0.0
 
-    def progress(self, work: Work, done: int, total: int) -> None:
-        self.running[work.key] = min(done / total, 1.0) if total else 0.0
+    def progress(self, task: Task, done: int, total: int) -> None:
+        self.running[task.key] = min(done / total, 1.0) if total else 0.0
         self._tell()
 
-    def finished(self, work: Work, outcome: Outcome, done: int, known: int) -> None:
-        self.running.pop(work.key, None)
+    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
+        self.running.pop(task.key, None)
         self.done, self.known = done, known
         self._tell()
 

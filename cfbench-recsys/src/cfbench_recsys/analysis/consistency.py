@@ -86,7 +86,7 @@ class Consistency:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         if not finished(runs, self._wanted):
             return f"needs importances for single items, and one of {', '.join(self.config.metrics)}"
         if not self._ladders(runs):

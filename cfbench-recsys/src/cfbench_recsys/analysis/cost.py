@@ -55,17 +55,17 @@ class Cost:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return "" if finished(runs, _wanted) else "no cell has ended well"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: the labels, metric (seconds each, model evaluations, seconds of pre-training, peak memory in bytes),
         direction, explainer, role, quality_metric, quality, mean, ci_low, ci_high, n."""
         statements = Statements()
-        work = {str(run.directory): _work(run) for run in runs}
+        task = {str(run.directory): _work(run) for run in runs}
         for setting in settings(runs, _wanted):
             for method in setting.methods:
-                _state(statements, setting, method, work[str(method.run.directory)])
+                _state(statements, setting, method, task[str(method.run.directory)])
         return statements.frame()
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
@@ -127,7 +127,7 @@ def _work(run: Run) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def _state(
-    statements: Statements, setting: Setting, method: Method, work: Mapping[str, list[Mapping[str, Any]]]
+    statements: Statements, setting: Setting, method: Method, task: Mapping[str, list[Mapping[str, Any]]]
 ) -> None:
     labels = {**setting.labels, "direction": "lower", **method.labels(), **_quality(method)}
     seconds = method.column(TIME.name)
@@ -136,17 +136,17 @@ def _state(
     for name, evaluations in method.details():
         if name == EVALUATIONS:
             statements.add({**labels, "metric": name}, evaluations, np.nan_to_num(seconds))
-    for metric, number in _once(method, work):
+    for metric, number in _once(method, task):
         statements.add({**labels, "metric": metric}, np.array([number]), np.zeros(1))
 
 
-def _once(method: Method, work: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[tuple[str, float]]:
+def _once(method: Method, task: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[tuple[str, float]]:
     """What is no mean over units: one number for the cell."""
     entry = next(entry for entry in method.run.plan["cells"] if entry["cell"] == method.cell.id)
-    trained = work.get(entry["stages"].get("explainer", ""), [])
+    trained = task.get(entry["stages"].get("explainer", ""), [])
     if trained:
         yield PRETRAINING, sum(float(line["elapsed_seconds"]) for line in trained)
-    peaks = [int(line["peak_memory_bytes"]) for line in work.get(entry["stages"].get("explanations", ""), [])]
+    peaks = [int(line["peak_memory_bytes"]) for line in task.get(entry["stages"].get("explanations", ""), [])]
     if any(peaks):
         yield MEMORY, float(max(peaks))
 

@@ -27,7 +27,7 @@ class Details:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         told_of = {name for run in runs for name in run.details["name"].unique()}
         return (
             ""

@@ -62,7 +62,7 @@ class Fidelity:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         if finished(runs, _wanted):
             return ""
         return "needs a metric of paper 001 (pos-at, cdcg, ins, del) at several lengths of the explanation"

@@ -68,7 +68,7 @@ class Positions:
         several = int(cell.labels.get("k", 1)) > 1
         return several and cell.labels.get("level") == "item" and has_metric(*self.config.metrics)(cell)
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         if finished(runs, self._wanted):
             return ""
         return f"needs the item level, lists of two or more, and one of {', '.join(self.config.metrics)}"

@@ -77,7 +77,7 @@ class Recommenders:
     def _wanted(self, cell: RunCell) -> bool:
         return has_metric(*self.config.metrics)(cell) and not is_checkpoint(str(cell.labels.get("model")))
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         cells = [{**cell.labels, "scope": edges(cell.labels)} for cell in finished(runs, self._wanted)]
         if differ_in("model", cells) and differ_in("explainer", cells):
             return ""

@@ -75,7 +75,7 @@ class Scaled:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         cells = finished(runs, _wanted)
         if not any(cell.labels.get("explainer") == RANDOM for cell in cells):
             return "needs the explainer random: it is 0 on the scale"

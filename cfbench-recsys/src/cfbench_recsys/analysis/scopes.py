@@ -59,7 +59,7 @@ class Scopes:
     def _wanted(self, cell: RunCell) -> bool:
         return cell.labels.get("scope") in SCOPES and has_metric(*self.config.metrics)(cell)
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         if any(differ_in("scope", (cell.labels for cell in finished([run], self._wanted))) for run in runs):
             return ""
         return "needs explicit answers of one explainer in several scopes (protocol.scope) of a graph recommender"

@@ -62,7 +62,7 @@ class Smallest:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         if any(differ_in("explainer", (cell.labels for cell in finished([run], _wanted))) for run in runs):
             return ""
         return "needs the metrics pn-s and edits-of-successes of two explainers' explicit answers"

@@ -53,7 +53,7 @@ class TradeOff:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return "" if finished(runs, _wanted) else "needs the metric pn-s of explicit answers"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.data_files import DataFiles, Source
 from cfbench_core.errors import UserError
-from cfbench_core.own_files import need_column
+from cfbench_core.user_files import need_column
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.errors import UserError
-from cfbench_core.own_files import find_column, need_column, own_files
+from cfbench_core.user_files import find_column, need_column, user_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ class File:
         self.config = config
 
     def find(self, access: DataAccess) -> Source:
-        return own_files({PATH: self.config.path})
+        return user_files({PATH: self.config.path})
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
         from cfbench_recsys.interactions import from_pairs

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cfbench_core.data_files import DataFiles
-from cfbench_core.own_files import need_column
+from cfbench_core.user_files import need_column
 
 NOUNS = {"user": "user", "users": "users", "item": "film", "items": "films"}
 RULE = "ratings of 4 and 5; recursively, users and items with at least 2"

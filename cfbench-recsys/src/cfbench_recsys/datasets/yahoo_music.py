@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFiles, Form, Source
-from cfbench_core.own_files import need_column
+from cfbench_core.user_files import need_column
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cfbench_core.stages import UNITS, Task
+from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions, load_interactions
 from cfbench_recsys.models import load_model
@@ -31,7 +31,7 @@ class Setting:
     model: Any
 
 
-def setting_of(task: Task) -> Setting:
+def setting_of(task: TaskContext) -> Setting:
     interactions, split = task.load("split", load_data_and_split)
     return Setting(interactions, split, _model(task.input_paths["model"], task.input_paths["split"]))
 
@@ -70,7 +70,7 @@ class Chunk:
         return self.units[["unit", "user", "item", "rank"]].assign(level=level, format=format)
 
 
-def chunk_of(task: Task, setting: Setting, scope: str) -> Chunk:
+def chunk_of(task: TaskContext, setting: Setting, scope: str) -> Chunk:
     units = task.load(UNITS, load_units)
     if task.chunk is not None:
         start, stop = task.chunk

@@ -15,7 +15,7 @@ from scipy import sparse
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.plan import EVALUATIONS
-from cfbench_core.stages import UNITS, Task
+from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
 from cfbench_recsys.edits import ADD, Edits, FloatArray
 from cfbench_recsys.explanations import (
@@ -42,8 +42,8 @@ from cfbench_recsys.targets import Answer, Context, Targets
 Details = Mapping[str, FloatArray]
 
 
-def _context(task: Task, setting: Setting, state: dict[str, np.ndarray] | None) -> Context:
-    training, kept = _learnable(task.input_paths["split"], task.input_paths[UNITS], task.work.stage_key)
+def _context(task: TaskContext, setting: Setting, state: dict[str, np.ndarray] | None) -> Context:
+    training, kept = _learnable(task.input_paths["split"], task.input_paths[UNITS], task.task.stage_key)
     return Context(Counted(setting.model), setting.split.profiles, training, task.generator, state, kept)
 
 
@@ -57,23 +57,23 @@ def _learnable(split: Path, units: Path, stage_key: str) -> tuple[sparse.csr_mat
     return training, {}
 
 
-def prepare_explainer(task: Task) -> dict[str, Any]:
+def prepare_explainer(task: TaskContext) -> dict[str, Any]:
     """Pre-training of an explainer, on users who are not explained."""
     setting = setting_of(task)
     started = time.perf_counter()
     state = create(task.parameters["explainer"]).prepare(_context(task, setting, None))
     if not isinstance(state, Mapping) or not all(isinstance(array, np.ndarray) for array in state.values()):
-        raise UserError(f"{task.work.label}: prepare must return NumPy arrays by name, a dict")
+        raise UserError(f"{task.task.label}: prepare must return NumPy arrays by name, a dict")
     save_state(state, task.output)
     return {"elapsed_seconds": time.perf_counter() - started}
 
 
-def _explainer_and_context(task: Task, setting: Setting) -> tuple[Any, Context]:
+def _explainer_and_context(task: TaskContext, setting: Setting) -> tuple[Any, Context]:
     state = task.load("explainer", load_state) if "explainer" in task.input_paths else None
     return create(task.parameters["explainer"]), _context(task, setting, state)
 
 
-def explain_implicit(task: Task) -> dict[str, Any]:
+def explain_implicit(task: TaskContext) -> dict[str, Any]:
     """Importances of the interactions of each unit's user."""
     setting = setting_of(task)
     chunk = chunk_of(task, setting, task.parameters["scope"])
@@ -81,7 +81,7 @@ def explain_implicit(task: Task) -> dict[str, Any]:
     started = time.perf_counter()
     importances = np.asarray(explainer.importances(chunk.targets, context), dtype=np.float64)
     elapsed = time.perf_counter() - started
-    _check_importances(importances, chunk.targets, task.work.label)
+    _check_importances(importances, chunk.targets, task.task.label)
     table = importances_table(
         setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit")
     )
@@ -131,15 +131,15 @@ def _check_edits(edits: Edits, targets: Targets, graph: sparse.csr_matrix, label
             raise UserError(f"{label}: it edits {name} {outside[0]}, but {name}s go from 0 to {size - 1}")
 
 
-def explain_explicit(task: Task) -> dict[str, Any]:
+def explain_explicit(task: TaskContext) -> dict[str, Any]:
     """The edits that an explainer names itself, verified and pruned as the protocol says."""
     setting = setting_of(task)
     chunk = chunk_of(task, setting, task.parameters["scope"])
     explainer, context = _explainer_and_context(task, setting)
     started = time.perf_counter()
     answer = Answer.of(explainer.counterfactuals(chunk.targets, context))
-    _check_edits(answer.edits, chunk.targets, setting.split.profiles, task.work.label)
-    _check_details(answer.details, chunk.targets, task.work.label)
+    _check_edits(answer.edits, chunk.targets, setting.split.profiles, task.task.label)
+    _check_details(answer.details, chunk.targets, task.task.label)
     edits = _finished(
         answer.edits, context.model, chunk.targets, setting.split.profiles, task.parameters["answers"]
     )
@@ -148,7 +148,7 @@ def explain_explicit(task: Task) -> dict[str, Any]:
     return _write_edits(task, setting, chunk, edits, _each(elapsed, chunk), details)
 
 
-def derive_explicit(task: Task) -> dict[str, Any]:
+def derive_explicit(task: TaskContext) -> dict[str, Any]:
     """Edits of a method that gives importances; its time and its evaluations count too."""
     setting = setting_of(task)
     chunk = chunk_of(task, setting, task.parameters["scope"])
@@ -185,7 +185,7 @@ def _detail(folder: Path, name: str, chunk: Chunk) -> FloatArray:
     return own.reindex(chunk.units["unit"]).to_numpy(np.float64)
 
 
-def import_explanations(task: Task) -> dict[str, Any]:
+def import_explanations(task: TaskContext) -> dict[str, Any]:
     """Explanations made elsewhere, checked and cut to the chunk; columns of the contract.
 
     Units that are not explained here are left out, and noted; where that leaves none, it is an error.
@@ -219,7 +219,7 @@ def _selected(table: pd.DataFrame, labels: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _write_edits(
-    task: Task,
+    task: TaskContext,
     setting: Setting,
     chunk: Chunk,
     edits: Edits,
@@ -231,7 +231,7 @@ def _write_edits(
 
 
 def _write(
-    task: Task, table: pd.DataFrame, chunk: Chunk, seconds: FloatArray, details: Details | None = None
+    task: TaskContext, table: pd.DataFrame, chunk: Chunk, seconds: FloatArray, details: Details | None = None
 ) -> dict[str, Any]:
     table.to_parquet(task.output / "explanations.parquet", index=False, compression="zstd")
     costs = pd.DataFrame({"unit": chunk.units["unit"], "elapsed_seconds": seconds})

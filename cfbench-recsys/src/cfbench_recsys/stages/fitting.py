@@ -11,7 +11,7 @@ import numpy as np
 
 from cfbench_core.config import create
 from cfbench_core.seeds import generator
-from cfbench_core.stages import Task
+from cfbench_core.stages import TaskContext
 from cfbench_recsys.checkpoints import Looks, load_checkpoint, save_checkpoint
 from cfbench_recsys.models import save_model, state_from_file
 from cfbench_recsys.quality import evaluate
@@ -24,7 +24,7 @@ def streams_of(seed: int, dataset: str) -> Callable[..., np.random.Generator]:
     return functools.partial(generator, seed, "fit", dataset)
 
 
-def fit_model(task: Task) -> dict[str, Any]:
+def fit_model(task: TaskContext) -> dict[str, Any]:
     """Trains a recommender (or takes its weights from a file) and tells its quality on the test part."""
     interactions, split = task.load("split", load_data_and_split)
     parameters = task.parameters["recommender"]
@@ -34,16 +34,16 @@ def fit_model(task: Task) -> dict[str, Any]:
         model.load_state(state_from_file(Path(weights), interactions), split.profiles)
         fitted: Mapping[str, Any] = {"weights": Path(weights).name}
     else:
-        fitted = model.fit(split, streams_of(task.work.seed, interactions.name), task.report) or {}
+        fitted = model.fit(split, streams_of(task.task.seed, interactions.name), task.report) or {}
     save_model(model, parameters, task.output)
     return {"quality": evaluate(model, split.test, split.profiles), "fit": dict(fitted)}
 
 
-def fit_checkpoints(task: Task) -> dict[str, Any]:
+def fit_checkpoints(task: TaskContext) -> dict[str, Any]:
     """Trains a recommender once, and keeps it as it was at each of the ``checkpoints`` (names, see there)."""
     interactions, split = task.load("split", load_data_and_split)
     model = create(task.parameters["recommender"])
-    streams = streams_of(task.work.seed, interactions.name)
+    streams = streams_of(task.task.seed, interactions.name)
     looks = Looks(task.output / "looks")
     fitted = model.fit(split, streams, task.report, looks.keep) or {}
     for name in task.parameters["checkpoints"]:
@@ -52,7 +52,7 @@ def fit_checkpoints(task: Task) -> dict[str, Any]:
     return {"quality": evaluate(model, split.test, split.profiles), "fit": dict(fitted)}
 
 
-def take_checkpoint(task: Task) -> dict[str, Any]:
+def take_checkpoint(task: TaskContext) -> dict[str, Any]:
     """The model as it was at ``checkpoint``, and its quality on the test part."""
     _, split = task.load("split", load_data_and_split)
     state, look = load_checkpoint(task.input_paths["training"], task.parameters["checkpoint"])

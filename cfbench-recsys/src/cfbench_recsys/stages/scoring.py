@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from cfbench_core.config import create
-from cfbench_core.stages import Task
+from cfbench_core.stages import TaskContext
 from cfbench_recsys.explanations import read_edits, read_importances
 from cfbench_recsys.metrics.base import compute_metrics
 from cfbench_recsys.observations import ExplicitObservations, ImplicitObservations
 from cfbench_recsys.stages.common import Chunk, chunk_of, setting_of
 
 
-def score_implicit(task: Task) -> dict[str, Any]:
+def score_implicit(task: TaskContext) -> dict[str, Any]:
     """Metrics of importances."""
     setting = setting_of(task)
     chunk = chunk_of(task, setting, task.parameters["scope"])
@@ -25,7 +25,7 @@ def score_implicit(task: Task) -> dict[str, Any]:
     return _write_scores(task, chunk, observed, answered)
 
 
-def score_explicit(task: Task) -> dict[str, Any]:
+def score_explicit(task: TaskContext) -> dict[str, Any]:
     """Metrics of edits."""
     setting = setting_of(task)
     chunk = chunk_of(task, setting, task.parameters["scope"])
@@ -37,7 +37,7 @@ def score_explicit(task: Task) -> dict[str, Any]:
     return _write_scores(task, chunk, observed, np.ones(len(edits), dtype=bool))
 
 
-def _write_scores(task: Task, chunk: Chunk, observed: Any, answered: np.ndarray) -> dict[str, Any]:
+def _write_scores(task: TaskContext, chunk: Chunk, observed: Any, answered: np.ndarray) -> dict[str, Any]:
     """``scores.parquet``: metric by metric, a row for each unit."""
     metrics = [create(parameters) for parameters in task.parameters["metrics"]]
     values = compute_metrics(metrics, observed)

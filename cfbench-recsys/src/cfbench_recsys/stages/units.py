@@ -9,7 +9,7 @@ import pandas as pd
 
 from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
-from cfbench_core.stages import Task
+from cfbench_core.stages import TaskContext
 from cfbench_recsys.edits import Edits, IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.ranking import top_k
@@ -18,7 +18,7 @@ from cfbench_recsys.stages.common import Setting, setting_of
 from cfbench_recsys.targets import Targets
 
 
-def choose_units(task: Task) -> dict[str, Any]:
+def choose_units(task: TaskContext) -> dict[str, Any]:
     """Draws the users to explain, and lists what is recommended to them: ``units.parquet``, a row for each unit.
 
     Columns: unit, group (one for each user), user, item (null at list level), rank, and for the stages
@@ -28,7 +28,7 @@ def choose_units(task: Task) -> dict[str, Any]:
     return write_units(task, setting, users_to_explain(task, setting))
 
 
-def write_units(task: Task, setting: Setting, users: IntArray) -> dict[str, Any]:
+def write_units(task: TaskContext, setting: Setting, users: IntArray) -> dict[str, Any]:
     """The lists of some users as ``units.parquet``; returns the stage's summary."""
     level, k = task.parameters["level"], task.parameters["k"]
     history = Targets.of(setting.split.profiles, users, np.zeros((len(users), 1)), k, level, "user-vector")
@@ -36,7 +36,7 @@ def write_units(task: Task, setting: Setting, users: IntArray) -> dict[str, Any]
     for rows, scores in score_blocks(setting.model, Edits.nothing(users), setting.split.profiles):
         if np.isnan(scores).any():
             user = setting.interactions.user_ids[users[rows][np.isnan(scores).any(axis=1)][0]]
-            raise UserError(f"{task.work.label}: the recommender gives user {user!r} scores that are NaN")
+            raise UserError(f"{task.task.label}: the recommender gives user {user!r} scores that are NaN")
         lists[rows] = top_k(scores, history.history[rows], history.padding[rows], k)
     units = _units_table(setting.interactions, users, lists, level)
     units.to_parquet(task.output / "units.parquet", index=False)
@@ -48,12 +48,12 @@ def write_units(task: Task, setting: Setting, users: IntArray) -> dict[str, Any]
     return summary
 
 
-def users_to_explain(task: Task, setting: Setting) -> IntArray:
+def users_to_explain(task: TaskContext, setting: Setting) -> IntArray:
     """The users to explain, as indices: those of a file, or a draw."""
     if "users_file" not in task.parameters:
         pool = setting.split.explainable
         # The same users for every model, and for every version of the code
-        stream = generator(task.work.seed, "users", setting.interactions.name)
+        stream = generator(task.task.seed, "users", setting.interactions.name)
         drawn = stream.permutation(len(pool))[: task.parameters["users"]]
         return np.sort(pool[drawn])
     path = task.parameters["users_file"]

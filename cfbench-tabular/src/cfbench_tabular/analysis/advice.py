@@ -105,7 +105,7 @@ class Advice:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         if not finished(runs, JUDGES[self.config.answers]):
             return f"needs the metric {JUDGES[self.config.answers]}"
         explainers = {

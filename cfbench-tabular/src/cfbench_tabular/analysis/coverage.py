@@ -38,7 +38,7 @@ class Coverage:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return "" if finished(runs, JUDGES[VALID]) else "needs the metric coverage"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:

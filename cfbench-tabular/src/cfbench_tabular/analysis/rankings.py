@@ -83,7 +83,7 @@ class Rankings:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         explainers = {
             str(cell.labels["explainer"])
             for run in runs

@@ -28,7 +28,7 @@ class Times:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return "" if finished(runs) else "no cell has ended well"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:

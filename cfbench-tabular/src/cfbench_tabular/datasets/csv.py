@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Document, Help, InputFile, decode_dataclass
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.errors import UserError
-from cfbench_core.own_files import own_files
+from cfbench_core.user_files import user_files
 from cfbench_tabular.datasets.base import DatasetConfig, as_asked
 from cfbench_tabular.schema import Schema
 
@@ -53,7 +53,7 @@ class Csv:
 
     def find(self, access: DataAccess) -> Source:
         named = {FILE: self.config.file, SCHEMA: self.config.schema}
-        source = own_files({name: path for name, path in named.items() if path is not None})
+        source = user_files({name: path for name, path in named.items() if path is not None})
         schema = schema_of(self.config, source.paths.get(SCHEMA))
         schema.plans()  # what is wrong in it is told before anything runs
         return source

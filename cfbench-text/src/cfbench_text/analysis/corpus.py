@@ -37,7 +37,7 @@ WORDS = ["judge", "side", "verdict"]
 class Corpus:
     def __init__(self, config: None = None) -> None: ...
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return "" if written(runs) else "no texts were written"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:

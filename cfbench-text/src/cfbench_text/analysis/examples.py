@@ -54,7 +54,7 @@ class Examples:
     def __init__(self, config: Config | None = None) -> None:
         self._config = config or Config()
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return why_no_verdicts(runs)
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:

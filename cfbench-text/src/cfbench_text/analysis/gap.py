@@ -40,7 +40,7 @@ class Gap:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         if not written(runs):
             return "no texts were written"
         both = any(all(_measured(run)) for run in runs)

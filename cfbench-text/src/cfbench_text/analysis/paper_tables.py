@@ -44,7 +44,7 @@ class PaperTables:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return "" if written(runs) else "no texts were written"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:

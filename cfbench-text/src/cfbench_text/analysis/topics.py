@@ -49,7 +49,7 @@ class Topics:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def why_not(self, runs: Sequence[Run]) -> str:
+    def incompatibility(self, runs: Sequence[Run]) -> str:
         return why_no_verdicts(runs)
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, Source
-from cfbench_core.own_files import own_files
+from cfbench_core.user_files import user_files
 from cfbench_text.domains import TOPICS, with_topics
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ReviewsFile:
         self.config = config
 
     def find(self, access: DataAccess) -> Source:
-        return with_topics(own_files({PATH: self.config.path}), self.config.domain)
+        return with_topics(user_files({PATH: self.config.path}), self.config.domain)
 
     def load(self, source: Source | Mapping[str, Any]) -> Reviews:
         from cfbench_text.reading import read_reviews

@@ -19,7 +19,7 @@ import yaml
 
 from cfbench_core.data_files import Source
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_core.own_files import own_files
+from cfbench_core.user_files import user_files
 
 FOLDER = Path(__file__).parent
 TOPICS = "domain"
@@ -115,7 +115,7 @@ def with_topics(source: Source, domain: str) -> Source:
     path = own_file(domain)
     if path is None:
         return source
-    topics = own_files({TOPICS: path})
+    topics = user_files({TOPICS: path})
     return replace(source, paths={**source.paths, **topics.paths}, sha256={**source.sha256, **topics.sha256})
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help
-from cfbench_core.errors import Remark, UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_text.judges.base import Document
 from cfbench_text.models.chat import Chat, ChatSource, Choice, Prompt
 from cfbench_text.reviews import FloatArray
@@ -71,7 +71,7 @@ def supported(chat: Chat, questions: Sequence[tuple[str, str]], who: str) -> Flo
     unread = sum(choice.p is None for choice in choices)
     if unread:
         warnings.warn(
-            f"{unread} of {len(choices)} answers of {who} are neither 1 nor 0", Remark, stacklevel=3
+            f"{unread} of {len(choices)} answers of {who} are neither 1 nor 0", ResultWarning, stacklevel=3
         )
     return found
 

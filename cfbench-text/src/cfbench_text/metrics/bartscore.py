@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_core.errors import Remark
+from cfbench_core.errors import ResultWarning
 from cfbench_core.plan import Column
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
@@ -93,7 +93,7 @@ class BARTScore:
         if cut:
             warnings.warn(
                 f"{cut} texts fill all {self._loaded.limit} tokens that {self.config.model} reads; longer ones are cut",
-                Remark,
+                ResultWarning,
                 stacklevel=2,
             )
         return rows

@@ -31,7 +31,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_core.errors import Remark
+from cfbench_core.errors import ResultWarning
 from cfbench_text.answers import read_statements
 from cfbench_text.extractors.llm import NO_ANSWER, pieces
 from cfbench_text.judges.llm import SYSTEM as JUDGE_SYSTEM
@@ -122,7 +122,7 @@ class SEval:
             told = ", ".join(f"{reason}: {count}" for reason, count in sorted(why.items()))
             warnings.warn(
                 f"SEval: {len(failed)} of {len(found)} texts could not be divided into statements ({told})",
-                Remark,
+                ResultWarning,
                 stacklevel=2,
             )
         return found

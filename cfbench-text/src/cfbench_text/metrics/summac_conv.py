@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help
-from cfbench_core.errors import Remark, UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Column
 from cfbench_text.metrics.base import Answers
@@ -66,7 +66,7 @@ class SummaCConv:
         if TRAINED_ON not in self._model:
             warnings.warn(
                 f"SummaC-Conv was trained on {TRAINED_ON}, not on {self._model}: a value near 0.20 means nothing",
-                Remark,
+                ResultWarning,
                 stacklevel=2,
             )
         return both_ways("SummaC-Conv", answers, self._pairs, Head.read(self._path).score)
@@ -109,7 +109,7 @@ class Head:
             return 0.0
         if len(matrix) > MOST_SENTENCES:
             warnings.warn(
-                f"SummaC-Conv reads {MOST_SENTENCES} of {len(matrix)} sentences", Remark, stacklevel=2
+                f"SummaC-Conv reads {MOST_SENTENCES} of {len(matrix)} sentences", ResultWarning, stacklevel=2
             )
         entailed = matrix[:MOST_SENTENCES, :, 0]
         histograms = np.stack([np.histogram(row, bins=EDGES)[0] for row in entailed])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cfbench_core.errors import Remark
+from cfbench_core.errors import ResultWarning
 from cfbench_core.hashing import digest
 from cfbench_text.models.kept import Kept
 from cfbench_text.models.loading import Loaded
@@ -96,7 +96,7 @@ class PairValues:
             warnings.warn(
                 f"{len(long)} of {len(pairs)} pairs are longer than the {limit} tokens that {self.name} reads,"
                 " and are cut",
-                Remark,
+                ResultWarning,
                 stacklevel=2,
             )
         return rows, kinds

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help
-from cfbench_core.errors import Remark, UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import digest
 from cfbench_text.models.kept import Kept
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
@@ -92,7 +92,7 @@ class Pairs:
         if cut:
             warnings.warn(
                 f"{cut} pairs are longer than the {limit} tokens that {self.source.model} reads, and are cut",
-                Remark,
+                ResultWarning,
                 stacklevel=2,
             )
         told: Any = tokenizer(premises, hypotheses, truncation="longest_first", max_length=limit)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
 from cfbench_core.config import Help, Range
-from cfbench_core.errors import Remark, UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.specs import resolve
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.models.seq2seq import Writer
@@ -136,7 +136,7 @@ def _tell_cut(cut: Sequence[bool], what: str, tokens: int) -> None:
     if any(cut):
         warnings.warn(
             f"{sum(cut)} of {len(cut)} {what} have no end within {tokens} tokens and are cut",
-            Remark,
+            ResultWarning,
             stacklevel=3,
         )
 

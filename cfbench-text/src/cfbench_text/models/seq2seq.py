@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cfbench_core.errors import Remark, UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import digest
 from cfbench_text.models.kept import Kept
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
@@ -80,7 +80,7 @@ class Writer:
             return rows
         warnings.warn(
             f"{cut} texts are longer than the {limit} tokens that {self.source.model} reads, and are cut",
-            Remark,
+            ResultWarning,
             stacklevel=2,
         )
         shorter: list[list[int]] = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]

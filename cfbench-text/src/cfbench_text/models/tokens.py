@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cfbench_core.errors import Remark, UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_text.models.loading import Loaded, Source, batches, find_local, load, padded
 from cfbench_text.reviews import FloatArray
 
@@ -80,7 +80,7 @@ class Encoder:
         if cut:
             warnings.warn(
                 f"{cut} texts are longer than the {most} tokens that {self.source.model} reads, and are cut",
-                Remark,
+                ResultWarning,
                 stacklevel=2,
             )
         return rows, special

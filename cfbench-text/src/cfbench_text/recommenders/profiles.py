@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from cfbench_core.errors import Remark
+from cfbench_core.errors import ResultWarning
 from cfbench_text.corpus import Rows
 from cfbench_text.splitting import sentences
 from cfbench_text.triplets import SENTIMENTS, Triplet
@@ -105,7 +105,7 @@ def write_profiles(rows: Rows, chat: Chat, words: int, tokens: int) -> tuple[Wri
         warnings.warn(
             f"{counts['no answer']} of {len(found['user']) + len(found['item'])} profiles were not written "
             "(the reviews do not fit into what the model reads: fewer review_words)",
-            Remark,
+            ResultWarning,
             stacklevel=2,
         )
     return Written(found["user"], found["item"]), dict(counts)

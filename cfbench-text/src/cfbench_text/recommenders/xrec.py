@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_core.errors import Remark, UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_text.corpus import Asked, Rows
 from cfbench_text.recommenders.base import Context, Explanation, Training
 from cfbench_text.recommenders.language import Vocabulary
@@ -308,7 +308,7 @@ class XRec(Writer):
             warnings.warn(
                 f"xrec: {shortened} of {len(asked)} prompts were too long for the model;"
                 f" {sum(prompt.lost for prompt in prompts)} sentences of profiles were left out",
-                Remark,
+                ResultWarning,
                 stacklevel=2,
             )
         order = np.argsort([len(prompt.tokens) for prompt in prompts], kind="stable")

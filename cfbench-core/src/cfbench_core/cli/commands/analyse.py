@@ -106,10 +106,10 @@ def _list(runs: Sequence[Run], form: str) -> None:
                 {
                     "analysis": c.spec.name,
                     "question": c.spec.summary,
-                    "applies": not why_not,
-                    "why_not": why_not,
+                    "applies": not incompatibility,
+                    "incompatibility": incompatibility,
                 }
-                for c, why_not in found
+                for c, incompatibility in found
             ]
         )
         return
@@ -118,12 +118,14 @@ def _list(runs: Sequence[Run], form: str) -> None:
     if not found:
         click.echo(f"No analysis is installed for the suite {runs[0].suite} (cfbench list analyses).")
         return
-    for component, why_not in found:
-        click.secho(component.spec.name, bold=not why_not, dim=bool(why_not))
+    for component, incompatibility in found:
+        click.secho(component.spec.name, bold=not incompatibility, dim=bool(incompatibility))
         click.echo(output.hanging("  ", component.spec.summary))
-        if why_not:
+        if incompatibility:
             click.secho(
-                output.hanging("  ", f"not of {'this run' if len(runs) == 1 else 'these runs'}: {why_not}"),
+                output.hanging(
+                    "  ", f"not of {'this run' if len(runs) == 1 else 'these runs'}: {incompatibility}"
+                ),
                 dim=True,
             )
     click.echo(f"\nThe answer to one: cfbench analyse NAME {' '.join(str(run.directory) for run in runs)}")

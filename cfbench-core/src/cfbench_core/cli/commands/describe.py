@@ -15,7 +15,7 @@ import yaml
 from cfbench_core.cli import completions, output
 from cfbench_core.cli.capabilities import Axes, axes_of, needed, values
 from cfbench_core.cli.group import subcommand
-from cfbench_core.config import FieldInfo, OfKind, Reference, fields_of, options_class
+from cfbench_core.config import ConfiguredComponent, FieldInfo, OfKind, fields_of, options_class
 from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.presets import Preset, presets_of
@@ -251,7 +251,7 @@ def _configuration_key(spec: ComponentSpec, registry: Registry) -> tuple[str, bo
     for name, hint in get_type_hints(config, include_extras=True).items():
         plain, notes = unwrap(hint)
         if OfKind in notes and notes[OfKind].kind == spec.kind:
-            return str(name), plain is not Reference
+            return str(name), plain is not ConfiguredComponent
     return "", False
 
 

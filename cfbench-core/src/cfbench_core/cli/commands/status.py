@@ -84,14 +84,14 @@ def _described(run: Run, ended: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _show(run: Run, ended: Sequence[Mapping[str, Any]]) -> None:
     cells = Counter(cell.status for cell in run.cells())
-    work = Counter(outcome["status"] for outcome in ended)
+    task = Counter(outcome["status"] for outcome in ended)
     seconds = sum(outcome["elapsed_seconds"] for outcome in ended if outcome["status"] != "cached")
     output.pairs(
         {
             "run": f"{run.directory} ({run.suite})",
             "state": _state(run),
             "cells": _counts(cells),
-            "work": f"{_counts(work)}; computing took {output.duration(seconds)} in all"
+            "work": f"{_counts(task)}; computing took {output.duration(seconds)} in all"
             if ended
             else "none yet",
         }

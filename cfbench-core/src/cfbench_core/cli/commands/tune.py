@@ -182,7 +182,7 @@ def _show(tuned: Tuned, trials: int, preset_into: Path | None) -> int:
         click.echo(
             f"the time was over after {done} of {output.count(trials, 'trial')}; the same command goes on"
         )
-    click.secho(tuned.in_words(), bold=True)
+    click.secho(tuned.verbalize(), bold=True)
     click.echo()
     rows = [
         [

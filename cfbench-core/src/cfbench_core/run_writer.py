@@ -18,12 +18,12 @@ import yaml
 
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, write_atomically
-from cfbench_core.gathering import Tables, write_parquet
 from cfbench_core.locks import FolderLock
 from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.plan import Cell, Plan
+from cfbench_core.results_assembly import Tables, write_parquet
 from cfbench_core.runner import Results
-from cfbench_core.stages import Work
+from cfbench_core.stages import Task
 from cfbench_core.store import Store
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def new_run_directory(parent: Path) -> Path:
     return next(parent / name for name in names if not (parent / name).exists())
 
 
-class Recorder:
+class RunWriter:
     """The writing side of one run directory; held by one process at a time."""
 
     def __init__(
@@ -99,14 +99,14 @@ class Recorder:
             return None
         return earlier if earlier is None else str(earlier)
 
-    def finished(self, work: Work, outcome: Outcome) -> None:
+    def finished(self, task: Task, outcome: Outcome) -> None:
         """One line of ``outcomes.jsonl``; the traceback, if any, into ``logs/``."""
         line = {
-            "key": work.key,
-            "stage": work.stage_key,
-            "kind": work.kind,
-            "label": work.label,
-            "chunk": work.chunk,
+            "key": task.key,
+            "stage": task.stage_key,
+            "kind": task.kind,
+            "label": task.label,
+            "chunk": task.chunk,
             "status": outcome.status,
             "reason": outcome.reason,
             "elapsed_seconds": round(outcome.elapsed_seconds, 6),
@@ -114,7 +114,7 @@ class Recorder:
         }
         self._log.append(json.dumps(line))
         if outcome.traceback:
-            write_atomically(self.directory / "logs" / f"{work.kind}-{work.key[:16]}.txt", outcome.traceback)
+            write_atomically(self.directory / "logs" / f"{task.kind}-{task.key[:16]}.txt", outcome.traceback)
 
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         write_atomically(self.directory / "environment.json", json.dumps(environment, indent=2) + "\n")

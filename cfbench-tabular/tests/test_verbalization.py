@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from cfbench_tabular.sentences import best_explanation
+from cfbench_tabular.verbalization import best_explanation
 
 
 def run(*answers):

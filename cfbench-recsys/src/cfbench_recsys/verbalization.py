@@ -65,17 +65,17 @@ def _cells(run: Run) -> list[str]:
     after = scores[(scores["metric"] == PLACE_AFTER.name) & (scores["status"] == "ok")]
     if after.empty or "item" not in after:
         return []
-    works = (after["value"] > after["k"]).groupby(after["cell"]).mean()
-    edits = {cell: len(run.explanations_of(cell)) for cell in works.index}
+    tasks = (after["value"] > after["k"]).groupby(after["cell"]).mean()
+    edits = {cell: len(run.explanations_of(cell)) for cell in tasks.index}
     quality = _quality(run)
     roles = {cell.id: cell.role for cell in run.cells()}
     labels = after.drop_duplicates("cell").set_index("cell")[["dataset", "model"]]
 
     def order(cell: str) -> tuple[bool, float, float, int, str]:
         where = tuple(labels.loc[cell])
-        return bool(roles.get(cell)), -quality.get(where, 0.0), -works[cell], edits[cell], cell
+        return bool(roles.get(cell)), -quality.get(where, 0.0), -tasks[cell], edits[cell], cell
 
-    return sorted(works.index, key=order)
+    return sorted(tasks.index, key=order)
 
 
 def _quality(run: Run) -> dict[tuple[str, ...], float]:

@@ -20,7 +20,7 @@ GZIP = b"\x1f\x8b"
 """How a gzip file begins."""
 
 
-def own_files(paths: Mapping[str, str | Path]) -> Source:
+def user_files(paths: Mapping[str, str | Path]) -> Source:
     """Files by the name under which the data set knows them, with their fingerprints.
 
     Raises:

@@ -10,7 +10,7 @@ import pytest
 
 from cfbench_core.run_directory import RunCell
 from cfbench_recsys.naming import Naming
-from cfbench_recsys.sentences import Told, best_explanation
+from cfbench_recsys.verbalization import Told, best_explanation
 
 FILMS = Naming(
     {"50": "Star Wars (1977)", "181": "Return of the Jedi (1983)", "7": "12"},

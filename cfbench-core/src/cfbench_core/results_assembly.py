@@ -17,7 +17,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.runner import Results
-from cfbench_core.stages import UNITS, Work
+from cfbench_core.stages import UNITS, Task
 from cfbench_core.store import Store
 
 if TYPE_CHECKING:
@@ -72,34 +72,34 @@ class Tables:
         """A file of the artifacts in one role, cell by cell; an ``optional`` one where it is."""
         for cell in self.plan.to_run:
             if role in cell.stages:
-                for work, outcome in self.results.of(cell.stages[role]):
-                    if outcome.done and (not optional or self.path(work, file).exists()):
-                        yield self.part(cell, self.path(work, file))
+                for task, outcome in self.results.of(cell.stages[role]):
+                    if outcome.done and (not optional or self.path(task, file).exists()):
+                        yield self.part(cell, self.path(task, file))
 
     def scores(self) -> Iterator[Part]:
         """Scores, and for units whose work did not end well a row for each metric with its status."""
         for cell in self.plan.to_run:
             stage = cell.stages["scores"]
-            for work, outcome in self.results.of(stage):
+            for task, outcome in self.results.of(stage):
                 done = outcome.done
                 yield self.part(
-                    cell, self.path(work, "scores.parquet") if done else self.missing(cell, work, outcome)
+                    cell, self.path(task, "scores.parquet") if done else self.missing(cell, task, outcome)
                 )
             problem = self.results.problem(stage)
-            if stage.key not in self.results.works and problem is not None:
+            if stage.key not in self.results.tasks and problem is not None:
                 yield self.part(cell, self.missing(cell, None, problem))
 
     def part(self, cell: Cell, source: Path | pa.Table) -> Part:
         return Part(cell.id, {"cell": cell.id, "suite": self.plan.suite, **cell.labels}, source)
 
-    def path(self, work: Work, file: str) -> Path:
-        return self.store.path(work.kind, work.key) / file
+    def path(self, task: Task, file: str) -> Path:
+        return self.store.path(task.kind, task.key) / file
 
-    def missing(self, cell: Cell, work: Work | None, outcome: Outcome) -> pa.Table:
+    def missing(self, cell: Cell, task: Task | None, outcome: Outcome) -> pa.Table:
         import pandas as pd
         import pyarrow as pa
 
-        units = self.units_of(cell, work) if work else pd.DataFrame({"unit": [None]})
+        units = self.units_of(cell, task) if task else pd.DataFrame({"unit": [None]})
         columns = ["unit", *(column for column in self.plan.layout.unit_columns if column in units)]
         frames = [
             units[columns].assign(metric=column.name, value=float("nan"), status=outcome.status)
@@ -108,13 +108,13 @@ class Tables:
         frame = pd.concat(frames, ignore_index=True)[["metric", "unit", "value", "status", *columns[1:]]]
         return pa.Table.from_pandas(frame, preserve_index=False)
 
-    def units_of(self, cell: Cell, work: Work) -> pd.DataFrame:
+    def units_of(self, cell: Cell, task: Task) -> pd.DataFrame:
         """The units of a chunk, as the units artifact lists them."""
         units_work, _ = next(self.results.of(cell.stages[UNITS]))
         units: pd.DataFrame = _read(self.path(units_work, "units.parquet")).to_pandas()
-        if work.chunk is None:
+        if task.chunk is None:
             return units
-        start, stop = work.chunk
+        start, stop = task.chunk
         return units[(units["group"] >= start) & (units["group"] < stop)]
 
     def quality(self) -> str:

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from cfbench_core import gathering, statistics
-from cfbench_core.gathering import Part, write_parquet
+from cfbench_core import results_assembly, statistics
+from cfbench_core.results_assembly import Part, write_parquet
 
 
 def parts(cell, rows, size):
@@ -17,7 +17,7 @@ def parts(cell, rows, size):
 
 @pytest.mark.parametrize("size", [1, 3, 10, 11, 25])
 def test_groups_of_rows_are_those_of_the_cells_whatever_the_parts(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(gathering, "GROUP", 10)
+    monkeypatch.setattr(results_assembly, "GROUP", 10)
     write_parquet(
         tmp_path / "t.parquet", [*parts("a", 25, size), *parts("b", 10, size), *parts("c", 3, size)]
     )

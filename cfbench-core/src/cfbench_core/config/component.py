@@ -16,7 +16,7 @@ from cfbench_core.specs import Capabilities, ComponentSpec, resolve
 
 
 @dataclass(frozen=True)
-class Reference:
+class ConfiguredComponent:
     """A component of the configuration.
 
     Attributes:
@@ -76,7 +76,7 @@ class Reference:
         self.implementation()
         return create(self.parameters())
 
-    def with_options(self, changes: Mapping[str, Any]) -> Reference:
+    def with_options(self, changes: Mapping[str, Any]) -> ConfiguredComponent:
         """The same component with some options changed; ``outer.inner`` is an option of a nested configuration.
 
         Raises:

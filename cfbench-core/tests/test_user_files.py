@@ -10,7 +10,7 @@ import pytest
 
 from cfbench_core.data_files import Source
 from cfbench_core.errors import UserError
-from cfbench_core.own_files import find_column, need_column, own_files, unpacked
+from cfbench_core.user_files import find_column, need_column, unpacked, user_files
 
 
 def test_a_file_is_found_with_its_fingerprint_and_its_home(
@@ -18,7 +18,7 @@ def test_a_file_is_found_with_its_fingerprint_and_its_home(
 ) -> None:
     (tmp_path / "a.csv").write_bytes(b"x\n1\n")
     monkeypatch.setenv("HOME", str(tmp_path))
-    source = own_files({"path": "~/a.csv"})
+    source = user_files({"path": "~/a.csv"})
     assert source.paths == {"path": tmp_path / "a.csv"} and source.where == "the configuration"
     assert source.sha256 == {"path": hashlib.sha256(b"x\n1\n").hexdigest()}
     assert Source.of(source.parameters()).paths == source.paths
@@ -27,7 +27,7 @@ def test_a_file_is_found_with_its_fingerprint_and_its_home(
 def test_the_file_that_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x\n")
     with pytest.raises(UserError, match=r"schema\.yaml: no such file"):
-        own_files({"file": tmp_path / "a.csv", "schema": tmp_path / "schema.yaml"})
+        user_files({"file": tmp_path / "a.csv", "schema": tmp_path / "schema.yaml"})
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "packed"])
