@@ -360,7 +360,9 @@ def answers_as_an_analysis(subject: Subject) -> None:
     """Can it be asked: has it incompatibility, table, figures and words?"""
     made = subject.create()
     lacking = [
-        name for name in ("figures", "table", "incompatibility", "words") if not callable(getattr(made, name, None))
+        name
+        for name in ("figures", "table", "incompatibility", "words")
+        if not callable(getattr(made, name, None))
     ]
     require(not lacking, f"has no {', '.join(lacking)} (cfbench_core.analyses.Analysis)")
 
