@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 KINDS = ("suite", "dataset", "recommender", "classifier", "explainer", "metric", "analysis", "executor")
 """The kinds of component that the core and its suites know. A suite may use others of its own."""
 
-Capabilities = Mapping[str, frozenset[str]]
+Capabilities = Mapping[str, AbstractSet[str]]
 """An axis (``"level"``) and its values (``{"item", "list"}``)."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -29,7 +30,7 @@ class ComponentSpec:
             import torch or pandas. None: there is nothing to set.
         provides: what it can do, along the capability axes of its suite.
         needs: what it needs of its partners: ``{"recommender": {"access": {"gradients"}}}``.
-        paper: where it comes from, "Nóbrega & Marinho 2019".
+        papers: the publications that it implements or comes from: keys of its package's ``papers.toml``.
         version: raise it when results change; results cached under another version are not used.
         role: ``"bound"`` or ``"floor"`` for a control that is not a competitor, else empty.
         presets: named options that were found by a search, ``"package:folder/file.yaml"`` (see ``presets.py``).
@@ -43,6 +44,7 @@ class ComponentSpec:
     config: str | None = None
     provides: Capabilities = field(default_factory=lambda: _NOTHING)
     needs: Mapping[str, Capabilities] = field(default_factory=lambda: _NOTHING)
+    papers: tuple[str, ...] = ()
     paper: str | None = None
     version: str = "1"
     role: str = ""
@@ -55,6 +57,14 @@ class ComponentSpec:
         for reference in (self.target, self.config):
             if reference is not None and reference.count(":") != 1:
                 raise ValueError(f"component {self.id}: {reference!r} must be 'package.module:Name'")
+        papers: object = self.papers
+        if isinstance(papers, str):
+            raise ValueError(
+                f"component {self.id}: papers must be a tuple of keys, not the string {self.papers!r}"
+            )
+        object.__setattr__(self, "papers", tuple(self.papers))
+        object.__setattr__(self, "provides", _frozen(self.provides))
+        object.__setattr__(self, "needs", {kind: _frozen(axes) for kind, axes in self.needs.items()})
 
     @property
     def suite(self) -> str:
@@ -67,6 +77,10 @@ class ComponentSpec:
     @property
     def name(self) -> str:
         return self.id.split("/")[2]
+
+
+def _frozen(capabilities: Capabilities) -> Capabilities:
+    return {axis: frozenset(values) for axis, values in capabilities.items()}
 
 
 def plural(kind: str) -> str:

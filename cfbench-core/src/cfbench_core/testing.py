@@ -17,6 +17,7 @@ A failing check may be waived, but only by its name and with a reason that is th
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import subprocess
 import sys
@@ -26,11 +27,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
+from cfbench_core.component_specs import component_specs
 from cfbench_core.config.decode import RESERVED, decode_options
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import Help, Range, unwrap
 from cfbench_core.config.imported import imported_spec
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.papers import papers_for, papers_of
 from cfbench_core.presets import presets_of
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import ComponentSpec, resolve
@@ -374,3 +377,33 @@ def analysis_is_light(subject: Subject) -> None:
 
 ANALYSIS_CHECKS = checks_of(answers_as_an_analysis, analysis_is_light)
 """Of kind "analysis", beside those of every component."""
+
+
+# The declarations of a whole package
+
+
+def check_specs(package: str) -> None:
+    """Checks everything that a package declares in its files; for a test in the package's own distribution.
+
+    Every declaration that is read equals the one that executing the file gives; every target and configuration
+    exists; every cited paper is listed in ``papers.toml`` and every listed paper is cited.
+
+    Raises:
+        Misbehaviour: names the first component that is wrong.
+    """
+    cited = set()
+    for spec in component_specs(package):
+        module = importlib.import_module(spec.target.partition(":")[0])
+        executed = [getattr(module, "SPEC", None), *getattr(module, "SPECS", ())]
+        require(spec in executed, f"{spec.id}: {module.__name__} declares something else when it is executed")
+        for reference in (spec.target, spec.config):
+            try:
+                resolve(reference or spec.target)
+            except (ImportError, AttributeError) as error:
+                raise Misbehaviour(f"{spec.id}: {reference} does not exist: {error}") from error
+        try:
+            cited |= {paper.key for paper in papers_for(spec)}
+        except ValueError as error:
+            raise Misbehaviour(str(error)) from error
+    unused = sorted(set(papers_of(package)) - cited)
+    require(not unused, f"papers.toml of {package} lists {', '.join(unused)}, which no component cites")

@@ -10,10 +10,17 @@ from pathlib import Path
 from cfbench_core.compute import compute
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import task_from_json, to_json
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
 from cfbench_core.suites import Limits
 from cfbench_core.threads import limited_threads
+
+SPEC = ComponentSpec(
+    id="core/executor/inline",
+    summary="One task after the other in the calling process, without limits; for debugging",
+    target=f"{__name__}:InlineExecutor",
+)
 
 
 class InlineExecutor:

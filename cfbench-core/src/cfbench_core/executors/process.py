@@ -20,6 +20,7 @@ from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import outcome_from_json
 from cfbench_core.executors.worker_process import WorkerProcess
 from cfbench_core.outcomes import Outcome
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
 from cfbench_core.suites import Limits
@@ -38,6 +39,12 @@ GOODBYE_SECONDS = 1.0
 
 LOOKAHEAD = 500
 """So many of the oldest pieces of work are looked through for the one that suits a worker best."""
+
+SPEC = ComponentSpec(
+    id="core/executor/process",
+    summary="Worker processes; each task has a time limit and a memory limit",
+    target=f"{__name__}:ProcessExecutor",
+)
 
 
 class ProcessExecutor:
