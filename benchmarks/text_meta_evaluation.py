@@ -10,7 +10,7 @@ a human summary too (QAGS-CNN has not: its field ``reference`` is the article), 
 used. Correlations are with the score of the people, the AUC is that of telling summaries without any fault (the
 best score) from others. Intervals: bootstraps over articles, 95%.
 
-Asked are the metrics that run offline: by words, by the real weights of all-MiniLM-L6-v2 (STS, and BERTScore with its
+The metrics are those that run offline: by words, by the real weights of all-MiniLM-L6-v2 (STS, and BERTScore with its
 last layer; it reads 256 tokens, so most articles are cut), and by statements with the judges ``overlap`` and
 ``similarity`` (MiniLM). METEOR needs WordNet (``--wordnet``). Of those by statements, every sentence is a statement, all
 on one topic and of one sentiment: news has no topics of products, and then
@@ -42,10 +42,10 @@ from scipy import stats
 
 from cfbench_core.seeds import generator
 from cfbench_text.domains import Domain
+from cfbench_text.entailment_batches import verdicts
 from cfbench_text.judges.overlap import Overlap
 from cfbench_text.judges.similarity import Config as SimilarityConfig
 from cfbench_text.judges.similarity import Similarity
-from cfbench_text.judging import verdicts
 from cfbench_text.metrics.base import Answers, Verdicts
 from cfbench_text.metrics.bertscore import BERTScore
 from cfbench_text.metrics.bertscore import Config as BERTScoreConfig
@@ -56,7 +56,7 @@ from cfbench_text.metrics.stent import StEnt
 from cfbench_text.metrics.stent_bin import StEntBin
 from cfbench_text.metrics.sts import STS
 from cfbench_text.metrics.sts import Config as STSConfig
-from cfbench_text.splitting import sentences
+from cfbench_text.sentence_segmentation import sentences
 from cfbench_text.triplets import Triplet
 
 PEOPLE = {"QAGS-CNN": ("QAGS_CNN", "fact", 1.0), "SummEval": ("SummEval", "consistency", 5.0)}

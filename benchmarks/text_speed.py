@@ -107,11 +107,11 @@ def judge() -> Iterator[dict[str, Any]]:
         for share in (1, 2, 10, 100):
             with answers_kept_in(Path(folder) / str(share)):
                 said = "all distinct" if share == 1 else f"1/{share} distinct"
-                found = row("nli", said, *asked_of(model, share), first)
+                found = row("nli", said, *requests_for(model, share), first)
                 first = first or found["asked"] / found["cpu_seconds"]
                 yield found
         with answers_kept_in(Path(folder) / "1"):
-            yield row("nli", "all distinct, asked again", *asked_of(model, 1), first)
+            yield row("nli", "all distinct, asked again", *requests_for(model, 1), first)
 
 
 def bert(folder: Path) -> Path:
@@ -136,10 +136,10 @@ def answers_kept_in(folder: Path) -> Iterator[None]:
     del os.environ["CFBENCH_CACHE_DIR"]
 
 
-def asked_of(model: Path, share: int) -> tuple[int, int, float]:
+def requests_for(model: Path, share: int) -> tuple[int, int, float]:
     """Questions, those that the model computed, CPU seconds; one statement on each side of a row, asked both ways."""
+    from cfbench_text.entailment_batches import verdicts
     from cfbench_text.judges.nli import NLI, Config
-    from cfbench_text.judging import verdicts
     from cfbench_text.models.tiny import WORDS
     from cfbench_text.triplets import Triplet, render
 
@@ -171,8 +171,8 @@ def asked_of(model: Path, share: int) -> tuple[int, int, float]:
 def generation() -> Iterator[dict[str, Any]]:
     import torch
 
-    from cfbench_text.recommenders.decoding import decode, likeliest
-    from cfbench_text.recommenders.language import BEGIN, END
+    from cfbench_text.generators.decoding import decode, likeliest
+    from cfbench_text.generators.language import BEGIN, END
 
     torch.set_num_threads(1)
     for name, model, logits in generators():
@@ -210,7 +210,7 @@ def generation() -> Iterator[dict[str, Any]]:
 
 def generators() -> Iterator[tuple[str, Any, Callable[..., Any]]]:
     """Each with its logits (B, T, V) after all words of a text at once."""
-    from cfbench_text.recommenders.language import Vocabulary
+    from cfbench_text.generators.language import Vocabulary
 
     words = Vocabulary(tuple(f" w{place}" for place in range(SIZE["vocabulary"])))
     model = built("nrt", "NRT", words, SIZE)
@@ -229,13 +229,13 @@ def generators() -> Iterator[tuple[str, Any, Callable[..., Any]]]:
 def built(file: str, name: str, words: Any, options: dict[str, Any]) -> Any:
     import torch
 
-    from cfbench_text.recommenders.neural import Known
+    from cfbench_text.generators.neural import Encoding
 
-    module = importlib.import_module(f"cfbench_text.recommenders.{file}")
+    module = importlib.import_module(f"cfbench_text.generators.{file}")
     model = getattr(module, name)(module.Config(**options))
     users, items = (tuple(map(str, range(count))) for count in (USERS, ITEMS))
     torch.manual_seed(0)
-    model.known = Known(model.learned_words(()) if words is None else words, users, items, 4.0, 1, 5)
+    model.encoding = Encoding(model.learned_words(()) if words is None else words, users, items, 4.0, 1, 5)
     model.network = model.build(model.known).eval()
     return model
 
@@ -258,7 +258,7 @@ def of_att2seq(model: Any) -> Callable[..., Any]:
 
 
 def of_peter(model: Any) -> Callable[..., Any]:
-    from cfbench_text.recommenders.peter import PAIR
+    from cfbench_text.generators.peter import PAIR
 
     def logits(users: Any, items: Any, words: Any) -> Any:
         return model.network["output"](model.hidden(users, items, words)[:, PAIR:])

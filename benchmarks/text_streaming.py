@@ -98,7 +98,7 @@ def configure(folder: Path, form: str, executor: str, rows: int) -> None:
         "workers": 1,
         "data": [data],
         "extractor": "rules",
-        "recommenders": controls,
+        "generators": controls,
         "judges": ["overlap"],
     }
     (folder / "study.yaml").write_text(json.dumps(document))

@@ -5,7 +5,7 @@
 
 Needs ``text/xrec_outputs`` under CFBENCH_DATA_DIR. It does what ``examples/xrec-outputs/README.md`` says, by the
 command line: converts, ``cfbench evaluate`` (with the example's own extractor, with ``rules``, and against references as
-they were written), ``cfbench analyse``. The runs stay in FOLDER. Kept is, for each extractor, data set and model,
+they were written), ``cfbench analyse``. The runs stay in FOLDER. ResponseCache is, for each extractor, data set and model,
 
 - the mean of each metric with its interval (bootstrap over users) and the numbers of rows with and without a value
   (with ``rules`` of those by statements only);

@@ -9,7 +9,7 @@ from cfbench_text.domains import load_domain
 from cfbench_text.metrics.alignscore import AlignScore, Config, chunks
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models import tiny
-from cfbench_text.splitting import sentences
+from cfbench_text.sentence_segmentation import sentences
 
 transformers = pytest.importorskip("transformers", reason="needs cfbench-text[models]")
 

@@ -54,7 +54,7 @@ def study(folder, names, **more):
         "workers": 2,
         "data": data,
         "extractor": "rules",
-        "recommenders": ["item-review", "reference"],
+        "generators": ["item-review", "reference"],
         "judges": ["overlap"],
         **more,
     }

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from cfbench_core.errors import UserError
-from cfbench_text.answers import read_answer
 from cfbench_text.domains import load_domain
 from cfbench_text.extractors.llm import Config, LLMExtractor, pieces, system_prompt
 from cfbench_text.judges.base import Document
@@ -12,6 +11,7 @@ from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
 from cfbench_text.models.chat import Chat, ChatSource, Prompt
 from cfbench_text.models.tiny import causal
+from cfbench_text.response_parsing import read_answer
 from cfbench_text.triplets import Triplet
 
 transformers = pytest.importorskip("transformers", reason="needs cfbench-text[models]")

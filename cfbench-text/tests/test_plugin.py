@@ -29,7 +29,7 @@ FEW = {
     "learning_rate": 0.01,
     "device": "cpu",
 }
-SMALL = {f"text/recommender/{name}": FEW for name in ("nrt", "att2seq", "peter", "cer")}
+SMALL = {f"text/generator/{name}": FEW for name in ("nrt", "att2seq", "peter", "cer")}
 SMALL["text/metric/meteor"] = {"stages": ("exact", "stem")}  # with synonyms: test_meteor.py
 """Options with which those that are trained take a moment."""
 

@@ -26,11 +26,11 @@ OPTIONS = {
     "text/metric/alignscore": ("encoder", {}),
     "text/metric/seval": ("causal", {"tokens": 4}),
     "text/metric/questeval": ("t5", {}),
-    "text/recommender/pepler": (
+    "text/generator/pepler": (
         "causal",
         {"epochs": 3, "length": 20, "learning_rate": 0.01, "device": "cpu"},
     ),
-    "text/recommender/xrec": (
+    "text/generator/xrec": (
         "causal",
         {"batch": 8, "length": 20, "learning_rate": 0.01, "graph_epochs": 10, "device": "cpu"},
     ),

@@ -7,7 +7,7 @@ from cfbench_text.metrics.base import Answers
 from cfbench_text.metrics.questeval import Config, QuestEval
 from cfbench_text.models.loading import Source
 from cfbench_text.models.questions import AnswerSource, QuestionSource, Seq2SeqAnswers, Seq2SeqQuestions
-from cfbench_text.models.seq2seq import Writer
+from cfbench_text.models.seq2seq import Seq2SeqWriter
 from cfbench_text.models.tiny import t5
 
 transformers = pytest.importorskip("transformers", reason="needs cfbench-text[models]")
@@ -53,7 +53,7 @@ def test_writing_is_greedy_whatever_is_in_the_batch(folder, batch):
         "The user </s> price",
         "sv1 </s> The user </s> The sound is good.",
     ]
-    found = Writer(Source(model=folder, batch=batch)).write(texts, 10, WORD)
+    found = Seq2SeqWriter(Source(model=folder, batch=batch)).write(texts, 10, WORD)
     expected = [literal(folder, text, 10) for text in texts]
     assert [(one.text, one.cut) for one in found] == [one[:2] for one in expected]
     np.testing.assert_allclose([one.first for one in found], [one[2] for one in expected], rtol=1e-4)
@@ -65,22 +65,22 @@ def test_the_models_own_beams_and_penalties_do_not_count(folder, tmp_path):
     model.generation_config.update(num_beams=3, no_repeat_ngram_size=2, repetition_penalty=4.0)
     model.save_pretrained(tmp_path)
     transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
-    assert Writer(Source(model=str(tmp_path))).write(TEXTS[:3], 10) == Writer(Source(model=folder)).write(
-        TEXTS[:3], 10
-    )
+    assert Seq2SeqWriter(Source(model=str(tmp_path))).write(TEXTS[:3], 10) == Seq2SeqWriter(
+        Source(model=folder)
+    ).write(TEXTS[:3], 10)
 
 
 def test_answers_are_kept_and_asked_once(folder, monkeypatch):
-    first = Writer(Source(model=folder)).write(["price", "price", "a user"], 5, WORD)
+    first = Seq2SeqWriter(Source(model=folder)).write(["price", "price", "a user"], 5, WORD)
     assert first[0] == first[1]
-    again = Writer(Source(model=folder))
+    again = Seq2SeqWriter(Source(model=folder))
     monkeypatch.setattr(again, "_written", lambda *_: pytest.fail("it is asked again"))
     assert again.write(["a user", "price"], 5, WORD) == [first[2], first[0]]
 
 
 def test_a_text_beyond_what_the_model_reads_is_cut_with_a_warning(folder):
     with pytest.warns(UserWarning, match="1 texts are longer than the 512 tokens"):
-        long, short = Writer(Source(model=folder)).write(["price " * 600, "price " * 512], 5)
+        long, short = Seq2SeqWriter(Source(model=folder)).write(["price " * 600, "price " * 512], 5)
     assert long == short
 
 

@@ -11,13 +11,13 @@ import time
 import numpy as np
 import pytest
 
-from cfbench_text.corpus import Asked, Rows
+from cfbench_text.corpus import ExplanationRequests, Rows
 from cfbench_text.domains import load_domain
 from cfbench_text.extractors.rules import Config as RulesConfig
 from cfbench_text.extractors.rules import Rules
+from cfbench_text.generators.base import Context, Training
+from cfbench_text.generators.xrec import Config, XRec
 from cfbench_text.reading import read_reviews
-from cfbench_text.recommenders.base import Context, Training
-from cfbench_text.recommenders.xrec import Config, XRec
 from cfbench_text.reviews import Reviews
 from cfbench_text.splits import divide
 from cfbench_text.triplets import render
@@ -83,7 +83,7 @@ def loss_of(model, rows: Rows) -> float:
 
 
 def explained(model, rows: Rows) -> list[str]:
-    asked = Asked(rows.units, rows.users, rows.items, rows.times, np.arange(len(rows)))
+    asked = ExplanationRequests(rows.units, rows.users, rows.items, rows.times, np.arange(len(rows)))
     return [one.text for one in model.explain(asked, Context(lambda unit: np.random.default_rng(0)))]
 
 

@@ -95,7 +95,7 @@ def run(tmp_path_factory):
                 "executor": "inline",
                 "data": [{"name": "toy-reviews", "users": 8, "items": 10}],
                 "extractor": "rules",
-                "recommenders": ["item-review", "shuffled-reference"],
+                "generators": ["item-review", "shuffled-reference"],
                 "judges": [{"import": "judge_of_documents:SameTopic", "label": "topic"}],
             },
             out=folder / "run",

@@ -7,7 +7,7 @@ from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import Answers
 from cfbench_text.metrics.seval import SYSTEM, Config, SEval
-from cfbench_text.models.chat import Choice, Said
+from cfbench_text.models.chat import Completion, OptionProbabilities
 
 
 class Model:
@@ -20,7 +20,7 @@ class Model:
         for place, prompt in reversed(list(enumerate(prompts))):
             text = prompt.user.removeprefix("Text:\n").removesuffix("\n\nList its statements.")
             self.divided.append(text)
-            yield place, self.says.get(text, Said(json.dumps(statements_of(text))))
+            yield place, self.says.get(text, Completion(json.dumps(statements_of(text))))
 
     def choose(self, prompts, options):
         assert options == ("1", "0")
@@ -28,7 +28,7 @@ class Model:
             text, _, rest = prompt.user.removeprefix("Text:\n").partition("\n\nStatement:\n")
             statement = rest.partition("\n\nIs the statement")[0]
             self.judged.append((text, statement))
-            yield place, self.says.get(statement, Choice(sureness(text, statement)))
+            yield place, self.says.get(statement, OptionProbabilities(sureness(text, statement)))
 
 
 def statements_of(text):
@@ -103,8 +103,8 @@ def test_the_second_line_of_the_papers_equation_is_recall():
 
 
 def test_a_text_that_cannot_be_divided_is_missing_and_told_not_empty():
-    says = {"bad": Said("I cannot do that."), "cut": Said('["it is red", "it is b', cut=True)}
-    says |= {"gone": Said(failure="HTTP 500"), "copied": Said('["<first statement>", ...]')}
+    says = {"bad": Completion("I cannot do that."), "cut": Completion('["it is red", "it is b', cut=True)}
+    says |= {"gone": Completion(failure="HTTP 500"), "copied": Completion('["<first statement>", ...]')}
     texts = ["bad", "cut", "gone", "copied", "it is red."]
     with pytest.warns(UserWarning, match="3 of 5 texts could not be divided") as told:
         found = score(texts, ["it is red."] * 5, Model(says))
@@ -118,7 +118,7 @@ def test_a_text_that_cannot_be_divided_is_missing_and_told_not_empty():
 
 
 def test_an_empty_list_is_an_answer():
-    found = score(["hm"], ["it is red."], Model({"hm": Said("[]")}))
+    found = score(["hm"], ["it is red."], Model({"hm": Completion("[]")}))
     np.testing.assert_array_equal(found, [[np.nan, 0, 0]])
 
 
@@ -131,11 +131,11 @@ def test_a_long_text_is_divided_in_pieces_and_loses_nothing():
 
 
 def test_an_unread_verdict_supports_nothing_and_is_told():
-    says = {"it is red": Choice(None)}
+    says = {"it is red": OptionProbabilities(None)}
     with pytest.warns(UserWarning, match="1 of 3 answers of metric seval are neither 1 nor 0"):
         found = score(["it is red. big."], ["big."], Model(says))
     assert found[0, 0] == 0.5
-    says = {"it is blue": Choice(None, failure="HTTP 500")}
+    says = {"it is blue": OptionProbabilities(None, failure="HTTP 500")}
     with pytest.raises(UserError, match=r"metric seval .*: a question has no answer: HTTP 500"):
         score(["it is blue."], ["it is big."], Model(says))
 

@@ -16,8 +16,8 @@ def reviews(rows):
                    np.array(times, dtype=np.int64), array_of_text(["t"] * n))  # fmt: skip
 
 
-def parts(rows, kind="per-user", least=5):
-    return divide(reviews(rows), kind, 0.8, 0.1, least)
+def parts(rows, kind="per-user", minimum=5):
+    return divide(reviews(rows), kind, 0.8, 0.1, minimum)
 
 
 def test_ten_reviews_of_one_user_are_eight_one_one():
@@ -55,7 +55,7 @@ ROWS = st.lists(st.tuples(st.sampled_from("uvw"), st.sampled_from("abcdefg"), st
 @settings(max_examples=200, deadline=None)
 @given(ROWS, st.sampled_from(["per-user", "global"]))
 def test_nobody_trains_on_the_future_and_test_items_are_known(rows, kind):
-    found = parts(rows, kind, least=3)
+    found = parts(rows, kind, minimum=3)
     data = reviews(rows)
     trained = found.parts == 0
     assert set(data.items[found.parts > 0]) <= set(data.items[trained])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cfbench_text.domains import load_domain
-from cfbench_text.judging import verdicts
+from cfbench_text.entailment_batches import verdicts
 from cfbench_text.metrics.base import Answers, Verdicts
 from cfbench_text.metrics.hallucination import Hallucination
 from cfbench_text.metrics.one_to_one import Config as MatchConfig

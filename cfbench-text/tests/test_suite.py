@@ -14,7 +14,7 @@ STUDY = {
     "executor": "inline",
     "data": [{"name": "toy-reviews", "users": 12, "items": 10}],
     "extractor": "rules",
-    "recommenders": [
+    "generators": [
         "item-review",
         "reference",
         "round-trip",
@@ -284,7 +284,7 @@ def test_a_metric_without_a_judge_is_told_when_planning(cache):
 
 
 def test_rows_limits_what_is_explained(cache, tmp_path):
-    found = api.run({**STUDY, "protocol": {"rows": 4}, "recommenders": ["item-review"]}, out=tmp_path / "few")
+    found = api.run({**STUDY, "protocol": {"rows": 4}, "generators": ["item-review"]}, out=tmp_path / "few")
     assert found.scores["unit"].nunique() == 4
 
 

@@ -6,7 +6,7 @@ from cfbench_text.domains import load_domain
 from cfbench_text.metrics import summac_conv, summac_zs
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.pairs import Pairs
-from cfbench_text.splitting import sentences
+from cfbench_text.sentence_segmentation import sentences
 
 TEXTS = ["The sound is good. The price is low.", "It breaks. It is easy. It is rich.", "", "Rich tone."]
 REFERENCES = ["The sound is bad. It breaks. It is cheap.", "It is easy.", "Good strings.", ""]

@@ -20,7 +20,7 @@ class Protocol:
     )
     train: Annotated[float, Range(above=0, below=1), Help("share of the earliest reviews")] = 0.8
     validation: Annotated[float, Range(minimum=0, below=1), Help("share of those after them")] = 0.1
-    least: Annotated[int, Range(minimum=1), Help("reviews that a user must have to take part")] = 5
+    min_reviews_per_user: Annotated[int, Range(minimum=1), Help("users with fewer reviews are excluded")] = 5
     rows: Annotated[
         int | None, Range(minimum=1), Help("explained test rows, drawn at random; none: all of them")
     ] = None
@@ -50,8 +50,8 @@ class TextConfig(Experiment):
 
     data: Annotated[tuple[ConfiguredComponent, ...], OfKind("dataset"), Help("reviews")]
     extractor: Annotated[ConfiguredComponent, OfKind("extractor"), Help("reviews and texts into statements")]
-    recommenders: Annotated[
-        tuple[ConfiguredComponent, ...], OfKind("recommender"), Help("generators of explanations")
+    generators: Annotated[
+        tuple[ConfiguredComponent, ...], OfKind("generator"), Help("generators of explanations")
     ]
     judges: Annotated[
         tuple[ConfiguredComponent, ...],

@@ -17,8 +17,8 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_text.domains import Domain, load_domain
 from cfbench_text.reviews import FloatArray, IntArray, Reviews, TextArray
+from cfbench_text.row_store import GROUP, RowStore
 from cfbench_text.splits import PARTS
-from cfbench_text.stored import GROUP, Stored
 from cfbench_text.triplets import Triplet, render
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExplanationRequests:
     """B rows to explain: what a generator may know of them.
 
     Attributes:
@@ -76,20 +76,20 @@ class Rows:
 class Corpus:
     """All reviews that the split kept, with their statements, read from their files as far as somebody asks."""
 
-    def __init__(self, reviews: Stored, statements: Stored, domain: Domain) -> None:
+    def __init__(self, reviews: RowStore, statements: RowStore, domain: Domain) -> None:
         self.domain = domain
         self._reviews, self._statements = reviews, statements
 
     @staticmethod
     def of(reviews: pd.DataFrame, statements: pd.DataFrame, domain: Domain) -> Corpus:
         """From tables, in the order of ``row``."""
-        files = [Stored(table.to_parquet(None, index=False)) for table in (reviews, statements)]
+        files = [RowStore(table.to_parquet(None, index=False)) for table in (reviews, statements)]
         return Corpus(files[0], files[1], domain)
 
     @staticmethod
     def load(reviews: Path, statements: Path, domain: str) -> Corpus:
         """From the artifacts of the stages that read the reviews and extracted their statements."""
-        files = Stored(reviews / "reviews.parquet"), Stored(statements / "statements.parquet")
+        files = RowStore(reviews / "reviews.parquet"), RowStore(statements / "statements.parquet")
         return Corpus(files[0], files[1], load_domain(domain))
 
     @functools.cached_property
@@ -100,11 +100,11 @@ class Corpus:
 
     def part(self, name: str) -> Rows:
         """The rows of "train", "validation" or "test". Each column is read when it is first asked for."""
-        return _StoredRows(self._reviews, self._statements, self._numbers(name))
+        return _LazyRows(self._reviews, self._statements, self._numbers(name))
 
     def rows(self, numbers: Sequence[int]) -> Rows:
         """Rows by their number in the data set, in that order; columns as above."""
-        return _StoredRows(self._reviews, self._statements, np.asarray(numbers, dtype=np.int64))
+        return _LazyRows(self._reviews, self._statements, np.asarray(numbers, dtype=np.int64))
 
     def in_a_file(self, numbers: Sequence[int], written: bool = False) -> Sequence[str]:
         """The references of many rows, each read from a file when it is asked for."""
@@ -118,14 +118,14 @@ class Corpus:
         return np.asarray(self._reviews.column("row")[chosen], dtype=np.int64)
 
 
-class _StoredRows(Rows):
+class _LazyRows(Rows):
     """Rows whose columns are read when they are first asked for, and then kept."""
 
-    def __init__(self, reviews: Stored, statements: Stored, numbers: IntArray) -> None:
+    def __init__(self, reviews: RowStore, statements: RowStore, numbers: IntArray) -> None:
         vars(self).update(_reviews=reviews, _statements=statements, _numbers=numbers)
 
-    _reviews: Stored
-    _statements: Stored
+    _reviews: RowStore
+    _statements: RowStore
     _numbers: IntArray
 
     def __len__(self) -> int:
@@ -181,7 +181,7 @@ class _StoredRows(Rows):
 class _Statements(Collection[str]):
     """The statements of some rows, read from their file whenever somebody goes through them."""
 
-    def __init__(self, statements: Stored, numbers: IntArray) -> None:
+    def __init__(self, statements: RowStore, numbers: IntArray) -> None:
         self._statements, self._numbers = statements, numbers
 
     def __iter__(self) -> Iterator[str]:

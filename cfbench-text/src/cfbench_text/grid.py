@@ -21,7 +21,7 @@ STAGES = "cfbench_text.stages"
 VERSION = "2"  # of the stages; raise it when what they compute changes
 READING = "3"  # of the stage that reads what was written
 SCORES = "4"  # the same of the last stage, which others do not wait for
-EXTERNAL = "text/recommender/external"
+EXTERNAL = "text/generator/external"
 """Stands for whoever wrote the texts of a file."""
 
 STATEMENTS, READ, TEXTS = "statements", "statements of texts", "texts"
@@ -88,7 +88,7 @@ class Grid:
                 "split": protocol.split,
                 "train": protocol.train,
                 "validation": protocol.validation,
-                "least": protocol.least,
+                "min_reviews_per_user": protocol.min_reviews_per_user,
                 **_source_of(dataset, access),
             },
         )
@@ -109,26 +109,26 @@ class Grid:
         )
         self.known = {"data": data, STATEMENTS: statements, UNITS: units}
 
-    def cell(self, recommender: ConfiguredComponent) -> Cell:
-        labels: Mapping[str, str | int] = {"dataset": self.dataset.label, "model": recommender.label}
-        elsewhere = recommender.spec.id == EXTERNAL
-        model = {} if elsewhere else {"model": self.fitted(recommender)}
-        written = self.imported(labels) if elsewhere else self.explained(recommender, model)
+    def cell(self, generator: ConfiguredComponent) -> Cell:
+        labels: Mapping[str, str | int] = {"dataset": self.dataset.label, "model": generator.label}
+        elsewhere = generator.spec.id == EXTERNAL
+        model = {} if elsewhere else {"model": self.fitted(generator)}
+        written = self.imported(labels) if elsewhere else self.explained(generator, model)
         read = Stage(
             kind="statements of texts",
-            label=f"statements of {recommender.label} on {self.dataset.label}",
+            label=f"statements of {generator.label} on {self.dataset.label}",
             target=f"{STAGES}:read_texts",
             parameters={
                 "version": READING,
                 "extractor": self.config.extractor.parameters(),
-                "read": recommender.spec.details.get("read", self.config.protocol.read),
+                "read": generator.spec.details.get("read", self.config.protocol.read),
             },
             inputs={"data": self.known["data"], UNITS: self.known[UNITS], "explanations": written},
             chunked=True,
         )
         scores = Stage(
             kind="scores",
-            label=f"scores of {recommender.label} on {self.dataset.label}",
+            label=f"scores of {generator.label} on {self.dataset.label}",
             target=f"{STAGES}:score",
             parameters={
                 "version": SCORES,
@@ -141,32 +141,32 @@ class Grid:
         )
         columns = [column for measure in self.measures for column in measure.columns()]
         stages = {**self.known, **model, "explanations": written, READ: read, "scores": scores}
-        return Cell(labels, columns, stages, role=recommender.spec.role)
+        return Cell(labels, columns, stages, role=generator.spec.role)
 
     def _compared(self) -> dict[str, str]:
         """What texts are compared with, where it is not as usual: so that older artifacts stay what they are."""
         reference = self.config.protocol.reference
         return {} if reference == "paragraph" else {"reference": reference}
 
-    def fitted(self, recommender: ConfiguredComponent) -> Stage:
+    def fitted(self, generator: ConfiguredComponent) -> Stage:
         return Stage(
             kind="model",
-            label=f"{recommender.label} on {self.dataset.label}",
+            label=f"{generator.label} on {self.dataset.label}",
             target=f"{STAGES}:fit_model",
             parameters={
                 "version": VERSION,
-                "recommender": recommender.parameters(),
+                "generator": generator.parameters(),
                 "threads": self.config.threads,
             },
             inputs={name: self.known[name] for name in ("data", STATEMENTS)},
             seed=self.config.seed,
         )
 
-    def explained(self, recommender: ConfiguredComponent, model: Mapping[str, Stage]) -> Stage:
-        sees = "references" in recommender.spec.provides.get("sees", frozenset())
+    def explained(self, generator: ConfiguredComponent, model: Mapping[str, Stage]) -> Stage:
+        sees = "references" in generator.spec.provides.get("sees", frozenset())
         return Stage(
             kind="explanations",
-            label=f"{recommender.label} on {self.dataset.label}",
+            label=f"{generator.label} on {self.dataset.label}",
             target=f"{STAGES}:explain",
             parameters={
                 "version": VERSION,

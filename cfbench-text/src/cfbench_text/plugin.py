@@ -39,7 +39,7 @@ def cfbench_components() -> list[ComponentSpec]:
             summary="Is the reason that a recommender wrote true? Statements against the user's own review",
             target=f"{HERE}.suite:TextSuite",
             paper=STUDY,
-            details={"conformance": f"{HERE}.testing:checks", "compared": "recommender"},
+            details={"conformance": f"{HERE}.testing:checks", "compared": "generator"},
         ),
         *ANALYSES,
         *PRETRAINED,
@@ -52,20 +52,9 @@ def cfbench_components() -> list[ComponentSpec]:
             "Topic, sentiment and tf-idf of words: compares words, not meaning",
             provides={"verdict": frozenset({"entailment", "support"})},
         ),
-    ]
-
-
-@hookimpl
-def cfbench_datasets() -> list[ComponentSpec]:
-    return list(DATASETS)
-
-
-@hookimpl
-def cfbench_recommenders() -> list[ComponentSpec]:
-    return [
-        _spec("recommender", "item-review", "ItemReview", "What the latest reviewer of the item said of it"),
+        _spec("generator", "item-review", "ItemReview", "What the latest reviewer of the item said of it"),
         _spec(
-            "recommender",
+            "generator",
             "most-frequent",
             "MostFrequent",
             "What is said most often: at all, of the item, or by the user",
@@ -73,7 +62,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             role="floor",
         ),
         _spec(
-            "recommender",
+            "generator",
             "shuffled-reference",
             "ShuffledReference",
             "The true explanation of another row",
@@ -81,7 +70,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             role="floor",
         ),
         _spec(
-            "recommender",
+            "generator",
             "reference",
             "Reference",
             "The true explanation itself",
@@ -89,15 +78,15 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             role="bound",
         ),
         ComponentSpec(
-            id="text/recommender/round-trip",
+            id="text/generator/round-trip",
             summary="The true explanation, read by the extractor alone: what the extraction loses",
-            target=f"{HERE}.recommenders.reference:Reference",
+            target=f"{HERE}.generators.reference:Reference",
             provides=SEES_REFERENCES,
             role="bound",
             details={"read": "extractor"},
         ),
         _spec(
-            "recommender",
+            "generator",
             "nrt",
             "NRT",
             "A recurrent network that starts from user, item and the rating it predicts",
@@ -106,7 +95,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             details=TRAINED,
         ),
         _spec(
-            "recommender",
+            "generator",
             "att2seq",
             "Att2Seq",
             "A recurrent network that looks back at user and item at every word",
@@ -115,7 +104,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             details=TRAINED,
         ),
         _spec(
-            "recommender",
+            "generator",
             "peter",
             "PETER",
             "A transformer over user, item and text that also tells the rating and the words to come",
@@ -124,7 +113,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             details=TRAINED,
         ),
         _spec(
-            "recommender",
+            "generator",
             "cer",
             "CER",
             "PETER whose rating must be told from its explanation, too",
@@ -133,7 +122,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             details=TRAINED,
         ),
         _spec(
-            "recommender",
+            "generator",
             "pepler",
             "PEPLER",
             "A pretrained language model prompted with vectors of user and item",
@@ -142,7 +131,7 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             details=ASKS_A_MODEL,
         ),
         _spec(
-            "recommender",
+            "generator",
             "xrec",
             "XRec",
             "A frozen language model told of user and item by graph vectors and by profiles",
@@ -151,6 +140,11 @@ def cfbench_recommenders() -> list[ComponentSpec]:
             details=ASKS_A_MODEL,
         ),
     ]
+
+
+@hookimpl
+def cfbench_datasets() -> list[ComponentSpec]:
+    return list(DATASETS)
 
 
 @hookimpl

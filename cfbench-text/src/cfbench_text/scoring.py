@@ -13,8 +13,8 @@ import numpy as np
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_text.corpus import Corpus
+from cfbench_text.entailment_batches import verdicts
 from cfbench_text.judges.base import CONTRADICTION, ENTAILMENT
-from cfbench_text.judging import verdicts
 from cfbench_text.metrics.base import Answers, Verdicts
 from cfbench_text.metrics.hallucination import contradicted
 from cfbench_text.metrics.stent_bin import entailed

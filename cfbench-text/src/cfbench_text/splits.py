@@ -34,9 +34,13 @@ class Split:
 
 
 def divide(
-    reviews: Reviews, kind: Literal["per-user", "global"], train: float, validation: float, least: int
+    reviews: Reviews,
+    kind: Literal["per-user", "global"],
+    train: float,
+    validation: float,
+    min_reviews_per_user: int,
 ) -> Split:
-    """The split of ``reviews``. ``least``: reviews that a user must have; of fewer all are left out."""
+    """The split of ``reviews``. ``min_reviews_per_user``: reviews that a user must have; of fewer all are left out."""
     n = len(reviews)
     report = {"reviews": n}
     keep = _first_of_each(reviews)
@@ -45,8 +49,8 @@ def divide(
     counts = np.bincount(users[keep], minlength=int(users.max(initial=-1)) + 1)
     if reviews.explained:
         return Split(np.where(keep, 2, OUT), report | _sizes(reviews, np.where(keep, 2, OUT)))
-    few = keep & (counts[users] < least)
-    report[f"left out, users with fewer than {least}"] = int(few.sum())
+    few = keep & (counts[users] < min_reviews_per_user)
+    report[f"left out, users with fewer than {min_reviews_per_user}"] = int(few.sum())
     keep &= ~few
     order = np.lexsort((np.arange(n), reviews.times))
     order = order[keep[order]]

@@ -24,17 +24,17 @@ import pandas as pd
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.stages import UNITS, TaskContext
-from cfbench_text.corpus import Asked, Corpus, unit_names
+from cfbench_text.corpus import Corpus, ExplanationRequests, unit_names
 from cfbench_text.domains import Domain, load_domain
 from cfbench_text.extractors.base import Extraction, Extractor
 from cfbench_text.extractors.template import Template
+from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.grid import READ, STATEMENTS, TEXTS
 from cfbench_text.metrics.base import Answers
-from cfbench_text.recommenders.base import Context, Explanation, Training
 from cfbench_text.reviews import IntArray, Reviews
+from cfbench_text.row_store import GROUP, RowStore, RowWriter, StatementWriter, whole
 from cfbench_text.scoring import score_all, statement_rows
 from cfbench_text.splits import PARTS, divide
-from cfbench_text.stored import GROUP, StatementWriter, Stored, Writer, whole
 from cfbench_text.tables import Units
 from cfbench_text.tables import read_texts as read_table
 from cfbench_text.triplets import Triplet
@@ -50,7 +50,9 @@ def read_data(task: TaskContext) -> dict[str, Any]:
     reviews: Reviews = dataset.load(*found)
     load_domain(reviews.domain)
     given = task.parameters
-    split = divide(reviews, given["split"], given["train"], given["validation"], given["least"])
+    split = divide(
+        reviews, given["split"], given["train"], given["validation"], given["min_reviews_per_user"]
+    )
     kept = np.flatnonzero(split.parts >= 0)
     _write_reviews(task.output / "reviews.parquet", reviews, kept, split.parts)
     if reviews.known is not None:
@@ -68,7 +70,7 @@ def read_data(task: TaskContext) -> dict[str, Any]:
 
 def _write_reviews(path: Path, reviews: Reviews, kept: IntArray, parts: IntArray) -> None:
     names = unit_names(reviews, kept.tolist())
-    with Writer(path, ("row", "unit", "user", "item", "rating", "time", "text", "part")) as to:
+    with RowWriter(path, ("row", "unit", "user", "item", "rating", "time", "text", "part")) as to:
         for start in range(0, len(kept), GROUP):
             rows = kept[start : start + GROUP]
             to.write(
@@ -89,8 +91,8 @@ def extract_statements(task: TaskContext) -> dict[str, Any]:
     """The statements of every review that was kept. ``statements.parquet``: row, statement, topic, sentiment."""
     folder = task.input_paths["data"]
     extractor: Extractor = create(task.parameters["extractor"])
-    domain, reviews = load_domain(_domain_of(folder)), Stored(folder / "reviews.parquet")
-    known = Stored(folder / "known.parquet") if (folder / "known.parquet").exists() else None
+    domain, reviews = load_domain(_domain_of(folder)), RowStore(folder / "reviews.parquet")
+    known = RowStore(folder / "known.parquet") if (folder / "known.parquet").exists() else None
     tally, exact, total = _Tally(), 0, len(reviews)
     with StatementWriter(task.output / "statements.parquet") as to:
         for batch in reviews.batches(["row", "text"]):
@@ -149,7 +151,7 @@ class _Tally:
         }
 
 
-def _by_row(statements: Stored, rows: IntArray | None = None) -> dict[Any, tuple[Triplet, ...]]:
+def _by_row(statements: RowStore, rows: IntArray | None = None) -> dict[Any, tuple[Triplet, ...]]:
     """The statements of each row that has some."""
     found: dict[Any, list[Triplet]] = {}
     for row, triplet in statements.triplets(rows):
@@ -159,14 +161,14 @@ def _by_row(statements: Stored, rows: IntArray | None = None) -> dict[Any, tuple
 
 def choose_units(task: TaskContext) -> dict[str, Any]:
     """The test rows to explain. ``units.parquet``: unit, group, row, user, item, time."""
-    reviews = Stored(task.input_paths["data"] / "reviews.parquet")
+    reviews = RowStore(task.input_paths["data"] / "reviews.parquet")
     chosen = reviews.column("row")[reviews.column("part") == PARTS.index("test")]
     most = task.parameters["rows"]
     if most is not None and most < len(chosen):
         chosen = chosen[np.sort(task.generator("rows").permutation(len(chosen))[:most])]
     columns = ("unit", "row", "user", "item", "time")
     done = 0
-    with Writer(task.output / "units.parquet", (*columns, "group")) as to:
+    with RowWriter(task.output / "units.parquet", (*columns, "group")) as to:
         for batch in reviews.batches(columns, chosen):
             groups = np.arange(done, done + batch.num_rows)
             to.write({**{name: batch.column(name) for name in columns}, "group": groups})
@@ -176,7 +178,7 @@ def choose_units(task: TaskContext) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=8)
 def _corpus(reviews: Path, statements: Path) -> Corpus:
-    """Kept for the next chunk; the folders of artifacts are named by what is in them."""
+    """ResponseCache for the next chunk; the folders of artifacts are named by what is in them."""
     return Corpus.load(reviews, statements, _domain_of(reviews))
 
 
@@ -193,14 +195,14 @@ def _training(corpus: Corpus, task: TaskContext) -> Training:
 def fit_model(task: TaskContext) -> dict[str, Any]:
     """Trains the generator and, if it predicts ratings, judges these on the test rows."""
     corpus = _corpus_of(task)
-    model = create(task.parameters["recommender"])
+    model = create(task.parameters["generator"])
     model.fit(_training(corpus, task))
     model.save(task.output)
-    (task.output / "model.json").write_text(json.dumps(dict(task.parameters["recommender"])))
+    (task.output / "model.json").write_text(json.dumps(dict(task.parameters["generator"])))
     if not hasattr(model, "predict_ratings"):
         return {"quality": {}}
     test = corpus.part("test")
-    asked = Asked(test.units, test.users, test.items, test.times, np.arange(len(test)))
+    asked = ExplanationRequests(test.units, test.users, test.items, test.times, np.arange(len(test)))
     known = ~np.isnan(test.ratings)
     errors = (np.asarray(model.predict_ratings(asked), dtype=np.float64) - test.ratings)[known]
     if not len(errors):
@@ -218,11 +220,13 @@ class _Chunk:
     @staticmethod
     def of(task: TaskContext) -> _Chunk:
         start, stop = task.chunk or (0, None)
-        return _Chunk(Stored(task.input_paths[UNITS] / "units.parquet").span(start, stop).to_pandas(), start)
+        return _Chunk(
+            RowStore(task.input_paths[UNITS] / "units.parquet").span(start, stop).to_pandas(), start
+        )
 
-    def asked(self) -> Asked:
+    def asked(self) -> ExplanationRequests:
         units = self.units
-        return Asked(
+        return ExplanationRequests(
             tuple(units["unit"]),
             units["user"].to_numpy(object),
             units["item"].to_numpy(object),
@@ -248,7 +252,7 @@ class _Chunk:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _FittedModel:
     """What a task asks of a generator's files; tasks that differ in their chunk only are equal."""
 
     folder: Path
@@ -257,7 +261,7 @@ class _Asked:
 
 
 @functools.lru_cache(maxsize=1)
-def _ready(asked: _Asked) -> Any:
+def _ready(asked: _FittedModel) -> Any:
     """A generator that has taken up what it learned, kept for the next chunk."""
     model = create(json.loads((asked.folder / "model.json").read_text()))
     model.load(asked.folder, _training(_corpus_of(asked.task), asked.task))
@@ -271,13 +275,13 @@ def _as_written(task: TaskContext) -> bool:
 @functools.lru_cache(maxsize=1)
 def _all_references(corpus: Corpus, units: Path, written: bool) -> Sequence[str]:
     """What the texts of all rows to explain are compared with, in a file."""
-    return corpus.in_a_file(Stored(units / "units.parquet").column("row"), written)
+    return corpus.in_a_file(RowStore(units / "units.parquet").column("row"), written)
 
 
 def explain(task: TaskContext) -> dict[str, Any]:
     """Asks for the texts of all rows of the chunk at once. The time is that of this call, shared out equally."""
     chunk = _Chunk.of(task)
-    model = _ready(_Asked(task.input_paths["model"], task.task.stage_key, task))
+    model = _ready(_FittedModel(task.input_paths["model"], task.task.stage_key, task))
     references = None
     if task.parameters["sees references"]:
         references = _all_references(_corpus_of(task), task.input_paths[UNITS], _as_written(task))
@@ -295,12 +299,12 @@ def read_file(task: TaskContext) -> dict[str, Any]:
     """Texts made elsewhere, joined to the rows by their names, never by position. ``texts.parquet``: row (its place
     among those to explain), text, rating, in the order of the file."""
     columns = (
-        Stored(task.input_paths[UNITS] / "units.parquet").column(name)
+        RowStore(task.input_paths[UNITS] / "units.parquet").column(name)
         for name in ("unit", "user", "item", "time")
     )
     texts = read_table(Path(task.parameters["file"]), task.parameters["labels"], Units(*columns))
     count = 0
-    with Writer(task.output / "texts.parquet", ("row", "text", "rating")) as to:
+    with RowWriter(task.output / "texts.parquet", ("row", "text", "rating")) as to:
         while some := list(itertools.islice(texts, GROUP)):
             to.write(dict(zip(("row", "text", "rating"), zip(*some, strict=True), strict=True)))
             count += len(some)
@@ -313,7 +317,9 @@ def import_explanations(task: TaskContext) -> dict[str, Any]:
     texts: list[str | None] = [None] * len(chunk.units)
     ratings = np.full(len(chunk.units), np.nan)
     places = chunk.start + np.arange(len(chunk.units))
-    for batch in Stored(task.input_paths[TEXTS] / "texts.parquet").batches(("row", "text", "rating"), places):
+    for batch in RowStore(task.input_paths[TEXTS] / "texts.parquet").batches(
+        ("row", "text", "rating"), places
+    ):
         for place, text, rating in zip(*(batch.column(n).to_pylist() for n in range(3)), strict=True):
             texts[place - chunk.start] = text
             ratings[place - chunk.start] = np.nan if rating is None else rating
@@ -362,7 +368,7 @@ def score(task: TaskContext) -> dict[str, Any]:
     given = chunk.units["unit"].isin(table.index).to_numpy()
     units = chunk.units[given]
     rows = corpus.rows(units["row"].tolist())
-    written = _by_row(Stored(task.input_paths[READ] / "statements.parquet"))
+    written = _by_row(RowStore(task.input_paths[READ] / "statements.parquet"))
     answers = Answers(
         texts=table["text"].reindex(units["unit"]).tolist(),
         references=rows.references(_as_written(task)),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEEDED = {
     "dataset": ("load",),
     "extractor": ("extract", "signature"),
-    "recommender": ("fit", "explain", "save", "load"),
+    "generator": ("fit", "explain", "save", "load"),
     "judge": ("prepare", "signature"),
     "metric": ("score", "columns"),
 }
@@ -65,16 +65,16 @@ class TextSuite:
         explanations: Path | None = None,
     ) -> Sequence[Cell]:
         metrics = _metrics(config, registry)
-        for reference in (config.extractor, *config.recommenders, *config.judges, *metrics):
+        for reference in (config.extractor, *config.generators, *config.judges, *metrics):
             _check_model(reference)
         chosen = measures(metrics, config.judges)
-        recommenders = config.recommenders
+        generators = config.generators
         if explanations is not None:
-            recommenders = _with_calibration(_external(explanations), recommenders)
+            generators = _with_calibration(_external(explanations), generators)
         cells = []
         for dataset in config.data:
             grid = Grid(config, dataset, chosen, access, explanations)
-            cells += [grid.cell(recommender) for recommender in recommenders]
+            cells += [grid.cell(generator) for generator in generators]
         return cells
 
     def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
@@ -91,7 +91,7 @@ class TextSuite:
         """What is installed and needs no model; controls are calibration rows, so they are always there."""
         others = [
             one.spec.name
-            for one in registry.components("recommender", "text")
+            for one in registry.components("generator", "text")
             if one.spec.details.get("default", True) and one.spec.name != "most-frequent"
         ]
         return {
@@ -99,7 +99,7 @@ class TextSuite:
             "seed": 0,
             "data": ["toy-reviews"],
             "extractor": "rules",
-            "recommenders": [*others, *CONTROLS],
+            "generators": [*others, *CONTROLS],
             "judges": ["overlap"],
         }
 
@@ -161,11 +161,11 @@ def _with_defaults(registry: Registry, metric: str) -> ConfiguredComponent:
 
 
 def _with_calibration(
-    external: Sequence[ConfiguredComponent], recommenders: Sequence[ConfiguredComponent]
+    external: Sequence[ConfiguredComponent], generators: Sequence[ConfiguredComponent]
 ) -> tuple[ConfiguredComponent, ...]:
     """Texts made elsewhere, and of the configuration the calibration rows; a name in the file comes first."""
     names = {one.label for one in external}
-    return (*external, *(one for one in recommenders if one.spec.role and one.label not in names))
+    return (*external, *(one for one in generators if one.spec.role and one.label not in names))
 
 
 def _external(path: Path) -> tuple[ConfiguredComponent, ...]:
@@ -178,7 +178,7 @@ def _external(path: Path) -> tuple[ConfiguredComponent, ...]:
         target=f"{STAGES}:import_explanations",
     )
     return tuple(
-        ConfiguredComponent("recommender", name, spec)
+        ConfiguredComponent("generator", name, spec)
         for name in models_in(path) or [path.name.partition(".")[0]]
     )
 
@@ -192,7 +192,7 @@ data:                                  # 'cfbench list datasets --suite text'
   # - musical-instruments              # Amazon 2014; 'cfbench data fetch musical-instruments'
   # - {name: reviews, path: mine.jsonl, domain: my_topics.yaml}
 extractor: rules                       # reviews and texts into statements; 'cfbench list extractors'
-recommenders:                          # who writes the explanations
+generators:                          # who writes the explanations
   - item-review
   - most-frequent
   - {name: most-frequent, of: item, label: most-frequent-item}

@@ -12,7 +12,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_text.reading import csv_rows, json_lines, opened
-from cfbench_text.stored import GROUP
+from cfbench_text.row_store import GROUP
 
 LABELS = ("dataset", "model")
 """Columns that tell to which cells of a plan a row belongs; without one it belongs to all."""

@@ -16,15 +16,15 @@ import numpy as np
 
 from cfbench_core.seeds import generator
 from cfbench_core.testing import Check, NotApplicable, Subject, checks_of, require
-from cfbench_text.corpus import Asked, Corpus, unit_names
+from cfbench_text.corpus import Corpus, ExplanationRequests, unit_names
 from cfbench_text.datasets.toy_reviews import Config as ToyConfig
 from cfbench_text.datasets.toy_reviews import ToyReviews
 from cfbench_text.domains import load_domain
+from cfbench_text.entailment_batches import verdicts
+from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.judges.base import Document
 from cfbench_text.judges.overlap import Overlap
-from cfbench_text.judging import verdicts
 from cfbench_text.metrics.base import Answers
-from cfbench_text.recommenders.base import Context, Explanation, Training
 from cfbench_text.reviews import Reviews
 from cfbench_text.splits import divide
 from cfbench_text.triplets import SENTIMENTS, Triplet, render
@@ -77,11 +77,11 @@ def example_training() -> Training:
     return Training(corpus.part("train"), corpus.part("validation"), corpus.domain, draw)
 
 
-def asked_of(rows: Rows, places: Sequence[int] | None = None) -> Asked:
+def requests_for(rows: Rows, places: Sequence[int] | None = None) -> ExplanationRequests:
     """Rows of a part as a generator sees them."""
     chosen = np.arange(len(rows)) if places is None else np.asarray(places, dtype=np.int64)
     units = tuple(rows.units[place] for place in chosen.tolist())
-    return Asked(units, rows.users[chosen], rows.items[chosen], rows.times[chosen], chosen)
+    return ExplanationRequests(units, rows.users[chosen], rows.items[chosen], rows.times[chosen], chosen)
 
 
 # Generators
@@ -99,7 +99,7 @@ def _written(subject: Subject, model: Any, places: Sequence[int] | None = None) 
     test = example_corpus().part("test")
     sees = "references" in subject.spec.provides.get("sees", frozenset())
     context = Context(lambda unit: generator("text", "units", unit), test.paragraphs if sees else None)
-    return list(model.explain(asked_of(test, places), context))
+    return list(model.explain(requests_for(test, places), context))
 
 
 def writes_a_text_for_each_row(subject: Subject) -> None:
@@ -154,7 +154,7 @@ def predicts_ratings_of_all(subject: Subject) -> None:
     if not hasattr(model, "predict_ratings"):
         raise NotApplicable("it predicts no ratings")
     test = example_corpus().part("test")
-    found = np.asarray(model.predict_ratings(asked_of(test)))
+    found = np.asarray(model.predict_ratings(requests_for(test)))
     require(found.shape == (len(test),), f"has shape {found.shape} for {len(test)} rows")
     require(bool(np.isfinite(found).all()), "a rating is not finite")
 
@@ -345,7 +345,7 @@ def _made(subject: Subject) -> Any:
 
 
 checks: Mapping[str, tuple[Check, ...]] = {
-    "recommender": checks_of(
+    "generator": checks_of(
         writes_a_text_for_each_row,
         writes_the_same_again,
         writes_one_row_as_among_many,

@@ -11,7 +11,7 @@ STUDY = {
     "executor": "inline",
     "data": [{"name": "toy-reviews", "users": 12, "items": 10}],
     "extractor": "rules",
-    "recommenders": [
+    "generators": [
         "item-review",
         {"name": "item-review", "label": "again"},
         {"name": "most-frequent", "of": "item"},

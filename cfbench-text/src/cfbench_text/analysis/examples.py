@@ -176,8 +176,8 @@ def _closest(rows: pd.DataFrame) -> list[str | None]:
 
 
 def _nearness(row: Mapping[Any, Any], other: Mapping[Any, Any]) -> tuple[bool, float]:
-    from cfbench_text.judges.alike import OPPOSITES
     from cfbench_text.judges.overlap import words
+    from cfbench_text.judges.similarity_judge import OPPOSITES
 
     one, two = {*words(row["statement"])}, {*words(other["statement"])}
     denies = row["verdict"] == "contradicted" and (row["sentiment"], other["sentiment"]) in OPPOSITES

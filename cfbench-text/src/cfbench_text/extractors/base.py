@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cfbench_text.answers import Status
 from cfbench_text.domains import Domain
+from cfbench_text.response_parsing import Status
 from cfbench_text.triplets import Triplet
 
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
-from cfbench_text.answers import Status, read_answer
 from cfbench_text.extractors.base import Extraction
-from cfbench_text.models.chat import Chat, ChatSource, Prompt, Said
-from cfbench_text.splitting import sentences
+from cfbench_text.models.chat import Chat, ChatSource, Completion, Prompt
+from cfbench_text.response_parsing import Status, read_answer
+from cfbench_text.sentence_segmentation import sentences
 from cfbench_text.triplets import Triplet, canonical
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def pieces(text: str, words: int) -> list[str]:
     return [" ".join(piece) for piece in found if piece]
 
 
-def _joined(said: Sequence[Said], domain: Domain) -> Extraction:
+def _joined(said: Sequence[Completion], domain: Domain) -> Extraction:
     counts: Counter[str] = Counter()
     triplets: list[Triplet] = []
     ended: list[str] = []

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
 from cfbench_text.extractors.base import Extraction
-from cfbench_text.splitting import clauses, sentences
+from cfbench_text.sentence_segmentation import clauses, sentences
+from cfbench_text.third_person import as_statement
 from cfbench_text.triplets import FIRST, LATER, Sentiment, Triplet, canonical
-from cfbench_text.wording import as_statement
 
 if TYPE_CHECKING:
     from cfbench_text.domains import Domain

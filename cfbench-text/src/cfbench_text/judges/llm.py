@@ -21,7 +21,7 @@ import numpy as np
 from cfbench_core.config import Help
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_text.judges.base import Document
-from cfbench_text.models.chat import Chat, ChatSource, Choice, Prompt
+from cfbench_text.models.chat import Chat, ChatSource, OptionProbabilities, Prompt
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet, sentence
 
@@ -76,7 +76,7 @@ def supported(chat: Chat, questions: Sequence[tuple[str, str]], who: str) -> Flo
     return found
 
 
-def _value(choice: Choice, who: str) -> float:
+def _value(choice: OptionProbabilities, who: str) -> float:
     if choice.failure:
         raise UserError(f"{who}: a question has no answer: {choice.failure}")
     return 0.5 if choice.p is None else choice.p

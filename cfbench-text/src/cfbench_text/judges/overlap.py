@@ -1,8 +1,8 @@
-"""``overlap``: a judge without a model. It compares words, and is no judge of meaning; tables name it.
+"""``overlap``: a judge that compares words and uses no model.
 
-Its similarity (``alike.py`` says what follows from it) is the cosine of tf-idf vectors: words in lower case without
-stop words, tf raw, idf = ln((1 + n) / (1 + df)) + 1 over the statements of the training reviews. Equal statements
-have 1.
+It does not judge meaning. Its similarity (see ``similarity_judge.py``) is the cosine of tf-idf vectors: lower-cased
+words without stop words, raw term frequency, idf = ln((1 + n) / (1 + df)) + 1 over the statements of the training
+reviews. Equal statements have similarity 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from cfbench_text.judges.alike import Alike
+from cfbench_text.judges.similarity_judge import SimilarityJudge
 from cfbench_text.reviews import FloatArray
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -28,7 +28,7 @@ STOP_WORDS = frozenset(
 )
 
 
-class Overlap(Alike):
+class Overlap(SimilarityJudge):
     def __init__(self, config: None = None) -> None:
         self._idf: Mapping[str, float] = {}
         self._unseen = 1.0

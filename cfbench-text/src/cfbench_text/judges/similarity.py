@@ -1,8 +1,9 @@
-"""``similarity``: a judge that compares sentence embeddings. It knows that "tone" and "sound" are alike; it does not
-know what follows from what, and "long" is much like "short" to it.
+"""``similarity``: a judge that compares sentence embeddings.
 
-Its similarity (``alike.py`` says what follows from it) is the cosine of the embeddings of two statements, 0 where it is
-negative. The default is all-MiniLM-L6-v2 (Reimers & Gurevych 2019), which the extra ``cfbench-text[minilm]`` brings.
+The similarity (see ``similarity_judge.py``) is the cosine of the embeddings of two statements, with negative values
+set to 0. The judge recognises that "tone" and "sound" are related, but it does not decide entailment, and it gives
+"long" and "short" a high similarity. The default encoder is all-MiniLM-L6-v2 (Reimers & Gurevych 2019), which the
+extra ``cfbench-text[minilm]`` installs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from cfbench_core.config import Help
-from cfbench_text.judges.alike import Alike
+from cfbench_text.judges.similarity_judge import SimilarityJudge
 from cfbench_text.models.embeddings import Embeddings
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.reviews import FloatArray
@@ -25,7 +26,7 @@ class Config(Source):
     )
 
 
-class Similarity(Alike):
+class Similarity(SimilarityJudge):
     def __init__(self, config: Config) -> None:
         self.config = config
         self._embeddings = Embeddings(config)

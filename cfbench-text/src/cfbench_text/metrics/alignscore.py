@@ -42,7 +42,7 @@ from cfbench_text.metrics.base import Answers
 from cfbench_text.models.loading import Loaded, Source, signature, unfilled
 from cfbench_text.models.pair_values import PairValues, first_only
 from cfbench_text.reviews import FloatArray
-from cfbench_text.splitting import sentences
+from cfbench_text.sentence_segmentation import sentences
 
 DIRECTION = "P: context is the reference, claim the text; R: context is the text, claim the reference"
 HEADS = {"three-way": "tri_layer", "binary": "bin_layer", "regression": "reg_layer"}

@@ -32,14 +32,14 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import ResultWarning
-from cfbench_text.answers import read_statements
+from cfbench_text.entailment_batches import each_once
 from cfbench_text.extractors.llm import NO_ANSWER, pieces
 from cfbench_text.judges.llm import SYSTEM as JUDGE_SYSTEM
 from cfbench_text.judges.llm import USER as JUDGE_USER
 from cfbench_text.judges.llm import supported
-from cfbench_text.judging import each_once
 from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
-from cfbench_text.models.chat import Chat, ChatSource, Prompt, Said
+from cfbench_text.models.chat import Chat, ChatSource, Completion, Prompt
+from cfbench_text.response_parsing import read_statements
 from cfbench_text.reviews import FloatArray
 
 SYSTEM = """\
@@ -132,7 +132,7 @@ class SEval:
         return found if self.config.answer == "soft" else (found > 0.5).astype(np.float64)
 
 
-def _joined(said: Sequence[Said]) -> Divided:
+def _joined(said: Sequence[Completion]) -> Divided:
     """Of the pieces of a text. It is known when an answer to one of them is; an empty text is."""
     counts: Counter[str] = Counter()
     statements: list[str] = []

@@ -23,7 +23,7 @@ from cfbench_core.plan import Column
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.pairs import Pairs, PairSource
 from cfbench_text.reviews import FloatArray
-from cfbench_text.splitting import sentences
+from cfbench_text.sentence_segmentation import sentences
 
 DIRECTION = "P: premise is the reference; R: premise is the text"
 

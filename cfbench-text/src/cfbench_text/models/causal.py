@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_text.models.chat import ChatSource, Choice, Prompt, Said
+from cfbench_text.models.chat import ChatSource, Completion, OptionProbabilities, Prompt
 from cfbench_text.models.loading import batches, load, padded
 
 NO_ROOM = "the text is longer than the model reads"
@@ -23,18 +23,20 @@ class Causal:
         self._loaded = load("AutoModelForCausalLM", source)
         self._batch = source.batch
 
-    def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Said]]:
-        fitting = yield from self._fitting(prompts, tokens, Said(failure=NO_ROOM))
+    def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Completion]]:
+        fitting = yield from self._fitting(prompts, tokens, Completion(failure=NO_ROOM))
         for some in batches([len(ids) for _, ids in fitting], self._batch):
             rows = [fitting[place][1] for place in some]
             for place, said in zip(some, self._continued(rows, tokens), strict=True):
                 yield fitting[place][0], said
 
-    def choose(self, prompts: Sequence[Prompt], options: tuple[str, str]) -> Iterator[tuple[int, Choice]]:
+    def choose(
+        self, prompts: Sequence[Prompt], options: tuple[str, str]
+    ) -> Iterator[tuple[int, OptionProbabilities]]:
         import torch
 
         first, second = (self._tokens_of(option) for option in options)
-        fitting = yield from self._fitting(prompts, 1, Choice(None, failure=NO_ROOM))
+        fitting = yield from self._fitting(prompts, 1, OptionProbabilities(None, failure=NO_ROOM))
         for some in batches([len(ids) for _, ids in fitting], self._batch):
             given = padded(self._loaded, [fitting[place][1] for place in some], left=True)
             with torch.inference_mode():
@@ -43,7 +45,7 @@ class Causal:
             for place, of_row in zip(some, probabilities, strict=True):
                 one, other = float(of_row[first].sum()), float(of_row[second].sum())
                 mass = one + other
-                yield fitting[place][0], Choice(one / mass if mass else None, mass)
+                yield fitting[place][0], OptionProbabilities(one / mass if mass else None, mass)
 
     def _fitting(self, prompts: Sequence[Prompt], room: int, failure: Any) -> Any:
         """The (place, token numbers) of prompts that fit; yields a failure for each of the others."""
@@ -63,7 +65,7 @@ class Causal:
             return list(tokenizer(text, add_special_tokens=False)["input_ids"])
         return list(tokenizer(f"{prompt.system}\n\n{prompt.user}\n\n")["input_ids"])
 
-    def _continued(self, rows: Sequence[Sequence[int]], tokens: int) -> list[Said]:
+    def _continued(self, rows: Sequence[Sequence[int]], tokens: int) -> list[Completion]:
         """What it writes after each row. Decoding is greedy whatever the model's own settings say."""
         import torch
         from transformers import GenerationConfig
@@ -80,7 +82,7 @@ class Causal:
         for ids in written.tolist():
             stops = [place for place, token in enumerate(ids) if token in ends]
             kept = ids[: stops[0]] if stops else ids
-            found.append(Said(tokenizer.decode(kept, skip_special_tokens=True), cut=not stops))
+            found.append(Completion(tokenizer.decode(kept, skip_special_tokens=True), cut=not stops))
         return found
 
     def _tokens_of(self, option: str) -> np.ndarray[Any, Any]:

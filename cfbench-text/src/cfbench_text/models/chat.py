@@ -10,8 +10,8 @@ from typing import Annotated, Any, Protocol
 
 from cfbench_core.config import Help, Range
 from cfbench_core.hashing import digest
-from cfbench_text.models.kept import Kept
 from cfbench_text.models.loading import Source
+from cfbench_text.models.response_cache import ResponseCache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Said:
+class Completion:
     """An answer. ``cut``: it was stopped by its length. ``failure``: why there is none; asked again next time."""
 
     text: str = ""
@@ -53,7 +53,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OptionProbabilities:
     """Of two one-character answers: the probability of the first, and that of both together among all tokens.
 
     ``p`` is None where the answer was neither. ``mass`` is None where the back end gives no probabilities.
@@ -65,10 +65,12 @@ class Choice:
 
 
 class BackEnd(Protocol):
-    def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterable[tuple[int, Said]]:
+    def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterable[tuple[int, Completion]]:
         """(place, answer) for every prompt, in any order, as they come."""
 
-    def choose(self, prompts: Sequence[Prompt], options: tuple[str, str]) -> Iterable[tuple[int, Choice]]:
+    def choose(
+        self, prompts: Sequence[Prompt], options: tuple[str, str]
+    ) -> Iterable[tuple[int, OptionProbabilities]]:
         """(place, choice) for every prompt."""
 
 
@@ -87,12 +89,12 @@ class Chat:
 
     def __init__(self, source: ChatSource) -> None:
         self.source = source
-        self._kept = Kept("chat")
+        self._cache = ResponseCache("chat")
         self._back_end: BackEnd | None = None
 
-    def write(self, prompts: Sequence[Prompt], tokens: int) -> list[Said]:
+    def write(self, prompts: Sequence[Prompt], tokens: int) -> list[Completion]:
         """What it answers, at most ``tokens`` tokens each."""
-        failed: dict[str, Said] = {}
+        failed: dict[str, Completion] = {}
         keys = [self._key("write", prompt, tokens) for prompt in prompts]
 
         def ask(places: Sequence[int]) -> Iterable[tuple[int, Any]]:
@@ -101,15 +103,17 @@ class Chat:
                     failed[keys[places[at]]] = said
                 yield places[at], None if said.failure else [said.text, said.cut]
 
-        answers = self._kept.answers(keys, ask)
+        answers = self._cache.answers(keys, ask)
         return [
-            Said(*answer) if answer is not None else failed[key]
+            Completion(*answer) if answer is not None else failed[key]
             for key, answer in zip(keys, answers, strict=True)
         ]
 
-    def choose(self, prompts: Sequence[Prompt], options: tuple[str, str] = ("1", "0")) -> list[Choice]:
+    def choose(
+        self, prompts: Sequence[Prompt], options: tuple[str, str] = ("1", "0")
+    ) -> list[OptionProbabilities]:
         """How probable the first of two answers is."""
-        failed: dict[str, Choice] = {}
+        failed: dict[str, OptionProbabilities] = {}
         keys = [self._key("choose", prompt, options) for prompt in prompts]
 
         def ask(places: Sequence[int]) -> Iterable[tuple[int, Any]]:
@@ -118,9 +122,9 @@ class Chat:
                     failed[keys[places[at]]] = choice
                 yield places[at], None if choice.failure else [choice.p, choice.mass]
 
-        answers = self._kept.answers(keys, ask)
+        answers = self._cache.answers(keys, ask)
         return [
-            Choice(*answer) if answer is not None else failed[key]
+            OptionProbabilities(*answer) if answer is not None else failed[key]
             for key, answer in zip(keys, answers, strict=True)
         ]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cfbench_core.hashing import digest
-from cfbench_text.models.kept import Kept
 from cfbench_text.models.loading import Source, signature
+from cfbench_text.models.response_cache import ResponseCache
 from cfbench_text.models.tokens import Encoder
 from cfbench_text.reviews import FloatArray
 
@@ -40,6 +40,6 @@ class Embeddings:
             for place, vector in zip(places, found, strict=True):
                 yield place, base64.b64encode(vector.tobytes()).decode()
 
-        kept = Kept("embeddings").answers([digest([model, text]) for text in texts], computed)
+        kept = ResponseCache("embeddings").answers([digest([model, text]) for text in texts], computed)
         vectors = [np.frombuffer(base64.b64decode(told), "<f4") for told in kept]
         return np.array(vectors, dtype=np.float64)

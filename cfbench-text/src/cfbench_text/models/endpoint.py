@@ -20,7 +20,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from cfbench_core.errors import UserError
-from cfbench_text.models.chat import ChatSource, Choice, Prompt, Said
+from cfbench_text.models.chat import ChatSource, Completion, OptionProbabilities, Prompt
 
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 HOPELESS = {401: "the key is refused", 403: "the key is refused", 404: "no such model or address"}
@@ -28,7 +28,7 @@ LONGEST_PAUSE, LONGEST_ASKED_FOR = 30.0, 120.0
 IN_A_ROW = 5
 """After so many questions in a row without any answer the server is taken for down; refused alike, all are."""
 
-Found = TypeVar("Found", Said, Choice)
+Found = TypeVar("Found", Completion, OptionProbabilities)
 
 
 class _GarbageError(Exception):
@@ -60,15 +60,17 @@ class Endpoint:
         self.address = f"{(source.endpoint or '').rstrip('/')}/chat/completions"
         self._pause = pause
 
-    def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Said]]:
+    def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Completion]]:
         bodies = [self._body(prompt, tokens) for prompt in prompts]
-        yield from self._all(bodies, _said, lambda why: Said(failure=why))
+        yield from self._all(bodies, _said, lambda why: Completion(failure=why))
 
-    def choose(self, prompts: Sequence[Prompt], options: tuple[str, str]) -> Iterator[tuple[int, Choice]]:
+    def choose(
+        self, prompts: Sequence[Prompt], options: tuple[str, str]
+    ) -> Iterator[tuple[int, OptionProbabilities]]:
         asked = {"logprobs": True, "top_logprobs": 20}
         bodies = [self._body(prompt, 1) | asked for prompt in prompts]
         yield from self._all(
-            bodies, lambda reply: _choice(reply, options), lambda why: Choice(None, failure=why)
+            bodies, lambda reply: _choice(reply, options), lambda why: OptionProbabilities(None, failure=why)
         )
 
     def _body(self, prompt: Prompt, tokens: int) -> dict[str, Any]:
@@ -180,11 +182,11 @@ def _content(choice: Mapping[str, Any]) -> str:
     return content
 
 
-def _said(choice: Mapping[str, Any]) -> Said:
-    return Said(_content(choice), cut=choice.get("finish_reason") == "length")
+def _said(choice: Mapping[str, Any]) -> Completion:
+    return Completion(_content(choice), cut=choice.get("finish_reason") == "length")
 
 
-def _choice(choice: Mapping[str, Any], options: tuple[str, str]) -> Choice:
+def _choice(choice: Mapping[str, Any], options: tuple[str, str]) -> OptionProbabilities:
     """From the probabilities of the first token where there are any, else from the text, read strictly."""
     try:
         top = choice["logprobs"]["content"][0]["top_logprobs"]
@@ -193,9 +195,9 @@ def _choice(choice: Mapping[str, Any], options: tuple[str, str]) -> Choice:
             for option in options
         ]
     except (KeyError, IndexError, TypeError):
-        return Choice(strict(_content(choice), options))
+        return OptionProbabilities(strict(_content(choice), options))
     total = math.fsum(mass)
-    return Choice(mass[0] / total, total) if total else Choice(None, 0.0)
+    return OptionProbabilities(mass[0] / total, total) if total else OptionProbabilities(None, 0.0)
 
 
 def strict(text: str, options: tuple[str, str]) -> float | None:

@@ -16,9 +16,9 @@ import numpy as np
 
 from cfbench_core.errors import ResultWarning
 from cfbench_core.hashing import digest
-from cfbench_text.models.kept import Kept
 from cfbench_text.models.loading import Loaded
 from cfbench_text.models.pairs import batched
+from cfbench_text.models.response_cache import ResponseCache
 from cfbench_text.reviews import FloatArray
 
 Cut = Callable[[int, int, int], tuple[int, int]]
@@ -57,7 +57,7 @@ class PairValues:
         self.name, self.cut, self.limit, self.batch = name, cut, limit, batch
         self._identity = json.dumps(dict(identity), sort_keys=True)
         self._load, self._read = load, read
-        self._kept = Kept(kind)
+        self._cache = ResponseCache(kind)
 
     def values(self, pairs: Sequence[tuple[str, str]]) -> list[FloatArray]:
         """(K,) for each pair: what ``read`` makes of the tensors, a row for each pair."""
@@ -67,7 +67,7 @@ class PairValues:
             for at, values in self._computed([pairs[place] for place in places]):
                 yield places[at], values
 
-        return [np.asarray(one, dtype=np.float64) for one in self._kept.answers(keys, ask)]
+        return [np.asarray(one, dtype=np.float64) for one in self._cache.answers(keys, ask)]
 
     def _computed(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[int, list[float]]]:
         loaded = self._load()

@@ -19,8 +19,8 @@ import numpy as np
 from cfbench_core.config import Help
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import digest
-from cfbench_text.models.kept import Kept
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
+from cfbench_text.models.response_cache import ResponseCache
 from cfbench_text.reviews import FloatArray
 
 NAMES = ("entailment", "contradiction", "neutral")
@@ -43,7 +43,7 @@ class PairSource(Source):
 class Pairs:
     def __init__(self, source: PairSource) -> None:
         self.source = source
-        self._kept = Kept("nli")
+        self._cache = ResponseCache("nli")
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         """(N, 3): entailment, contradiction, neutral of (premise, hypothesis)."""
@@ -54,7 +54,7 @@ class Pairs:
             for at, values in self._computed([pairs[place] for place in places]):
                 yield places[at], values
 
-        found = self._kept.answers(keys, ask)
+        found = self._cache.answers(keys, ask)
         return np.asarray(found, dtype=np.float64).reshape(len(pairs), 3)
 
     def signature(self) -> Mapping[str, str]:

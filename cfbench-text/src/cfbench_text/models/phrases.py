@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from cfbench_text.splitting import sentences
+from cfbench_text.sentence_segmentation import sentences
 
 _TOKEN = re.compile(r"\w+(?:(?<=\d)[.,](?=\d)\w+|['’-]\w+)*|[^\w\s]+")
 

@@ -17,7 +17,7 @@ from cfbench_core.config import Help, Range
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.specs import resolve
 from cfbench_text.models.loading import Source, signature
-from cfbench_text.models.seq2seq import Writer
+from cfbench_text.models.seq2seq import Seq2SeqWriter
 
 IMPORT = "import:"
 
@@ -100,7 +100,7 @@ class Seq2SeqQuestions:
 
     def __init__(self, source: QuestionSource) -> None:
         self.source = source
-        self._writer = Writer(source)
+        self._writer = Seq2SeqWriter(source)
 
     def ask(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         inputs = [_filled(self.source.form, answer=answer, text=text) for answer, text in pairs]
@@ -120,7 +120,7 @@ class Seq2SeqAnswers:
 
     def __init__(self, source: AnswerSource) -> None:
         self.source = source
-        self._writer = Writer(source)
+        self._writer = Seq2SeqWriter(source)
 
     def answer(self, pairs: Sequence[tuple[str, str]]) -> list[Reply]:
         inputs = [_filled(self.source.form, question=question, text=text) for question, text in pairs]

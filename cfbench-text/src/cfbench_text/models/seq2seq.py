@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import digest
-from cfbench_text.models.kept import Kept
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
+from cfbench_text.models.response_cache import ResponseCache
 
 
 @dataclass(frozen=True)
-class Written:
+class GeneratedText:
     """``cut``: it was stopped by its length. ``first``: how probable it was to begin as the word asked about does."""
 
     text: str
@@ -23,12 +23,12 @@ class Written:
     first: float | None = None
 
 
-class Writer:
+class Seq2SeqWriter:
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._kept = Kept("seq2seq")
+        self._cache = ResponseCache("seq2seq")
 
-    def write(self, texts: Sequence[str], tokens: int, word: str = "") -> list[Written]:
+    def write(self, texts: Sequence[str], tokens: int, word: str = "") -> list[GeneratedText]:
         """One answer of at most ``tokens`` tokens for each text, each distinct one asked once.
 
         word: the probability of its first token at the first place is told with each answer.
@@ -40,13 +40,13 @@ class Writer:
             for at, written in self._written([texts[place] for place in places], tokens, word):
                 yield places[at], [written.text, written.cut, written.first]
 
-        return [Written(*answer) for answer in self._kept.answers(keys, ask)]
+        return [GeneratedText(*answer) for answer in self._cache.answers(keys, ask)]
 
     @functools.cached_property
     def _loaded(self) -> Loaded:
         return load("AutoModelForSeq2SeqLM", self.source)
 
-    def _written(self, texts: Sequence[str], tokens: int, word: str) -> Iterator[tuple[int, Written]]:
+    def _written(self, texts: Sequence[str], tokens: int, word: str) -> Iterator[tuple[int, GeneratedText]]:
         import torch
         from transformers import GenerationConfig
 
@@ -70,7 +70,7 @@ class Writer:
             for place, ids, first in zip(some, out.sequences[:, 1:].tolist(), firsts, strict=True):
                 end = ids.index(tokenizer.eos_token_id) if tokenizer.eos_token_id in ids else None
                 text = tokenizer.decode(ids[:end], skip_special_tokens=True).strip()
-                yield place, Written(text, end is None, first)
+                yield place, GeneratedText(text, end is None, first)
 
     def _rows(self, texts: Sequence[str]) -> list[list[int]]:
         tokenizer, limit = self._loaded.tokenizer, self._loaded.limit

@@ -1,0 +1,55 @@
+"""``cer``: PETER that must mean what it says: the rating can be told from the explanation, too.
+
+Raczyński, Lango, Stefanowski, "The problem of coherence in natural language explanations of recommendations", ECAI
+2023. As ``peter``, and with H_1..H_T the hidden states of the text,
+
+    rating of the text = mean + MLP'(mean of H_1..H_T),
+
+whose squared difference from the predicted rating, times ``coherence_weight``, is made small with the rest.
+Padding after a text takes no part in the mean, so a row does not depend on the longest one of its batch. Departs
+from the paper as PETER does here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cfbench_core.config import Help, Range
+from cfbench_text.generators.language import PAD
+from cfbench_text.generators.neural import Batch, Encoding
+from cfbench_text.generators.peter import PAIR, PETER
+from cfbench_text.generators.peter import Config as PeterConfig
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(PeterConfig):
+    coherence_weight: Annotated[float, Range(minimum=0), Help("of the difference between both ratings")] = 0.1
+
+
+class CER(PETER):
+    config: Config
+
+    def build(self, encoding: Encoding) -> Any:
+        from torch import nn
+
+        network, d = super().build(encoding), self.config.dimensions
+        network["rating of text"] = nn.Sequential(nn.Linear(d, d), nn.Sigmoid(), nn.Linear(d, 1))
+        return network
+
+    def rating_of_text(self, hidden: Tensor, batch: Batch) -> Tensor:
+        """(B,) the rating that the explanation speaks of, from the hidden states (B, 2 + T, d) of all positions."""
+        assert self.encoding is not None
+        there = (batch.targets != PAD)[:, :, None]
+        mean = (hidden[:, PAIR:] * there).sum(dim=1) / there.sum(dim=1).clamp(min=1)
+        found: Tensor = self.network["rating of text"](mean)[:, 0]
+        return self.encoding.rating + found
+
+    def further_loss(self, hidden: Tensor, batch: Batch) -> Tensor:
+        """Rows without a text take no part."""
+        told = (batch.targets != PAD).any(dim=1)
+        difference = (self.rating_of_text(hidden, batch) - self._rating(hidden)) ** 2
+        return self.config.coherence_weight * (difference * told).sum() / told.sum().clamp(min=1)

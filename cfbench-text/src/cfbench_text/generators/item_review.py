@@ -1,0 +1,31 @@
+"""``item-review``: what another user said of the item, word for word: the extractive answer.
+
+Of the item's training reviews by other users the latest that has statements; without one, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cfbench_text.corpus import ExplanationRequests
+from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+
+
+class ItemReview(Lookup):
+    def __init__(self, config: None = None) -> None:
+        self._said: dict[str, list[tuple[str, str]]] = {}
+
+    def fit(self, training: Training) -> None:
+        rows = training.train
+        latest_first = np.argsort(rows.times, kind="stable")[::-1].tolist()
+        for row in latest_first:
+            if rows.paragraphs[row]:
+                self._said.setdefault(rows.items[row], []).append((rows.users[row], rows.paragraphs[row]))
+
+    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+        return [
+            Explanation(next((text for other, text in self._said.get(item, ()) if other != user), ""))
+            for user, item in zip(asked.users, asked.items, strict=True)
+        ]

@@ -1,0 +1,398 @@
+"""What the generators that are trained here share: options, training with one rule for stopping, writing, files.
+
+A generator of this kind has a vector of each user and item and writes a text word by word (``SequenceGenerator``); most
+predict the rating, too (``NeuralGenerator``). It is trained on all training rows, with the sum of the mean cross
+entropy of the words and of what else it says (rows without a text or a rating take no part in that term). After
+each epoch it is judged by the mean cross entropy per word on the validation rows: the epoch with the lowest is
+kept, and ``patience`` epochs without a better one end the training. The rule is the same for all, so that none is
+trained longer because its loss has more terms; without validation texts the last epoch is kept.
+
+No weight is pulled towards zero: the study's adapters put an L2 of 0.001 on all weights of NRT, under which the
+embeddings vanish and every pair is told the same sentence. Adam with clipped gradients is used for all, in place
+of the papers' various optimisers. A user or item that was not in training has the mean embedding of all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import UserError
+from cfbench_text.corpus import ExplanationRequests, Rows
+from cfbench_text.generators.base import Context, Explanation, Training
+from cfbench_text.generators.decoding import decode
+from cfbench_text.generators.language import BEGIN, PAD, UNKNOWN, Vocabulary
+from cfbench_text.reviews import FloatArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+CLIP = 1.0
+"""The longest gradient of a step."""
+ROWS_AT_ONCE = 256
+"""Rows that are decoded together."""
+WEIGHTS, REST = "weights.safetensors", "generator.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceConfig:
+    """The options that all of them have."""
+
+    length: Annotated[int, Range(minimum=1), Help("words of a text at most; longer ones are cut")] = 100
+    dropout: Annotated[float, Range(minimum=0, below=1), Help("share of values left out in training")] = 0.2
+    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 1e-3
+    batch: Annotated[int, Range(minimum=1), Help("rows in a step")] = 32
+    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 100
+    patience: Annotated[int, Range(minimum=1), Help("epochs without a better validation loss")] = 3
+    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralConfig(SequenceConfig):
+    """Of those that predict the rating."""
+
+    rating_weight: Annotated[float, Range(minimum=0), Help("of the squared error of the rating")] = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordConfig(NeuralConfig):
+    """Of those that learn their words from the training texts."""
+
+    vocabulary: Annotated[int, Range(minimum=1), Help("words that can be written, the most frequent")] = (
+        20_000
+    )
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What is needed besides weights: the names behind the numbers, and the scale of ratings."""
+
+    vocabulary: Vocabulary
+    users: tuple[str, ...]
+    items: tuple[str, ...]
+    rating: float
+    lowest: int
+    highest: int
+
+    @staticmethod
+    def of(rows: Rows, vocabulary: Vocabulary) -> Encoding:
+        ratings = rows.ratings[~np.isnan(rows.ratings)]
+        users, items = (tuple(dict.fromkeys(names.tolist())) for names in (rows.users, rows.items))
+        low, high = (round(ratings.min()), round(ratings.max())) if len(ratings) else (0, 0)
+        mean = float(ratings.mean()) if len(ratings) else 0.0
+        return Encoding(vocabulary, users, items, mean, low, high)
+
+    @property
+    def levels(self) -> int:
+        """The number of whole ratings."""
+        return self.highest - self.lowest + 1
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B rows of T words at most; the k-th target follows the k-th word.
+
+    Attributes:
+        users, items: (B,) numbers, 0 for one that was not in training.
+        ratings: (B,) NaN where unknown.
+        words, targets: (B, T) BEGIN and the text; the text and END. PAD after that.
+        mask: (B, T) where there is a target to learn: neither PAD nor UNKNOWN, which is never written.
+    """
+
+    users: Tensor
+    items: Tensor
+    ratings: Tensor
+    words: Tensor
+    targets: Tensor
+    mask: Tensor
+
+    def rows(self, chosen: Tensor) -> Batch:
+        """These rows, with no more columns than they need."""
+        words, targets = self.words[chosen], self.targets[chosen]
+        longest = max(1, int((targets != PAD).sum(dim=1).max()))
+        mask = self.mask[chosen][:, :longest]
+        parts = (self.users[chosen], self.items[chosen], self.ratings[chosen])
+        return Batch(*parts, words[:, :longest], targets[:, :longest], mask)
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is made small, and the summed cross entropy of the words that it contains."""
+
+    total: Tensor
+    of_words: Tensor
+    words: int
+
+
+class SequenceGenerator(ABC):
+    """``fit`` or ``load``, then ``explain``. A subclass says what its network is and computes."""
+
+    at_once = ROWS_AT_ONCE
+    """Rows that are written, or judged, together."""
+
+    def __init__(self, config: Any) -> None:
+        if find_spec("torch") is None or find_spec("safetensors") is None:
+            raise UserError(f"{type(self).__name__} needs torch: pip install 'cfbench-text[torch]'")
+        self.config = config
+        self.encoding: Encoding | None = None
+        self.network: Any = None
+        self.history: list[float] = []
+        """Validation loss of each epoch."""
+
+    # What a subclass says. States are as in ``decoding.py``; hidden states are (..., H).
+
+    @abstractmethod
+    def build(self, encoding: Encoding) -> Any:
+        """A ``torch.nn.ModuleDict`` with, among others, embeddings "user" and "item", row 0 for the unknown."""
+
+    @abstractmethod
+    def loss(self, batch: Batch) -> Loss:
+        """Of a batch; with :func:`word_loss` and :func:`rating_loss`."""
+
+    @abstractmethod
+    def start(self, users: Tensor, items: Tensor) -> Any:
+        """The state before the first word."""
+
+    @abstractmethod
+    def step(self, state: Any, words: Tensor) -> tuple[Tensor, Any]:
+        """Logits (B, V) of the next word after ``words`` (B,), and the state then."""
+
+    def rating_values(self, users: Tensor, items: Tensor) -> list[float]:
+        """(B,) the ratings that stand beside the texts; NaN where none is predicted."""
+        return [math.nan] * len(users)
+
+    # Words: those of the training texts, unless a subclass brings its own.
+
+    def learned_words(self, texts: Sequence[str]) -> Vocabulary:
+        return Vocabulary.of(texts, self.config.vocabulary)
+
+    def saved_words(self, words: tuple[str, ...]) -> Vocabulary:
+        """The vocabulary again from its ``words``."""
+        return Vocabulary(words)
+
+    # Learning
+
+    def fit(self, training: Training) -> None:
+        import torch
+
+        encoding = self.encoding = Encoding.of(training.train, self.learned_words(training.train.paragraphs))
+        with _seeded(int(training.rng.integers(2**62))):
+            self.network = self.build(encoding).to(self.device())
+            for name in ("user", "item"):
+                torch.nn.init.zeros_(self.network[name].weight[0].data)
+            self.learn(self._batch_of(training.train), self._batch_of(training.validation), training)
+        with torch.no_grad():
+            for name in ("user", "item"):
+                weight = self.network[name].weight
+                weight[0] = weight[1:].mean(dim=0)
+        self.network.eval()
+
+    def learn(self, train: Batch, validation: Batch, training: Training) -> None:
+        self.train(train, validation, training, self.config.learning_rate)
+
+    def train(self, train: Batch, validation: Batch, training: Training, learning_rate: float) -> None:
+        """Until the validation loss falls no more. What an earlier call learned stays if nothing is better."""
+        import torch
+
+        judged = bool(validation.mask.any())
+        learned = [weight for weight in self.network.parameters() if weight.requires_grad]
+        optimizer = torch.optim.Adam(learned, lr=learning_rate)
+        best, since = min(self.history, default=math.inf), 0
+        kept = copy.deepcopy(self.network.state_dict()) if self.history else None
+        for epoch in range(self.config.epochs):
+            self.network.train()
+            for rows in self._shuffled(train, training.rng):
+                optimizer.zero_grad()
+                self.loss(train.rows(rows)).total.backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(learned, CLIP)
+                optimizer.step()
+            training.report(epoch + 1, self.config.epochs)
+            if not judged:
+                continue
+            self.history.append(self.cross_entropy(validation))
+            since += 1
+            if self.history[-1] < best:
+                best, kept, since = self.history[-1], copy.deepcopy(self.network.state_dict()), 0
+            if since >= self.config.patience:
+                break
+        if kept is not None:
+            self.network.load_state_dict(kept)
+
+    def _shuffled(self, train: Batch, draw: np.random.Generator) -> Iterator[Tensor]:
+        """Batches in random order, of rows of about equal length: those of 16 batches are sorted by it."""
+        import torch
+
+        lengths = (train.targets != PAD).sum(dim=1).cpu().numpy()
+        order, size = draw.permutation(len(train)), self.config.batch
+        batches = []
+        for start in range(0, len(order), 16 * size):
+            pool = order[start : start + 16 * size]
+            pool = pool[np.argsort(lengths[pool], kind="stable")]
+            batches += [pool[first : first + size] for first in range(0, len(pool), size)]
+        for place in draw.permutation(len(batches)).tolist():
+            yield torch.from_numpy(batches[place]).to(self.device())
+
+    def cross_entropy(self, rows: Batch) -> float:
+        """The mean over all words of all rows: what training is judged by."""
+        import torch
+
+        self.network.eval()
+        total, words = 0.0, 0
+        with torch.no_grad():
+            for start in range(0, len(rows), self.at_once):
+                stop = min(start + self.at_once, len(rows))
+                loss = self.loss(rows.rows(torch.arange(start, stop, device=self.device())))
+                total, words = total + float(loss.of_words), words + loss.words
+        return total / max(1, words)
+
+    def _batch_of(self, rows: Rows) -> Batch:
+        import torch
+
+        assert self.encoding is not None
+        texts = [self.encoding.vocabulary.encode(text, self.config.length) for text in rows.paragraphs]
+        targets = np.full((len(texts), max(map(len, texts), default=0) or 1), PAD, dtype=np.int64)
+        for place, numbers in enumerate(texts):
+            targets[place, : len(numbers)] = numbers
+        words = np.roll(targets, 1, axis=1)
+        words[:, 0] = BEGIN
+        users, items = self._numbers(rows.users.tolist(), rows.items.tolist())
+        parts = (rows.ratings.astype(np.float32), words, targets, (targets != PAD) & (targets != UNKNOWN))
+        return Batch(users, items, *(torch.from_numpy(part).to(self.device()) for part in parts))
+
+    def _numbers(self, users: Sequence[str], items: Sequence[str]) -> tuple[Tensor, Tensor]:
+        import torch
+
+        assert self.encoding is not None
+        found = []
+        for names, known in ((users, self.encoding.users), (items, self.encoding.items)):
+            numbers = {name: place for place, name in enumerate(known, start=1)}
+            found.append(torch.tensor([numbers.get(name, 0) for name in names], dtype=torch.long))
+        return found[0].to(self.device()), found[1].to(self.device())
+
+    # Answering
+
+    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+        """Every pair of user and item is asked for once."""
+        pairs = list(dict.fromkeys(zip(asked.users.tolist(), asked.items.tolist(), strict=True)))
+        written: dict[tuple[str, str], Explanation] = {}
+        for start in range(0, len(pairs), self.at_once):
+            chosen = pairs[start : start + self.at_once]
+            written.update(zip(chosen, self._written(chosen), strict=True))
+        return [written[pair] for pair in zip(asked.users.tolist(), asked.items.tolist(), strict=True)]
+
+    def _written(self, pairs: Sequence[tuple[str, str]]) -> list[Explanation]:
+        import torch
+
+        assert self.encoding is not None
+        users, items = self._numbers(*zip(*pairs, strict=True))
+        with torch.inference_mode():
+            ratings = self.rating_values(users, items)
+            state = self.start(users, items)
+            found = decode(self.step, state, len(pairs), self.config.length, self.device())
+        texts = [self.encoding.vocabulary.decode(numbers) for numbers in found]
+        return [Explanation(text, rating) for text, rating in zip(texts, ratings, strict=True)]
+
+    # Files
+
+    def save(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        assert self.encoding is not None
+        weights = {
+            name: value.cpu().clone().contiguous() for name, value in self.network.state_dict().items()
+        }
+        save_file(weights, folder / WEIGHTS)
+        rest: Mapping[str, Any] = {
+            **vars(self.encoding),
+            "vocabulary": self.encoding.vocabulary.words,
+            "validation loss": self.history,
+        }
+        (folder / REST).write_text(json.dumps(rest), encoding="utf-8")
+
+    def load(self, folder: Path, training: Training) -> None:
+        from safetensors.torch import load_file
+
+        rest = json.loads((folder / REST).read_text(encoding="utf-8"))
+        self.history = rest.pop("validation loss")
+        words, users, items = (tuple(rest.pop(name)) for name in ("vocabulary", "users", "items"))
+        self.encoding = Encoding(self.saved_words(words), users, items, **rest)
+        with _seeded(0):
+            self.network = self.build(self.encoding)
+        self.network.load_state_dict(load_file(folder / WEIGHTS))
+        self.network.to(self.device()).eval()
+
+    def device(self) -> Any:
+        import torch
+
+        wanted = self.config.device
+        found = torch.cuda.is_available()
+        if wanted == "cuda" and not found:
+            raise UserError(f"{type(self).__name__}: device is cuda, and torch sees none; use cpu or auto")
+        return torch.device("cuda" if found and wanted != "cpu" else "cpu")
+
+
+class NeuralGenerator(SequenceGenerator):
+    """One that predicts ratings, too."""
+
+    @abstractmethod
+    def rate(self, users: Tensor, items: Tensor) -> Tensor:
+        """(B,) ratings, not cut to their range."""
+
+    def rating_values(self, users: Tensor, items: Tensor) -> list[float]:
+        found: list[float] = self._clipped(self.rate(users, items)).tolist()
+        return found
+
+    def predict_ratings(self, asked: ExplanationRequests) -> FloatArray:
+        import torch
+
+        users, items = self._numbers(asked.users.tolist(), asked.items.tolist())
+        with torch.inference_mode():
+            return np.asarray(self._clipped(self.rate(users, items)).cpu(), dtype=np.float64)
+
+    def _clipped(self, ratings: Tensor) -> Tensor:
+        """Within the range of the training ratings."""
+        assert self.encoding is not None
+        return ratings.clip(self.encoding.lowest, self.encoding.highest)
+
+    def level(self, ratings: Tensor) -> Tensor:
+        """The number of the nearest whole rating, 0 for the lowest; no gradient passes."""
+        assert self.encoding is not None
+        return (self._clipped(ratings.detach()).round() - self.encoding.lowest).long()
+
+
+def rating_loss(predicted: Tensor, ratings: Tensor) -> Tensor:
+    """The mean squared error of the ratings that are known; 0 if none is."""
+    known = ~ratings.isnan()
+    return ((predicted - ratings.nan_to_num()) ** 2 * known).sum() / known.sum().clamp(min=1)
+
+
+def word_loss(output: Any, hidden: Tensor, batch: Batch) -> tuple[Tensor, int]:
+    """The summed cross entropy of the targets, from hidden states (B, T, H), and how many targets there are."""
+    from torch.nn.functional import cross_entropy
+
+    targets = batch.targets[batch.mask]
+    return cross_entropy(output(hidden[batch.mask]), targets, reduction="sum"), len(targets)
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Torch draws from a stream of its own inside and goes on as before afterwards."""
+    import torch
+
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield

@@ -1,0 +1,154 @@
+"""``pepler``: a pretrained language model that is prompted with a user and an item, as vectors.
+
+Li, Zhang, Chen, "Personalized prompt learning for explainable recommendation", TOIS 2023. The inputs of a model of
+GPT-2's kind are [u, v, begin, token, token, ...], where u and v are embeddings of user and item that are learned;
+everything else is the model's own, its tokens too. Made small are the cross entropy of the tokens and
+``rating_weight`` times the squared error of the rating, which an MLP predicts from u and v: the paper's
+regularisation by recommendation. As in the paper, learning is in sequence: first u, v and the MLP with the
+language model as it is, then all of it (``tune: false`` stops before).
+
+Departs from the paper: its variants PEPLER-D (words as prompts) and MF in place of the MLP are left out; all is
+tuned with a tenth of the first learning rate; early stopping as in ``neural.py``, over both parts. The token that
+ends a document for the model both begins and ends a text; as part of a text it is left out. Nothing is sampled.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import UserError
+from cfbench_text.generators.base import Training
+from cfbench_text.generators.language import Vocabulary
+from cfbench_text.generators.neural import (
+    Batch,
+    Encoding,
+    Loss,
+    NeuralConfig,
+    NeuralGenerator,
+    rating_loss,
+    word_loss,
+)
+from cfbench_text.generators.pretrained import State, Tokens, embedded, kept, output
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BEFORE = 3
+"""Positions that are not the text's: user, item, begin."""
+FIRST_NUMBERS = 0.02
+"""Standard deviation of prompts before learning: that of GPT-2's own embeddings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(NeuralConfig):
+    model: Annotated[str, Help("name, folder or package:NAME of a language model of GPT-2's kind")]
+    revision: Annotated[str | None, Help("commit of a model on the hub")] = None
+    download: Annotated[bool, Help("whether a model that is not on this machine is fetched")] = False
+    dropout: Annotated[float, Range(minimum=0, below=1), Help("in place of the model's own")] = 0.1
+    tune: Annotated[bool, Help("learn the language model itself, too, after the prompts")] = True
+    hidden: Annotated[int, Range(minimum=1), Help("of the MLP that predicts ratings")] = 400
+
+
+class PEPLER(NeuralGenerator):
+    config: Config
+
+    def learned_words(self, texts: Sequence[str]) -> Vocabulary:
+        return Tokens(self._loaded().tokenizer)
+
+    def saved_words(self, words: tuple[str, ...]) -> Vocabulary:
+        return Tokens(self._loaded().tokenizer)
+
+    def _loaded(self) -> Any:
+        from cfbench_text.models.loading import Source, load
+
+        given = self.config
+        where = Source(model=given.model, revision=given.revision, download=given.download, device="cpu")
+        loaded = load("AutoModelForCausalLM", where)
+        if loaded.limit < BEFORE + given.length:
+            raise UserError(
+                f"pepler: {given.model} reads {loaded.limit} tokens; length may be {loaded.limit - BEFORE} at most"
+            )
+        return loaded
+
+    def build(self, encoding: Encoding) -> Any:
+        from torch import nn
+
+        model = copy.deepcopy(self._loaded().model)
+        for part in model.modules():
+            if isinstance(part, nn.Dropout):
+                part.p = self.config.dropout
+        d, h = model.get_input_embeddings().embedding_dim, self.config.hidden
+        network: Any = nn.ModuleDict(
+            {
+                "user": nn.Embedding(len(encoding.users) + 1, d),
+                "item": nn.Embedding(len(encoding.items) + 1, d),
+                "model": model,
+                "rating": nn.Sequential(
+                    nn.Linear(2 * d, h), nn.Sigmoid(), nn.Linear(h, h), nn.Sigmoid(), nn.Linear(h, 1)
+                ),
+            }
+        )
+        for name in ("user", "item"):
+            nn.init.normal_(network[name].weight, 0.0, FIRST_NUMBERS)
+        return network
+
+    def learn(self, train: Batch, validation: Batch, training: Training) -> None:
+        """The prompts first, then everything; what the second part makes worse is not kept."""
+        super().learn(train, validation, training)
+        if self.config.tune:
+            self.network["model"].requires_grad_(True)
+            self.train(train, validation, training, self.config.learning_rate / 10)
+            self.network["model"].requires_grad_(False)
+
+    def rate(self, users: Tensor, items: Tensor) -> Tensor:
+        assert self.encoding is not None
+        found: Tensor = self.network["rating"](self._pair(users, items).flatten(1))[:, 0]
+        return self.encoding.rating + found
+
+    def _pair(self, users: Tensor, items: Tensor) -> Tensor:
+        """(B, 2, d) the prompts."""
+        import torch
+
+        return torch.stack([self.network["user"](users), self.network["item"](items)], dim=1)
+
+    def _embedded(self, numbers: Tensor) -> Tensor:
+        """The model's embeddings of tokens; BEGIN as the end of a document."""
+        return embedded(self.network["model"], numbers, self._ends()[0])
+
+    def _output(self, logits: Tensor) -> Tensor:
+        """Logits of the numbers of words, from those of the model's tokens."""
+        return output(logits, self._ends())
+
+    def _ends(self) -> tuple[int, ...]:
+        assert self.encoding is not None and isinstance(self.encoding.vocabulary, Tokens)
+        return self.encoding.vocabulary.ends
+
+    def start(self, users: Tensor, items: Tensor) -> State:
+        said = self.network["model"](inputs_embeds=self._pair(users, items), use_cache=True)
+        return kept(said.past_key_values)
+
+    def step(self, state: State, words: Tensor) -> tuple[Tensor, State]:
+        from transformers import DynamicCache
+
+        cache = DynamicCache(state)
+        x = self._embedded(words)[:, None]
+        said = self.network["model"](inputs_embeds=x, past_key_values=cache, use_cache=True)
+        return self._output(said.logits[:, -1]), kept(said.past_key_values)
+
+    def logits(self, users: Tensor, items: Tensor, words: Tensor) -> Tensor:
+        """(B, T, V) those of the model for the token after each word, all positions at once."""
+        import torch
+
+        x = torch.cat([self._pair(users, items), self._embedded(words)], dim=1)
+        found: Tensor = self.network["model"](inputs_embeds=x, use_cache=False).logits[:, 2:]
+        return found
+
+    def loss(self, batch: Batch) -> Loss:
+        logits = self.logits(batch.users, batch.items, batch.words)
+        of_words, words = word_loss(self._output, logits, batch)
+        of_rating = rating_loss(self.rate(batch.users, batch.items), batch.ratings)
+        return Loss(of_words / max(1, words) + self.config.rating_weight * of_rating, of_words, words)

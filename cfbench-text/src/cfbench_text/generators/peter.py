@@ -1,0 +1,143 @@
+"""``peter``: a transformer for user, item and text that also tells the rating and the words to come.
+
+Li, Zhang, Chen, "Personalized transformer for explainable recommendation", ACL 2021. The positions are [user, item,
+BEGIN, word, word, ...]. Each one attends to itself and those before it, and the user to the item as well, so that
+both of them know the pair. With H the hidden states of the last layer,
+
+    rating = mean + MLP(H_user),   context = softmax(W H_item),   p(word_{t+1}) = softmax(W H_t),
+
+and made small are the cross entropy of the words, that of the same words under ``context``, whatever their order
+(a bag of words), and ``rating_weight`` times the squared error of the rating.
+
+Departs from the paper: texts are learned without its feature words (PETER, not PETER+); Adam in place of SGD with
+rate 1; the rating is learned as the difference to the mean; early stopping as in ``neural.py``. Its size, 512
+dimensions, is for a GPU or patience: on one CPU use ``{dimensions: 128, hidden: 256}`` for some thousand reviews.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cfbench_core.config import Help, Range
+from cfbench_text.generators import attention
+from cfbench_text.generators.attention import Cache
+from cfbench_text.generators.neural import (
+    Batch,
+    Encoding,
+    Loss,
+    NeuralGenerator,
+    WordConfig,
+    rating_loss,
+    word_loss,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PAIR = 2
+"""The positions of user and item, before the text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(WordConfig):
+    dimensions: Annotated[int, Range(minimum=1), Help("of embeddings and hidden states")] = 512
+    layers: Annotated[int, Range(minimum=1), Help("of the transformer")] = 2
+    heads: Annotated[int, Range(minimum=1), Help("of each layer; they divide the dimensions")] = 2
+    hidden: Annotated[int, Range(minimum=1), Help("of the inner part of a layer")] = 2048
+    context_weight: Annotated[float, Range(minimum=0), Help("of the bag of words")] = 1.0
+    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 5e-4
+
+    def __post_init__(self) -> None:
+        if self.dimensions % self.heads:
+            raise ValueError(f"dimensions must be a multiple of heads: {self.dimensions} and {self.heads}")
+
+
+class PETER(NeuralGenerator):
+    config: Config
+
+    def build(self, encoding: Encoding) -> Any:
+        from torch import nn
+
+        given, d = self.config, self.config.dimensions
+        network: Any = nn.ModuleDict(
+            {
+                "user": nn.Embedding(len(encoding.users) + 1, d),
+                "item": nn.Embedding(len(encoding.items) + 1, d),
+                "word": nn.Embedding(len(encoding.vocabulary), d),
+                "layers": attention.transformer(d, given.heads, given.hidden, given.layers, given.dropout),
+                "rating": nn.Sequential(nn.Linear(d, d), nn.Sigmoid(), nn.Linear(d, 1)),
+                "dropout": nn.Dropout(given.dropout),
+                "output": nn.Linear(d, len(encoding.vocabulary)),
+            }
+        )
+        for name in ("user", "item", "word", "output"):
+            nn.init.uniform_(network[name].weight, -0.1, 0.1)
+        nn.init.zeros_(network["output"].bias)
+        return network
+
+    def rate(self, users: Tensor, items: Tensor) -> Tensor:
+        return self._rating(self._begun(users, items)[0])
+
+    def start(self, users: Tensor, items: Tensor) -> Cache:
+        return self._begun(users, items)[1]
+
+    def step(self, state: Cache, words: Tensor) -> tuple[Tensor, Cache]:
+        position = state[0][0].shape[2]
+        hidden, cache = self._run(self.network["word"](words)[:, None], position, None, state)
+        return self.network["output"](hidden[:, 0]), cache
+
+    def loss(self, batch: Batch) -> Loss:
+        hidden = self.hidden(batch.users, batch.items, batch.words)
+        of_words, words = word_loss(self.network["output"], hidden[:, PAIR:], batch)
+        of_rating = rating_loss(self._rating(hidden), batch.ratings)
+        of_context = self._context_loss(hidden, batch) / max(1, words)
+        weights = self.config.context_weight, self.config.rating_weight
+        total = of_words / max(1, words) + weights[0] * of_context + weights[1] * of_rating
+        return Loss(total + self.further_loss(hidden, batch), of_words, words)
+
+    def further_loss(self, hidden: Tensor, batch: Batch) -> Tensor | float:
+        """What a model built on this one makes small besides."""
+        return 0.0
+
+    def hidden(self, users: Tensor, items: Tensor, words: Tensor) -> Tensor:
+        """(B, 2 + T, d) hidden states of all positions at once."""
+        import torch
+
+        pair = torch.stack([self.network["user"](users), self.network["item"](items)], dim=1)
+        x = torch.cat([pair, self.network["word"](words)], dim=1)
+        return self._run(x, 0, sees(x.shape[1], x.device), None)[0]
+
+    def _begun(self, users: Tensor, items: Tensor) -> tuple[Tensor, Cache]:
+        """User and item alone: no word changes what they see."""
+        import torch
+
+        pair = torch.stack([self.network["user"](users), self.network["item"](items)], dim=1)
+        return self._run(pair, 0, None, None)
+
+    def _run(self, x: Tensor, first: int, sees: Tensor | None, cache: Cache | None) -> tuple[Tensor, Cache]:
+        d = self.config.dimensions
+        x = x * math.sqrt(d) + attention.positions(first, x.shape[1], d, x.device)
+        return attention.run(
+            self.network["layers"], self.config.heads, self.network["dropout"](x), sees, cache
+        )
+
+    def _rating(self, hidden: Tensor) -> Tensor:
+        assert self.encoding is not None
+        found: Tensor = self.network["rating"](hidden[:, 0])[:, 0]
+        return self.encoding.rating + found
+
+    def _context_loss(self, hidden: Tensor, batch: Batch) -> Tensor:
+        """The summed cross entropy of all words of the text, foreseen at the item's position."""
+        foreseen: Tensor = self.network["output"](hidden[:, 1]).log_softmax(dim=1)
+        return -(foreseen.gather(1, batch.targets) * batch.mask).sum()
+
+
+def sees(count: int, device: Any = None) -> Tensor:
+    """(count, count) True where a position attends to another: to itself, to those before it, the user to the item."""
+    import torch
+
+    found = torch.ones(count, count, dtype=torch.bool, device=device).tril()
+    found[0, 1] = True
+    return found

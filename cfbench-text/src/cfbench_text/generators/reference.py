@@ -1,0 +1,23 @@
+"""``reference``: the true paragraph itself. The ceiling: what the metrics give a perfect explanation.
+
+Its statements come out of the text again like everybody else's, so the row also shows what the extraction
+loses: ``round-trip`` is the same text read by the extractor alone, without the knowledge of its template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cfbench_text.corpus import ExplanationRequests
+from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+
+
+class Reference(Lookup):
+    def __init__(self, config: None = None) -> None: ...
+
+    def fit(self, training: Training) -> None:
+        """There is nothing to learn."""
+
+    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+        assert context.references is not None
+        return [Explanation(context.references[place]) for place in asked.places]

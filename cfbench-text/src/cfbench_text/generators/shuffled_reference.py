@@ -1,0 +1,28 @@
+"""``shuffled-reference``: the true paragraph of another row. The floor: fluent, plausible, about something else.
+
+Rows are put into one random circle and each says what the next one's reference says; so none has its own, each
+reference is said once, and every corpus-level property of the references is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cfbench_text.corpus import ExplanationRequests
+from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+
+
+class ShuffledReference(Lookup):
+    def __init__(self, config: None = None) -> None: ...
+
+    def fit(self, training: Training) -> None:
+        """There is nothing to learn."""
+
+    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+        assert context.references is not None
+        circle = context.rng("all").permutation(len(context.references))
+        following = np.empty_like(circle)
+        following[circle] = np.roll(circle, -1)
+        return [Explanation(context.references[following[place]]) for place in asked.places]

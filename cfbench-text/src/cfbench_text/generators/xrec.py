@@ -1,0 +1,394 @@
+"""``xrec``: a frozen language model that is told of user and item by vectors and by profiles.
+
+Ma, Ren, Huang, "XRec: large language models for explainable recommendation", EMNLP (Findings) 2024. Three parts:
+
+1. vectors of users and items, learned by LightGCN from the training rows (``collaborative.py``) and then kept;
+2. two mixtures of experts, one for users and one for items, that map them into the space of the language model's
+   embeddings (``experts.py``). They alone are learned with the texts, by the cross entropy of the explanation;
+3. a prompt (``prompts.py``) with two places for the adapted vectors a and with profiles of user and item
+   (``profiles.py``). a stands for the embedding of its place and, with ``inject: layers``, is added again to what
+   every layer's attention reads there, so that it is not forgotten over a long text.
+
+Defaults are the paper's and its authors': one epoch, Adam with 1e-4 and one row a step, 64 numbers a vector, 4 steps
+over the graph, 8 experts with dropout 0.2, 128 tokens. Which epoch is kept is decided as in ``neural.py``.
+
+Departs from the paper:
+
+- Any decoder of ``transformers`` can be taken (the paper: Llama-2-7b-chat). In the authors' code the vectors are added
+  to the projected queries, keys and values, W h + a, which is possible only where these are as long as the hidden
+  states (Llama-2-7b, not Llama-3 nor SmolLM2). Here it is W (h + a). Learning is stiffer than at the first layer
+  alone: with SmolLM2-135M steps of 1e-2 make the loss worse at once, where ``inject: embeddings`` bears them.
+- Profiles: by default the most frequent statements of the training rows, no model's words; ``profiles: llm`` has the
+  same model write them. What the user said of the very item is in no statement profile. Titles of items are not told.
+- The prompt tells the form of the suite's paragraphs. SmolLM2-135M writes in it at once, where it otherwise writes
+  about "the user's response", and the adapters need not learn it from many thousand rows.
+- No new tokens are added to the model: the two places are known by their position.
+- Decoding is greedy, and the logits of all tokens that end an answer count as one.
+
+Departs from the study's adapter, whose texts are cut out of the decoded prompt by its length and are empty for long
+prompts: only the new tokens are decoded here, a prompt always has room for ``length`` of them, and the profile
+sentences that this cost are counted. Rows are padded on the left, positions counted from their first token, so a
+text does not depend on the others. XRec predicts no rating.
+
+The language model is not saved: its name and the hash of its files are, and a model with other files is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import ResultWarning, UserError
+from cfbench_text.corpus import ExplanationRequests, Rows
+from cfbench_text.generators.base import Context, Explanation, Training
+from cfbench_text.generators.language import Vocabulary
+from cfbench_text.generators.neural import Batch, Encoding, Loss, SequenceConfig, SequenceGenerator, word_loss
+from cfbench_text.generators.pretrained import State, Tokens, embedded, kept, output
+from cfbench_text.generators.profiles import (
+    NoProfiles,
+    Profiles,
+    StatementProfiles,
+    WrittenProfiles,
+    write_profiles,
+)
+from cfbench_text.generators.prompts import Prompts
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MORE = "xrec.json"
+ATTENTION = ("self_attn", "attn", "self_attention", "attention")
+"""What models call the attention of a layer."""
+VERSIONS = ("torch", "transformers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(SequenceConfig):
+    model: Annotated[str, Help("name, folder, .gguf file or package:NAME of a decoder")]
+    revision: Annotated[str | None, Help("commit of a model on the hub")] = None
+    download: Annotated[bool, Help("whether a model that is not on this machine is fetched")] = False
+    dtype: Annotated[
+        Literal["float32", "bfloat16", "float16"], Help("of its weights; the narrow ones differ by batch")
+    ] = "float32"
+    inject: Annotated[
+        Literal["layers", "embeddings"], Help("where the vectors go: every layer, or the first alone")
+    ] = "layers"
+    profiles: Annotated[
+        Literal["statements", "llm", "none"], Help("what the prompt tells beside vectors")
+    ] = "statements"
+    statements: Annotated[int, Range(minimum=1), Help("of each sentiment in a profile, at most")] = 4
+    review_words: Annotated[int, Range(minimum=1), Help("of reviews that a written profile is made of")] = 600
+    profile_tokens: Annotated[int, Range(minimum=1), Help("the longest written profile")] = 128
+    experts: Annotated[int, Range(minimum=1), Help("linear maps of each adapter")] = 8
+    dimensions: Annotated[int, Range(minimum=1), Help("of the vectors of users and items")] = 64
+    layers: Annotated[int, Range(minimum=0), Help("steps over the graph of users and items")] = 4
+    graph_epochs: Annotated[int, Range(minimum=1), Help("at most, for the vectors")] = 300
+    graph_learning_rate: Annotated[float, Range(above=0), Help("of Adam, for the vectors")] = 5e-3
+    length: Annotated[int, Range(minimum=1), Help("tokens of a text at most; longer ones are cut")] = 128
+    learning_rate: Annotated[float, Range(above=0), Help("of Adam, for the adapters")] = 1e-4
+    batch: Annotated[int, Range(minimum=1), Help("rows in a step")] = 1
+    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 1
+    rows_at_once: Annotated[int, Range(minimum=1), Help("rows that are written together")] = 16
+
+
+class XRec(SequenceGenerator):
+    config: Config
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.at_once = config.rows_at_once
+        self.prompts: Prompts | None = None
+        self.profiles: Profiles = NoProfiles()
+        self.metadata: dict[str, Any] = {}
+        """What is saved beside the weights, for people to read."""
+
+    # The language model
+
+    def _source(self) -> Any:
+        from cfbench_text.models.loading import Source
+
+        given = self.config
+        return Source(
+            model=given.model,
+            revision=given.revision,
+            download=given.download,
+            device=given.device,
+            dtype=given.dtype,
+            batch=given.rows_at_once,
+        )
+
+    def _loaded(self) -> Any:
+        from cfbench_text.models.loading import load
+
+        return load("AutoModelForCausalLM", self._source())
+
+    def learned_words(self, texts: Sequence[str]) -> Vocabulary:
+        loaded = self._loaded()
+        said = getattr(loaded.model.generation_config, "eos_token_id", None)
+        return Tokens(loaded.tokenizer, said if isinstance(said, list) else [])
+
+    def saved_words(self, words: tuple[str, ...]) -> Vocabulary:
+        return self.learned_words(())
+
+    # Learning
+
+    def build(self, encoding: Encoding) -> Any:
+        from torch import nn
+
+        from cfbench_text.generators.experts import mixture
+
+        given, model = self.config, self._loaded().model
+        if given.inject == "layers":
+            attentions(model)  # that there are some is said before anything is learned
+        width = model.get_input_embeddings().embedding_dim
+        network: Any = nn.ModuleDict()
+        for kind, names in (("user", encoding.users), ("item", encoding.items)):
+            network[kind] = nn.Embedding(len(names) + 1, given.dimensions).requires_grad_(False)
+            network[f"of {kind}"] = mixture(given.dimensions, width, given.experts)
+        return network
+
+    def learn(self, train: Batch, validation: Batch, training: Training) -> None:
+        self._learn_vectors(train, validation, training)
+        self.profiles = self._profiles_of(training.train)
+        self._prompt_with(training)
+        lost = [self._prompts.of(*pair).lost for pair in self._names(train.users, train.items)]
+        self.metadata["training prompts"] = {"shortened": int(np.count_nonzero(lost)), "sentences": sum(lost)}
+        if bool(train.mask.any()):
+            super().learn(_with_text(train), _with_text(validation), training)
+
+    def _learn_vectors(self, train: Batch, validation: Batch, training: Training) -> None:
+        import torch
+
+        from cfbench_text.generators.collaborative import Settings, learned_vectors
+
+        assert self.encoding is not None
+        given = self.config
+        pairs = [
+            torch.stack([rows.users, rows.items], dim=1).cpu().numpy() - 1 for rows in (train, validation)
+        ]
+        looks: list[float] = []
+        vectors = learned_vectors(
+            pairs[0],
+            pairs[1][(pairs[1] >= 0).all(axis=1)],
+            (len(self.encoding.users), len(self.encoding.items)),
+            Settings(
+                given.dimensions, given.layers, given.graph_epochs, given.graph_learning_rate, given.patience
+            ),
+            training.rng,
+            self.device(),
+            looks.append,
+        )
+        self.metadata["validation loss of the vectors"] = looks
+        with torch.no_grad():
+            for kind, found in zip(("user", "item"), vectors, strict=True):
+                self.network[kind].weight[1:] = found
+                self.network[kind].weight[0] = found.mean(dim=0)
+
+    def _profiles_of(self, rows: Rows) -> Profiles:
+        given = self.config
+        if given.profiles == "none":
+            return NoProfiles()
+        if given.profiles == "statements":
+            return StatementProfiles(rows, given.statements)
+        from cfbench_text.models.chat import Chat, ChatSource
+
+        chat = Chat(ChatSource(**vars(self._source())))
+        found, counts = write_profiles(rows, chat, given.review_words, given.profile_tokens)
+        self.metadata["written profiles"] = counts
+        return found
+
+    def _prompt_with(self, training: Training) -> None:
+        assert self.encoding is not None and isinstance(self.encoding.vocabulary, Tokens)
+        room = self._loaded().limit - self.config.length
+        self.prompts = Prompts(self.encoding.vocabulary, training.domain.title, self.profiles, room)
+
+    # Computing
+
+    @property
+    def _prompts(self) -> Prompts:
+        assert self.prompts is not None
+        return self.prompts
+
+    def _names(self, users: Tensor, items: Tensor) -> list[tuple[str, str]]:
+        """Names of users and items by their numbers; the empty name for one that was not in training."""
+        assert self.encoding is not None
+        of_users, of_items = ("", *self.encoding.users), ("", *self.encoding.items)
+        return [(of_users[u], of_items[i]) for u, i in zip(users.tolist(), items.tolist(), strict=True)]
+
+    def _prefix(self, users: Tensor, items: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The prompts without their last token, padded on the left.
+
+        Returns:
+            The embeddings (B, P, d), which of them are there (B, P), and what is added in each layer (B, P, d).
+        """
+        import torch
+
+        from cfbench_text.generators.experts import adapted
+
+        model = self._loaded().model
+        prompts = [self._prompts.of(*pair) for pair in self._names(users, items)]
+        width = max(len(prompt.tokens) for prompt in prompts) - 1
+        before = [width + 1 - len(prompt.tokens) for prompt in prompts]
+        numbers = torch.full((len(prompts), width), self._prompts.last)
+        there = torch.zeros(len(prompts), width, dtype=torch.long)
+        for row, (prompt, blank) in enumerate(zip(prompts, before, strict=True)):
+            numbers[row, blank:] = torch.tensor(prompt.tokens[:-1])
+            there[row, blank:] = 1
+        x = model.get_input_embeddings()(numbers.to(self.device()))
+        added = torch.zeros_like(x)
+        rows = torch.arange(len(prompts))
+        for kind, asked in (("user", users), ("item", items)):
+            places = torch.tensor([getattr(p, kind) + b for p, b in zip(prompts, before, strict=True)])
+            vectors = adapted(self.network[f"of {kind}"], self.network[kind](asked), self.config.dropout)
+            x = x.index_put((rows, places), vectors.to(x.dtype))
+            added = added.index_put((rows, places), vectors.to(x.dtype))
+        return x, there.to(self.device()), added
+
+    def _said(self, x: Tensor, there: Tensor, added: Tensor | None, **more: Any) -> Any:
+        """The model's output for embeddings x that follow what is in a cache, if any."""
+        model = self._loaded().model
+        if "position_ids" in inspect.signature(model.forward).parameters:
+            more["position_ids"] = (there.cumsum(dim=1) - 1).clamp(min=0)[:, -x.shape[1] :]
+        reads = attentions(model) if self.config.inject == "layers" and added is not None else []
+        with injected(reads, added):
+            return model(inputs_embeds=x, attention_mask=there, **more)
+
+    def _embedded(self, numbers: Tensor) -> Tensor:
+        """The model's embeddings of tokens; BEGIN as the last token of the prompt."""
+        return embedded(self._loaded().model, numbers, self._prompts.last)
+
+    def _output(self, logits: Tensor) -> Tensor:
+        """Logits of the numbers of words, from those of the model's tokens."""
+        assert self.encoding is not None and isinstance(self.encoding.vocabulary, Tokens)
+        return output(logits.float(), self.encoding.vocabulary.ends)
+
+    def start(self, users: Tensor, items: Tensor) -> tuple[Tensor, State]:
+        x, there, added = self._prefix(users, items)
+        said = self._said(x, there, added, use_cache=True, logits_to_keep=1)
+        return there, kept(said.past_key_values)
+
+    def step(self, state: tuple[Tensor, State], words: Tensor) -> tuple[Tensor, tuple[Tensor, State]]:
+        import torch
+        from transformers import DynamicCache
+
+        there, layers = state
+        there = torch.cat([there, there.new_ones(len(there), 1)], dim=1)
+        x = self._embedded(words)[:, None]
+        said = self._said(x, there, None, past_key_values=DynamicCache(layers), use_cache=True)
+        return self._output(said.logits[:, -1]), (there, kept(said.past_key_values))
+
+    def logits(self, users: Tensor, items: Tensor, words: Tensor) -> Tensor:
+        """(B, T, V) those of the model for the token after each word, all positions at once."""
+        import torch
+        from torch.nn.functional import pad
+
+        x, there, added = self._prefix(users, items)
+        count = words.shape[1]
+        x = torch.cat([x, self._embedded(words)], dim=1)
+        there, added = pad(there, (0, count), value=1), pad(added, (0, 0, 0, count))
+        found: Tensor = self._said(x, there, added, use_cache=False, logits_to_keep=count).logits
+        return found
+
+    def loss(self, batch: Batch) -> Loss:
+        logits = self.logits(batch.users, batch.items, batch.words)
+        of_words, words = word_loss(self._output, logits, batch)
+        return Loss(of_words / max(1, words), of_words, words)
+
+    # Answering
+
+    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+        """Rows with prompts of similar length together, which saves padding and changes no text."""
+        pairs = self._names(*self._numbers(asked.users.tolist(), asked.items.tolist()))
+        prompts = [self._prompts.of(*pair) for pair in pairs]
+        shortened = sum(prompt.lost > 0 for prompt in prompts)
+        if shortened:
+            warnings.warn(
+                f"xrec: {shortened} of {len(asked)} prompts were too long for the model;"
+                f" {sum(prompt.lost for prompt in prompts)} sentences of profiles were left out",
+                ResultWarning,
+                stacklevel=2,
+            )
+        order = np.argsort([len(prompt.tokens) for prompt in prompts], kind="stable")
+        units = tuple(asked.units[place] for place in order.tolist())
+        arrays = (asked.users[order], asked.items[order], asked.times[order], asked.places[order])
+        written = super().explain(ExplanationRequests(units, *arrays), context)
+        found = dict(zip(order.tolist(), written, strict=True))
+        return [found[place] for place in range(len(asked))]
+
+    # Files
+
+    def save(self, folder: Path) -> None:
+        from cfbench_text.models.loading import signature
+
+        super().save(folder)
+        profiles = vars(self.profiles) if isinstance(self.profiles, WrittenProfiles) else None
+        about = {"model": signature(self._source()), "profiles": profiles, **self.metadata}
+        (folder / MORE).write_text(json.dumps(about), encoding="utf-8")
+
+    def load(self, folder: Path, training: Training) -> None:
+        self.metadata = json.loads((folder / MORE).read_text(encoding="utf-8"))
+        self._check(self.metadata.pop("model"))
+        super().load(folder, training)
+        profiles = self.metadata.pop("profiles")
+        self.profiles = WrittenProfiles(**profiles) if profiles else self._profiles_of(training.train)
+        self._prompt_with(training)
+
+    def _check(self, learned_with: dict[str, str]) -> None:
+        """That the language model is the one with which the adapters were learned."""
+        from cfbench_text.models.loading import signature
+
+        found = signature(self._source())
+        other = [
+            name for name in learned_with if name not in VERSIONS and learned_with[name] != found.get(name)
+        ]
+        if other:
+            raise UserError(
+                f"xrec: learned with another model than {self.config.model}: {other[0]} was"
+                f" {learned_with[other[0]]}, is {found.get(other[0])}; use that one, or learn again"
+            )
+
+
+def attentions(model: Any) -> list[Any]:
+    """The attention of each layer of a decoder."""
+    from torch import nn
+
+    for part in model.modules():
+        if isinstance(part, nn.ModuleList) and len(part) == model.config.num_hidden_layers:
+            found = [child for layer in part for name, child in layer.named_children() if name in ATTENTION]
+            if len(found) == len(part):
+                return found
+    raise UserError(
+        f"xrec: no attention is found in the layers of a {type(model).__name__}; 'inject: embeddings' needs none"
+    )
+
+
+@contextlib.contextmanager
+def injected(parts: Sequence[Any], added: Tensor | None) -> Iterator[None]:
+    """Inside, what these parts of a model read is what they are given plus ``added``."""
+
+    def before(part: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        if args:
+            return (args[0] + added, *args[1:]), named
+        return args, {**named, "hidden_states": named["hidden_states"] + added}
+
+    handles = [part.register_forward_pre_hook(before, with_kwargs=True) for part in parts]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _with_text(rows: Batch) -> Batch:
+    """Those rows that have a text to learn."""
+    chosen = rows.mask.any(dim=1).nonzero()[:, 0]
+    return rows.rows(chosen) if len(chosen) else rows
