@@ -58,7 +58,7 @@ def test_what_is_saved_is_what_is_loaded(known_by_heart, tmp_path, examples):
     copy.load(tmp_path, examples.training_of())
     assert torch.equal(before, torch.random.get_rng_state()), "others draw from that stream"
     assert {path.name for path in tmp_path.iterdir()} == {"weights.safetensors", "generator.json"}
-    assert copy.encoding == known_by_heart.known
+    assert copy.encoding == known_by_heart.encoding
     assert examples.written(copy, examples.PAIRS) == examples.TEXTS
 
 

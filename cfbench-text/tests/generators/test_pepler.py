@@ -76,7 +76,7 @@ def test_the_end_of_a_document_is_the_end_and_no_word(known_by_heart):
     logits = torch.arange(6.0)[None]
     found = known_by_heart._output(logits)[0].tolist()
     assert found == [-np.inf, -np.inf, 3.0, -np.inf, 0.0, 1.0, 2.0, -np.inf, 4.0, 5.0]
-    vocabulary = known_by_heart.known.vocabulary
+    vocabulary = known_by_heart.encoding.vocabulary
     assert vocabulary.encode("sound [SEP] good", 9) == vocabulary.encode("sound good", 9)
     assert vocabulary.encode(" ", 9) == []
 
