@@ -79,6 +79,15 @@ class ComponentSpec:
         return self.id.split("/")[2]
 
 
+def merged(*capabilities: Capabilities) -> Capabilities:
+    """All values of several capabilities, axis by axis."""
+    found: dict[str, frozenset[str]] = {}
+    for one in capabilities:
+        for axis, values in one.items():
+            found[axis] = found.get(axis, frozenset()) | frozenset(values)
+    return found
+
+
 def _frozen(capabilities: Capabilities) -> Capabilities:
     return {axis: frozenset(values) for axis, values in capabilities.items()}
 
