@@ -278,7 +278,7 @@ class Study:
         )
         return {
             "ms": round(1e3 * seconds / units, 4),
-            "evaluations": round(context.model.evaluations / units, 2),
+            "evaluations": round(context.model.queries / units, 2),
             "sets": round(float(sum(looked_at)) / len(looked_at), 1) if looked_at else None,
             "pretraining_seconds": round(prepared, 1),
         }

@@ -126,7 +126,7 @@ def test_large_scopes_are_optimised_alone_with_the_same_answers() -> None:
     model, graph = world(3)
     targets = targets_of(model, graph, 2, "item", "full")
     together = answers(Config(), targets, context(model, graph))
-    alone = answers(Config(alone_above=1), targets, context(model, graph))
+    alone = answers(Config(max_batch_edges=1), targets, context(model, graph))
     assert np.array_equal(together.edge_items, alone.edge_items) and np.array_equal(together.rows, alone.rows)
 
 

@@ -155,7 +155,7 @@ def test_an_answer_is_a_prefix_that_just_succeeds(graph_world: MakeWorld) -> Non
     targets = world.targets(2, "item", "full")
     counted = Counted(context.model)
     answer = method.counterfactuals(targets, dataclasses.replace(context, model=counted))
-    assert answer.details["evaluations"].sum() == counted.evaluations
+    assert answer.details["evaluations"].sum() == counted.queries
     block = block_of(world, targets, context)
     logits = removal_logits(network_of(context), block, Surroundings(context))
     lengths = answer.edits.counts()
@@ -186,7 +186,7 @@ def test_a_unit_is_answered_alike_in_any_company(recommender: str, graph_world: 
         np.testing.assert_array_equal(array, again[name])
     targets = world.targets(2, "list", "k-hop")
     together = method.counterfactuals(targets, context)
-    singly = CLEAR(Config(**QUICK, alone_above=1)).counterfactuals(targets, context)
+    singly = CLEAR(Config(**QUICK, max_batch_edges=1)).counterfactuals(targets, context)
     for row in range(len(targets)):
         alone = method.counterfactuals(targets.take(np.array([row])), context)
         assert by_edge(together, row) == by_edge(alone, 0) == by_edge(singly, row)

@@ -117,7 +117,7 @@ def test_a_unit_is_answered_alike_alone_in_another_order_and_one_at_a_time(
     together = explain(method, targets, world.context)
     order = np.random.default_rng(0).permutation(len(targets))
     shuffled = explain(method, targets.take(order), world.context)
-    singly = explain(method, targets, world.context, alone_above=1)
+    singly = explain(method, targets, world.context, max_batch_edges=1)
     for place, row in enumerate(order):
         expected = triples(together.edits, row)
         assert triples(shuffled.edits, place) == expected
@@ -154,7 +154,7 @@ def single_edges_that_suffice(world: World, targets: Any, row: int) -> int:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_evaluations_are_those_that_the_model_was_asked_for(method: str, graph_world: MakeWorld) -> None:
+def test_the_reported_queries_are_those_that_the_model_counts(method: str, graph_world: MakeWorld) -> None:
     """Alone, nothing is asked for others' sake. The first scores for candidate additions are not counted."""
     world = graph_world("lightgcn", 4)
     targets = world.targets(2, "item", "full")
@@ -162,7 +162,7 @@ def test_evaluations_are_those_that_the_model_was_asked_for(method: str, graph_w
         model = Counted(world.context.model)
         context = Context(model, world.graph, world.graph, world.context.generator)
         answer = explain(method, targets.take(slice(row, row + 1)), context)
-        assert answer.details["evaluations"].tolist() == [model.evaluations]
+        assert answer.details["evaluations"].tolist() == [model.queries]
 
 
 @pytest.mark.parametrize("method", DESCENTS)

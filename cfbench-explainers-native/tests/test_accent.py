@@ -97,7 +97,7 @@ def test_overtaken_stops_where_the_paper_does(world, linear):
     setting = world(linear(W, bias=[0, 0, 0, -0.5, 0, 4.0]), [[0, 1, 2]], 6)
     assert setting.lists(2).tolist() == [[3, 4]]
     targets = setting.targets([0], [3], k=2)
-    edits, left = answer(setting, targets, until="overtaken")
+    edits, left = answer(setting, targets, stopping_rule="overtaken")
     assert edits.edge_items.tolist() == [0]
     assert left.tolist() == [0]
     edits, left = answer(setting, targets)
@@ -178,7 +178,7 @@ def test_verified_asks_the_model_where_the_prediction_is_wrong(world):
     targets = setting.targets([0], [3])
     edits, _ = answer(setting, targets)
     assert not edits.counts().any()
-    edits, left = answer(setting, targets, until="verified")
+    edits, left = answer(setting, targets, stopping_rule="verified")
     assert edits.edge_items.tolist() == [0, 1]
     assert left.tolist() == [1]
 
@@ -396,7 +396,7 @@ def test_an_item_outside_the_list_can_be_asked_about(world, linear):
 
 
 @pytest.mark.parametrize(
-    "options", [*({"variant": v} for v in VARIANTS), {"until": "overtaken", "rivals": 3}]
+    "options", [*({"variant": v} for v in VARIANTS), {"stopping_rule": "overtaken", "rivals": 3}]
 )
 def test_each_unit_stands_alone(world, assert_each_unit_stands_alone, options):
     draw = np.random.default_rng(3)

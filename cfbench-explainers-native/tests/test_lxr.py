@@ -79,7 +79,7 @@ def prepared(context, **options):
 def test_it_finds_the_one_interaction_that_carries_the_recommendation(planted, link):
     """On users whom it has never seen; the others are masked out."""
     world, signs = planted
-    explainer, context = prepared(world.context, link=link, k=1, epochs=20, hidden=32)
+    explainer, context = prepared(world.context, target_probability=link, k=1, epochs=20, hidden=32)
     found = explainer.importances(world.targets(range(40), PAIRS + signs), context)
     assert (found.argmax(axis=1) == 0).all(), "a sign has the lowest index of its history"
     assert (found[:, 0] > 0.5).all()
@@ -138,11 +138,11 @@ def literal_loss(network, setting, user, item, config):
         x[history] = weights
         scores = setting.model.score_profiles(sparse.csr_matrix(x))[0]
         unseen = np.setdiff1d(np.arange(len(x)), history)
-        if config.link == "softmax":
+        if config.target_probability == "softmax":
             logs.append(scores[item] - np.log(np.exp(scores).sum()))
             continue
         logit = scores[item]
-        if config.link == "margin":
+        if config.target_probability == "margin":
             others = np.sort(scores[np.setdiff1d(unseen, [item])])[::-1]
             full = setting.model.score_profiles(setting.profiles[user])[0]
             logit = (logit - others[config.k - 1]) / full[unseen].std()
@@ -159,7 +159,7 @@ def tensors(seed=0, items=14, hidden=4):
 @pytest.mark.parametrize("link", ["margin", "sigmoid", "softmax"])
 def test_the_loss_is_the_one_as_written(world, link):
     setting = world(DenseCurved(14), HISTORIES, 14, HISTORIES)
-    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, link=link)
+    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target_probability=link)
     lessons, network, rows, places = (
         lessons_of(setting, 2),
         tensors(),
@@ -176,7 +176,7 @@ def test_the_loss_is_the_one_as_written(world, link):
 @pytest.mark.parametrize("link", ["margin", "sigmoid", "softmax"])
 def test_its_gradient_is_that_of_finite_differences(world, link):
     setting = world(DenseCurved(14), HISTORIES, 14, HISTORIES)
-    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, link=link)
+    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target_probability=link)
     lessons, rows, places = lessons_of(setting, 2), np.array([2, 0, 1]), np.array([1, 0, 1])
     names = list(tensors())
 
@@ -192,7 +192,9 @@ def test_extreme_logits_give_finite_losses_and_gradients(world):
     for link in ("margin", "sigmoid", "softmax"):
         network = tensors()
         rows, places = np.array([1, 2]), np.array([0, 0])
-        value = loss(network, setting.model, lessons_of(setting, 2), rows, places, Config(link=link, k=2))
+        value = loss(
+            network, setting.model, lessons_of(setting, 2), rows, places, Config(target_probability=link, k=2)
+        )
         value.backward()
         assert np.isfinite(float(value.detach()))
         assert all(np.isfinite(tensor.grad.numpy()).all() for tensor in network.values())

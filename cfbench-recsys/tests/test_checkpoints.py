@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from cfbench_core.api import plan, run
 from cfbench_core.errors import UserError
-from cfbench_recsys.checkpoints import MOST, Looks, load_checkpoint, save_checkpoint
+from cfbench_recsys.checkpoints import MOST, EvaluationHistory, load_checkpoint, save_checkpoint
 from cfbench_recsys.config import Checkpoints
 
 
 def looked(folder, qualities, every=1):
-    """Looks with these NDCG@10 (and HR@10 twice that); each state holds the number of its epoch."""
-    looks = Looks(folder / "looks")
+    """EvaluationHistory with these NDCG@10 (and HR@10 twice that); each state holds the number of its epoch."""
+    looks = EvaluationHistory(folder / "looks")
     for number, value in enumerate(qualities, start=1):
         epoch = number * every
         state = {"epoch": np.array([epoch])}
@@ -61,7 +61,7 @@ def test_few_looks_are_kept_yet_every_share_is_near_its_place(tmp_path_factory, 
 
 
 def test_shares_of_quality_need_validation_data(tmp_path):
-    looks = Looks(tmp_path / "looks")
+    looks = EvaluationHistory(tmp_path / "looks")
     for epoch in (1, 2, 3):
         looks.keep(epoch, {}, lambda: {"a": np.zeros(1)})
     with pytest.raises(UserError, match="no validation data"):

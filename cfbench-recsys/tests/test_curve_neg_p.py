@@ -26,7 +26,7 @@ def test_it_equals_the_formula_with_a_list_of_any_length(draw_implicit, data: st
     case, importances = draw_implicit(data, "item")
     metric = CurveNegP(Config(t=(1, 2, 5)))
     results = metric.compute(case.implicit(importances))
-    assert list(results) == [column.name for column in metric.columns(case.k, "item")]
+    assert list(results) == [column.name for column in metric.columns({"k": case.k, "level": "item"})]
     for t in (1, 2, 5):
         for b, ((user, [item]), of_unit) in enumerate(zip(case.units(), importances, strict=True)):
             profile, hits = set(case.histories[user]), 0

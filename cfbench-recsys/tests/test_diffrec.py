@@ -215,7 +215,7 @@ def test_weights_of_steps_and_their_sampling_matter() -> None:
 
 def test_each_look_can_be_kept() -> None:
     kept: dict[int, dict[str, np.ndarray]] = {}
-    model = DiffRec(Config(hidden=6, epochs=5, every=2, device="cpu"))
+    model = DiffRec(Config(hidden=6, epochs=5, eval_every=2, device="cpu"))
     summary = model.fit(
         split(), generator, keep=lambda epoch, quality, state: kept.update({epoch: dict(state())})
     )

@@ -34,7 +34,7 @@ def test_it_equals_the_formula(
     case, importances = draw_implicit(data, "item")
     metric = Insertion(Config(k_e=(1, 2, 9), supporting_only=supporting_only, normalize=normalize))
     results = metric.compute(case.implicit(importances))
-    names = [column.name for column in metric.columns(case.k, "item")]
+    names = [column.name for column in metric.columns({"k": case.k, "level": "item"})]
     for b, ((user, [item]), of_unit) in enumerate(zip(case.units(), importances, strict=True)):
         order = [i for i in case.order(user, of_unit) if of_unit[i] > 0 or not supporting_only]
         before = 1 / (1 + math.exp(-case.score(case.histories[user], item)))
@@ -47,5 +47,5 @@ def test_the_four_variants_have_four_names() -> None:
     variants = [
         Config(k_e=(3,), supporting_only=s, normalize=n) for s in (True, False) for n in (True, False)
     ]
-    names = [Insertion(config).columns(5, "item")[0].name for config in variants]
+    names = [Insertion(config).columns({"k": 5, "level": "item"})[0].name for config in variants]
     assert names == ["INS@3", "INS-raw@3", "INS-all@3", "INS-raw-all@3"]

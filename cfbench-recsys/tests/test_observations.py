@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from cfbench_core.specs import ComponentSpec, resolve
+from cfbench_recsys.contracts import Metric
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.metrics import METRICS
-from cfbench_recsys.metrics.base import Metric, compute_metrics
+from cfbench_recsys.metrics.base import compute_metrics
 from cfbench_recsys.metrics.neg_p import NegP
 from cfbench_recsys.metrics.pos_p import Config, PosP
 from cfbench_recsys.observations import ExplicitObservations, ImplicitObservations
@@ -33,7 +34,7 @@ def test_every_metric_says_what_it_means(spec: ComponentSpec) -> None:
     assert spec.details["unit"] == "explanation" and spec.details["empty"]
     assert spec.needs["explainer"]["format"] == spec.provides["format"]
     for level in spec.provides["level"]:
-        columns = created(spec).columns(5, level)
+        columns = created(spec).columns({"k": 5, "level": level})
         assert columns and len({column.name for column in columns}) == len(columns)
         for column in columns:
             assert column.question.endswith((".", "?")) and column.direction in ("higher", "lower", "")
@@ -48,7 +49,7 @@ def test_every_metric_fills_the_columns_it_declares_within_their_range(awkward, 
     edits = [{item: -1 for item in case.histories[user] if rng.random() < 0.4} for user, _ in case.units()]
     for format, seen in (("implicit", case.implicit(importances)), ("explicit", case.explicit(edits))):
         metrics = fitting(format, level)
-        columns = [column for metric in metrics for column in metric.columns(case.k, level)]
+        columns = [column for metric in metrics for column in metric.columns({"k": case.k, "level": level})]
         results = compute_metrics(metrics, seen)
         assert list(results) == [column.name for column in columns]
         for column in columns:

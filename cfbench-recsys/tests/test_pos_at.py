@@ -15,9 +15,10 @@ def test_the_item_is_among_the_first_five_or_not() -> None:
 
 
 def test_columns_say_what_departs_from_the_paper() -> None:
-    assert PosAt(Config(k_r=(5,), k_e=(1, 2))).columns(10, "item")[1].name == "POS@5,2"
+    assert PosAt(Config(k_r=(5,), k_e=(1, 2))).columns({"k": 10, "level": "item"})[1].name == "POS@5,2"
     assert (
-        PosAt(Config(k_r=(5,), k_e=(1,), supporting_only=False)).columns(10, "item")[0].name == "POS-all@5,1"
+        PosAt(Config(k_r=(5,), k_e=(1,), supporting_only=False)).columns({"k": 10, "level": "item"})[0].name
+        == "POS-all@5,1"
     )
 
 
@@ -28,7 +29,7 @@ def test_it_equals_the_formula(draw_implicit, supporting_only: bool, data: st.Da
     case, importances = draw_implicit(data, "item")
     metric = PosAt(Config(k_r=(1, 3), k_e=(1, 2, 9), supporting_only=supporting_only))
     results = metric.compute(case.implicit(importances))
-    assert list(results) == [column.name for column in metric.columns(case.k, "item")]
+    assert list(results) == [column.name for column in metric.columns({"k": case.k, "level": "item"})]
     for b, ((user, [item]), of_unit) in enumerate(zip(case.units(), importances, strict=True)):
         order = [i for i in case.order(user, of_unit) if of_unit[i] > 0 or not supporting_only]
         for k_r in (1, 3):

@@ -27,7 +27,7 @@ def test_it_equals_the_formula(draw_implicit, level: str, data: st.DataObject, s
     case, importances = draw_implicit(data, level)
     metric = PosP(Config(steps=steps))
     [(name, values)] = metric.compute(case.implicit(importances)).items()
-    assert [column.name for column in metric.columns(case.k, level)] == [name]
+    assert [column.name for column in metric.columns({"k": case.k, "level": level})] == [name]
     for value, (user, items), of_unit in zip(values, case.units(), importances, strict=True):
         order, removed, hits = case.order(user, of_unit), set(), 0
         for chunk in np.array_split(np.array(order), steps):
@@ -49,4 +49,4 @@ def test_all_interactions_alike_are_removed_from_the_lower_index_up(awkward, lev
 
 
 def test_another_number_of_steps_has_a_name_of_its_own() -> None:
-    assert PosP(Config(steps=20)).columns(5, "item")[0].name == "POS-P@5 (T=20)"
+    assert PosP(Config(steps=20)).columns({"k": 5, "level": "item"})[0].name == "POS-P@5 (T=20)"

@@ -131,7 +131,7 @@ def test_an_explanation_in_words_is_true(done: Run) -> None:
     unit = done.scores[
         (done.scores["explainer"] == explainer) & (done.scores["unit"] == f"{user}/{item}")
     ].drop_duplicates("metric")
-    assert dict(zip(unit["metric"], unit["value"], strict=True))["Place after"] == int(after)
+    assert dict(zip(unit["metric"], unit["value"], strict=True))["Rank after"] == int(after)
     assert set(unit["rank"]) == {int(place)}
     edits = done.explanations
     edits = edits[(edits["explainer"] == explainer) & (edits["unit"] == f"{user}/{item}")]

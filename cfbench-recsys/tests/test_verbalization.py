@@ -46,9 +46,7 @@ def made_up(cells: dict[str, tuple[str, str, str, list[float]]]) -> Any:
         found.append(RunCell(cell, labels, role, "ok", "", ()))
         for n, place in enumerate(places):
             unit = {"cell": cell, "unit": f"u{n}/x", "user": f"u{n}", "item": "x", **labels}
-            scores.append(
-                {**unit, "metric": "Place after", "value": place, "status": "ok", "k": 5, "rank": 1}
-            )
+            scores.append({**unit, "metric": "Rank after", "value": place, "status": "ok", "k": 5, "rank": 1})
             edits += [
                 {**unit, "format": "explicit", "op": "remove", "edge_user": f"u{n}", "edge_item": item}
                 for item in ("aa", "bb")

@@ -39,7 +39,7 @@ class SearchConfig:
     """What every method of this kind lets one set."""
 
     hops: Annotated[int, Range(minimum=1), Help("levels of the scope k-hop")] = 2
-    alone_above: Annotated[
+    max_batch_edges: Annotated[
         int,
         Range(minimum=1),
         Help("units with more possible edits are looked at one at a time, to bound memory"),
@@ -102,7 +102,9 @@ class Block:
 
     def scores(self, made: Any) -> Any:
         """(B, items) logits, a tensor, when edit e is made as far as ``made`` (E,) in [0, 1] says."""
-        return self.context.model.score_weighted(self._users, self.rows, *self._graph, self._signs * made)
+        return self.context.graph_gradients.score_weighted(
+            self._users, self.rows, *self._graph, self._signs * made
+        )
 
     def margins(self, made: Any) -> Any:
         """(B, T) margins under ``made`` (E,), a tensor; a place that holds no item has a very low one."""
@@ -172,7 +174,7 @@ class Block:
         found = np.zeros(len(edits), dtype=np.int64)
         for rows in _slices(len(edits), units_at_once(self.context)):
             block = self.targets.take(of[rows])
-            scores = self.context.model.score_edits(edits.take(rows.start, rows.stop))
+            scores = self.context.graph_model.score_edits(edits.take(rows.start, rows.stop))
             ranks = ranks_of(scores, block.items, block.history, block.padding)
             found[rows] = (ranks > block.k).sum(axis=1)
         return found
@@ -212,7 +214,7 @@ def in_blocks(
     for rows in _slices(len(targets), units_at_once(context)):
         some = targets.take(rows)
         possible = possible_edits(some, context, config.hops, additions)
-        for units in _groups(possible, config.alone_above):
+        for units in _groups(possible, config.max_batch_edges):
             told = answer(Block(some.take(units), possible.choose(units), context))
             for place, unit in enumerate(units):
                 numbers = {name: float(values[place]) for name, values in told.details.items()}
@@ -234,9 +236,9 @@ def places(strength: FloatArray, edges: Edits) -> IntArray:
     return found
 
 
-def _groups(possible: Edits, alone_above: int) -> list[IntArray]:
+def _groups(possible: Edits, max_batch_edges: int) -> list[IntArray]:
     """Units that are looked at together: those with many possible edits alone."""
     sizes = possible.counts()
-    together = np.flatnonzero(sizes <= alone_above)
-    alone = [np.array([unit]) for unit in np.flatnonzero(sizes > alone_above)]
+    together = np.flatnonzero(sizes <= max_batch_edges)
+    alone = [np.array([unit]) for unit in np.flatnonzero(sizes > max_batch_edges)]
     return [together, *alone] if len(together) else alone

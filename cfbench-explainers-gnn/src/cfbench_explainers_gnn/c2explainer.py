@@ -82,7 +82,7 @@ class C2Explainer:
         import torch
 
         p = torch.full((len(block.rows),), -1.0, dtype=torch.float64)
-        return p if noise is None else (p + self.config.spread * noise.abs()).clamp(max=0.0)
+        return p if noise is None else (p + self.config.restart_noise * noise.abs()).clamp(max=0.0)
 
     def loss(self, block: Block, p: Any) -> Any:
         """(B,) as above; its value is that of the hard mask, its gradient goes to p."""

@@ -79,7 +79,7 @@ class CF2:
         import torch
 
         p = torch.full((len(block.rows),), -self.config.start, dtype=torch.float64)
-        return p if noise is None else p + self.config.spread * noise
+        return p if noise is None else p + self.config.restart_noise * noise
 
     def loss(self, block: Block, p: Any) -> Any:
         """(B,) as above."""

@@ -203,8 +203,12 @@ class Surroundings:
 
     def __init__(self, context: Context) -> None:
         graph = context.interactions
-        self.user_vectors: FloatArray = np.asarray(context.model.user_embeddings(), dtype=np.float64)
-        self.item_vectors: FloatArray = np.asarray(context.model.item_embeddings(), dtype=np.float64)
+        self.user_vectors: FloatArray = np.asarray(
+            context.graph_embedding_model.user_embeddings(), dtype=np.float64
+        )
+        self.item_vectors: FloatArray = np.asarray(
+            context.graph_embedding_model.item_embeddings(), dtype=np.float64
+        )
         rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
         self.user_degrees = np.maximum(np.bincount(rows, minlength=graph.shape[0]), 1.0)
         self.item_degrees = np.maximum(np.bincount(graph.indices, minlength=graph.shape[1]), 1.0)

@@ -29,7 +29,9 @@ class DescentConfig(SearchConfig):
     restarts: Annotated[
         int, Range(minimum=1), Help("descents; all but the first start from parameters with noise")
     ] = 1
-    spread: Annotated[float, Range(minimum=0), Help("of the noise on the parameters in a restart")] = 0.5
+    restart_noise: Annotated[float, Range(minimum=0), Help("of the noise on the parameters in a restart")] = (
+        0.5
+    )
     prefixes: Annotated[
         int,
         Range(minimum=0),

@@ -61,7 +61,7 @@ def _together(first: Edits, second: Edits) -> Edits:
 def possible_additions(targets: Targets, context: Context, hops: int, config: AdditionsConfig) -> Edits:
     """B edits of everything that each unit may add, ascending by user and item."""
     graph = context.interactions
-    scores = context.model.score_edits(Edits.nothing(targets.users))
+    scores = context.graph_model.score_edits(Edits.nothing(targets.users))
     length = targets.k + max(config.own, config.rivals)
     ranked = top_k(scores, targets.history, targets.padding, length)[:, targets.k :]
     found = [

@@ -191,7 +191,7 @@ def _edits(block: Block, starts: IntArray, sets: list[tuple[int, EdgeSet]]) -> E
 
 def first_margins(block: Block) -> FloatArray:
     """(B, T) margins on the untouched graph."""
-    scores = block.context.model.score_edits(Edits.nothing(block.targets.users))
+    scores = block.context.graph_model.score_edits(Edits.nothing(block.targets.users))
     return _margins(scores, block.targets)
 
 
@@ -202,7 +202,7 @@ def ask(block: Block, edits: Edits, of: IntArray, first: FloatArray, partial: fl
     for start in range(0, len(edits), width):
         some, units = edits.take(start, min(start + width, len(edits))), of[start : start + width]
         found += _outcomes(
-            block.context.model.score_edits(some), block.targets.take(units), first[units], partial
+            block.context.graph_model.score_edits(some), block.targets.take(units), first[units], partial
         )
     return found
 

@@ -8,10 +8,10 @@ falls when interaction i is removed, the gap between target y and rival r change
 
 For each rival r (the ``rivals`` candidates below the list, ranks K + 1, ...) interactions are removed by
 descending G_r, logits being taken to fall by the sum of the I(i, .), up to the first prefix with which y is
-predicted to leave the top K (``until: displaced``; at list level: with which the most items are). The answer is
+predicted to leave the top K (``stopping_rule: displaced``; at list level: with which the most items are). The answer is
 the shortest such prefix of all rivals; then the rival that could get furthest ahead; none when no prefix does
-it. ``until: overtaken`` is the rule of the paper: stop when r is predicted to pass y, which at rank 1 may leave y
-in the top K. ``until: verified`` lets the real model say which prefix of the order against that rival does it.
+it. ``stopping_rule: overtaken`` is the rule of the paper: stop when r is predicted to pass y, which at rank 1 may leave y
+in the top K. ``stopping_rule: verified`` lets the real model say which prefix of the order against that rival does it.
 Importances: G_r(i) for the rival of the answer.
 
 What I(i, c) is (``variant``). A recommender that computes the user's vector from the profile forgets a removed
@@ -42,7 +42,7 @@ When it misleads: effects are added up, so that joint effects are missed, and th
 either direction (the suite verifies it); an item held by a bias is never predicted to leave: no answer.
 Cost for each user, n its interactions: leave-one-out n + 1 model evaluations; input-gradient K + ``rivals``
 with gradients, and 1; influence 1, and d^2 operations for each item; refit some 4 n times that. The search
-takes (K + rivals) rivals n operations for each unit; ``until: verified`` asks the model for each prefix.
+takes (K + rivals) rivals n operations for each unit; ``stopping_rule: verified`` asks the model for each prefix.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Config:
     rivals: Annotated[
         int, Range(minimum=1), Search(choices=(5, 10, 20, 50)), Help("items below the list to compare with")
     ] = 20
-    until: Annotated[
+    stopping_rule: Annotated[
         Literal["displaced", "overtaken", "verified"],
         Help("by prediction; overtaken: a rival passes the target, as in the paper; verified: by the model"),
     ] = "displaced"
@@ -149,7 +149,7 @@ class Accent:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Edits:
         """B edits: the smallest set of removals that is predicted to displace the target."""
-        if self.config.until == "verified":
+        if self.config.stopping_rule == "verified":
             gaps = self.importances(targets, context)
             return smallest_prefix(context.model, targets, gaps, context.interactions)
         removed = np.zeros(targets.history.shape, dtype=np.bool_)
@@ -209,7 +209,7 @@ class Accent:
         return self._influences(users, columns, context)
 
     def _influences(self, users: Targets, columns: IntArray, context: Context) -> FloatArray:
-        items = context.model.item_embeddings()
+        items = context.embedding_model.item_embeddings()
         found = np.zeros((*users.history.shape, columns.shape[1]))
         for row, (own, free) in enumerate(user_vectors(context, users.users)):
             history = users.history[row, ~users.padding[row]]
@@ -220,7 +220,7 @@ class Accent:
 
     def _plan(self, targets: Targets, effects: Effects) -> Plan:
         duels = Duels.of(targets, effects)
-        overtaken = self.config.until == "overtaken"
+        overtaken = self.config.stopping_rule == "overtaken"
         gain = np.where(duels.valid[:, :, None], duels.overtaken() if overtaken else duels.displaced(), 0)
         most, size = gain.max(axis=2), gain.argmax(axis=2) + 1  # (B, R), the shortest prefix with the most
         rival = np.lexsort((duels.least_gaps(), size, -most), axis=-1)[:, 0]
@@ -333,11 +333,13 @@ def gradients(users: Targets, columns: IntArray, context: Context) -> FloatArray
             edges = torch.from_numpy(np.tile(history, shape[0]))
             asked, edge_users = (torch.full((size,), user) for size in (shape[0], len(edges)))
             rows = torch.arange(shape[0]).repeat_interleave(len(history))
-            scores = context.model.score_weighted(asked, rows, edge_users, edges, weight.flatten())
+            scores = context.graph_gradients.score_weighted(asked, rows, edge_users, edges, weight.flatten())
         else:
             weight = torch.ones(shape, dtype=torch.float64, requires_grad=True)
             empty = torch.zeros((shape[0], context.interactions.shape[1]), dtype=torch.float64)
-            scores = context.model.score_dense(empty.index_copy(1, torch.from_numpy(history), weight))
+            scores = context.profile_gradients.score_dense(
+                empty.index_copy(1, torch.from_numpy(history), weight)
+            )
         total = scores.gather(1, wanted[row, :, None].to(scores.device)).sum()
         (gradient,) = torch.autograd.grad(total, weight)
         found[row, : len(history)] = gradient.numpy().T

@@ -30,5 +30,5 @@ class ExactContribution:
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) W[history, item], the mean over the T items of each unit."""
-        weights = context.model.weights(rows=targets.history[:, :, None], columns=targets.items[:, None, :])
+        weights = context.linear_model.weights(targets.history[:, :, None], targets.items[:, None, :])
         return np.where(targets.padding, 0.0, mean_over_targets(weights))

@@ -18,12 +18,12 @@ NEWTON_STEPS = 100
 def user_vectors(context: Context, users: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
     """For each user (d,) the vector, and (d,) 1.0 at the coordinates on which the profile has an effect."""
     if hasattr(context.model, "user_embeddings"):
-        for own in context.model.user_embeddings()[users]:
+        for own in context.graph_embedding_model.user_embeddings()[users]:
             yield own, np.ones(len(own))
         return
     for user in users.tolist():
         profiles = sparse.vstack([context.interactions[[user]], _empty(context)], format="csr")
-        own, nothing = context.model.profile_embeddings(profiles.astype(np.float64))
+        own, nothing = context.profile_embedding_model.profile_embeddings(profiles.astype(np.float64))
         yield own, (own != nothing).astype(np.float64)
 
 

@@ -10,7 +10,7 @@ One parameter p_e for each edge in scope, of weight w_e = sigmoid(p_e), hard-rem
 margin(i) = s_i - (the K-th best other candidate's score), s = the recommender's scores under the hard mask tried
 last (at first: none) plus what the surrogate says that the soft mask changes from there, one step is
 
-    p <- p - rate (g - distance w'),    g = gradient of sum_i margin(i), its largest component scaled to 1,
+    p <- p - learning_rate (g - distance w'),    g = gradient of sum_i margin(i), its largest component scaled to 1,
 
 i over the targets that are still in the list, and w' the derivative of the weight, its value at the start scaled
 to 1: an edge is worth removing if it moves the margin by more than ``distance`` times what the steepest edge
@@ -30,7 +30,7 @@ Departs from the paper:
   Without that the search runs astray where many edges go (on ML-1M, 6 of 8 items displaced in place of 8).
 - Gradients start from nothing in each step, there is no dropout, and the distance is on the soft mask, where it
   has a gradient.
-- Steps end with the recommender's verdict, not the surrogate's; a growing rate reaches large sets.
+- Steps end with the recommender's verdict, not the surrogate's; a growing learning rate reaches large sets.
 
 Cost: for each step and unit a pass there and back over the graph, and at most one evaluation of the recommender;
 for each answer at most 32 evaluations more. Memory O(edges), and O(edges in scope) for each unit.
@@ -76,8 +76,10 @@ class Config:
         float, Range(above=0), Search(0.01, 100, log=True), Help("penalty of the surrogate's weights")
     ] = 1.0
     steps: Annotated[int, Range(minimum=1), Help("of the search")] = 20
-    rate: Annotated[float, Range(above=0), Search(0.3, 3), Help("first step of the steepest edge")] = 1.25
-    growth: Annotated[float, Range(minimum=1), Help("of the rate, from step to step")] = 1.2
+    learning_rate: Annotated[
+        float, Range(above=0), Search(0.3, 3), Help("first step of the steepest edge")
+    ] = 1.25
+    growth: Annotated[float, Range(minimum=1), Help("factor of the learning rate, from step to step")] = 1.2
     distance: Annotated[
         float, Range(minimum=0), Help("least effect worth an edge, as a share of the steepest edge's")
     ] = 0.01
@@ -159,7 +161,7 @@ class _Search:
             fitted = self.scores(torch.ones(len(self.scope.rows), dtype=torch.float64))
         self.offset = torch.from_numpy(untouched) - fitted
         p = torch.full((len(self.scope.rows),), self.config.start, dtype=torch.float64, requires_grad=True)
-        rate, slope = self.config.rate, float(_slope(torch.tensor(self.config.start)))
+        rate, slope = self.config.learning_rate, float(_slope(torch.tensor(self.config.start)))
         for _ in range(self.config.steps):
             margins = self.margins(self.scores(torch.sigmoid(p)) + self.offset)
             (effect,) = torch.autograd.grad((margins * torch.from_numpy(self.inside)).sum(), p)

@@ -86,7 +86,7 @@ class Config:
         Range(minimum=0),
         Help("weight of the mean mask; only the ratios of the three matter, so it is not searched"),
     ] = 1.0
-    link: Annotated[
+    target_probability: Annotated[
         Literal["margin", "sigmoid", "softmax"],
         Help("a probability of the margin to the k-th place, or of the logits, as the papers"),
     ] = "margin"
@@ -366,17 +366,17 @@ def log_probability(
     scales: torch.Tensor,
     config: Config,
 ) -> torch.Tensor:
-    """(B,) log p of ``items`` (B,) from logits (B, all items), by ``config.link``.
+    """(B,) log p of ``items`` (B,) from logits (B, all items), by ``config.target_probability``.
 
-    seen: rows and columns of the users' histories; scales: (B,) see ``link: margin``.
+    seen: rows and columns of the users' histories; scales: (B,) see ``target_probability: margin``.
     """
     import torch
     from torch.nn.functional import logsigmoid
 
     own = scores.gather(1, items[:, None])
-    if config.link == "sigmoid":
+    if config.target_probability == "sigmoid":
         return logsigmoid(own[:, 0])
-    if config.link == "softmax":
+    if config.target_probability == "softmax":
         return own[:, 0] - scores.logsumexp(dim=1)
     nothing = torch.tensor(-torch.inf, dtype=scores.dtype)
     rivals = scores.index_put(seen, nothing).scatter(1, items[:, None], -torch.inf)

@@ -7,11 +7,11 @@ recommender decides, not the explainer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.removals import ImportanceOrder, OrderedRemovals
 from cfbench_recsys.scoring import BLOCK, Scorable, target_ranks
@@ -22,7 +22,7 @@ FIRST_ROUND = 8
 
 
 def count_displaced(
-    model: Any, targets: Targets, edits: Scorable, of: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel, targets: Targets, edits: Scorable, of: IntArray, interactions: sparse.csr_matrix
 ) -> IntArray:
     """(B,) how many items of target ``of[b]`` rank beyond K under edit b."""
     ranks = target_ranks(model, edits, targets, of, interactions)
@@ -36,7 +36,7 @@ def threshold(targets: Targets, importances: FloatArray, above: float = 0.5) -> 
 
 
 def smallest_prefix(
-    model: Any, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix
+    model: ScoringModel, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix
 ) -> Edits:
     """Removes the c most important interactions, with the smallest c that displaces all items of the target.
 
@@ -64,13 +64,13 @@ def smallest_prefix(
     return OrderedRemovals(order, units, np.zeros_like(units), prefix).edits()
 
 
-def verify(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
+def verify(model: ScoringModel, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
     """The same edits; one that displaces nothing on the real model becomes "no answer"."""
     displaced = count_displaced(model, targets, edits, np.arange(len(targets)), interactions)
     return edits.where(displaced[edits.rows] > 0)
 
 
-def prune(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
+def prune(model: ScoringModel, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
     """Takes edges back, one at a time in their order, as long as no fewer items are displaced.
 
     Goes round and round until no single edge can be taken back. An edit that displaces nothing is left as it
@@ -104,7 +104,7 @@ def prune(model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_m
 
 
 def can_take_one_back(
-    model: Any, targets: Targets, edits: Edits, displaced: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel, targets: Targets, edits: Edits, displaced: IntArray, interactions: sparse.csr_matrix
 ) -> BoolArray:
     """(B,) whether some single edge of edit b can be taken back while ``displaced[b]`` items stay displaced.
 

@@ -29,7 +29,7 @@ CRITERION, LEVEL = "NDCG@10", "HR@10"
 State = dict[str, np.ndarray]
 
 
-class Looks:
+class EvaluationHistory:
     """The looks at the validation data of one training, their states on disk below ``folder``."""
 
     def __init__(self, folder: Path) -> None:

@@ -11,7 +11,7 @@ from cfbench_recsys.splits import SplitConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
+class Postprocess:
     """What becomes of an explicit answer before it is scored."""
 
     derive: Annotated[
@@ -77,7 +77,7 @@ class Protocol:
     users_file: Annotated[
         str | None, InputFile(), Help("explain these in place of a draw: a CSV file with a column user")
     ] = None
-    answers: Answers = field(default_factory=Answers)
+    postprocess: Postprocess = field(default_factory=Postprocess)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,7 @@ class Grid:
         if skipped:
             return Cell(labels, skipped=skipped, role=explainer.spec.role)
         created = [metric.create() for metric in fitting]
-        columns = tuple(column for metric in created for column in metric.columns(point.k, point.level))
+        columns = tuple(column for metric in created for column in metric.columns(vars(point)))
         return Cell(labels, columns, self.stages(explainer, point, fitting), role=explainer.spec.role)
 
     def labels(self, explainer: ConfiguredComponent, point: ProtocolPoint) -> dict[str, str | int]:
@@ -159,7 +159,7 @@ class Grid:
         if self.external is not None:
             return self.external.lacks(self.labels(explainer, point))
         formats = provides.get("format", frozenset())
-        derivable = point.format == "explicit" and self.config.protocol.answers.derive != "none"
+        derivable = point.format == "explicit" and self.config.protocol.postprocess.derive != "none"
         if point.format not in formats and not (derivable and "implicit" in formats):
             return f"no {point.format} format"
         if point.level not in provides.get("level", frozenset()):
@@ -233,17 +233,17 @@ class Grid:
             inputs["explainer"] = self.prepared(explainer, point, known)
         place = {"level": point.level, "scope": point.scope, "edit": point.edit, "k": point.k}
         base = {"explainer": explainer.parameters(), **place}
-        answers = vars(self.config.protocol.answers)
+        postprocess = vars(self.config.protocol.postprocess)
         native = hasattr(explainer.implementation(), "counterfactuals")
         if point.format == "explicit" and native:
-            return self.stage("explain_explicit", explainer, {**base, "answers": answers}, inputs)
+            return self.stage("explain_explicit", explainer, {**base, "postprocess": postprocess}, inputs)
         importances = self.stage("explain_implicit", explainer, base, inputs)
         if point.format == "implicit":
             return importances
         return self.stage(
             "derive_explicit",
             explainer,
-            {"answers": answers, **place},
+            {"postprocess": postprocess, **place},
             {**known, "importances": importances},
         )
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from cfbench_recsys.answers import can_take_one_back
+from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.removals import ImportanceOrder, RemovalResponses, step_counts
 from cfbench_recsys.scoring import target_ranks
@@ -31,7 +31,7 @@ class ImplicitObservations:
     """
 
     def __init__(
-        self, model: Any, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix
+        self, model: ScoringModel, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix
     ) -> None:
         self.targets = targets
         self.k = targets.k
@@ -150,7 +150,9 @@ class ExplicitObservations:
         edits: B edits; one without edges is "no answer".
     """
 
-    def __init__(self, model: Any, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> None:
+    def __init__(
+        self, model: ScoringModel, targets: Targets, edits: Edits, interactions: sparse.csr_matrix
+    ) -> None:
         if len(edits) != len(targets):
             raise ValueError(f"{len(edits)} edits for {len(targets)} targets")
         self.targets = targets

@@ -14,11 +14,12 @@ Explaining a model that finds nothing says nothing, so every run reports these.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 from scipy import sparse
 
+from cfbench_recsys.contracts import ProfileRecommender, ScoringModel, scores_graphs
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import BLOCK
@@ -28,18 +29,19 @@ KS = (10, 20)
 
 
 def evaluate(
-    model: Any, holdout: Holdout, interactions: sparse.csr_matrix, ks: tuple[int, ...] = KS
+    model: ScoringModel, holdout: Holdout, interactions: sparse.csr_matrix, ks: tuple[int, ...] = KS
 ) -> dict[str, float]:
     """``{"HR@10": ..., "NDCG@10": ..., "Recall@10": ..., "HR@20": ...}`` of a fitted model.
 
     A model of the user's profile sees ``holdout.inputs``. A graph model scores its graph ``interactions``,
     whose rows of ``holdout.users`` are these inputs.
     """
-    if hasattr(model, "score_edits"):
+    if scores_graphs(model):
         return ranking_quality(
             lambda rows: model.score_edits(Edits.nothing(holdout.users[rows])), holdout, ks
         )
-    return ranking_quality(lambda rows: model.score_profiles(holdout.inputs[rows]), holdout, ks)
+    profiles = cast(ProfileRecommender, model)
+    return ranking_quality(lambda rows: profiles.score_profiles(holdout.inputs[rows]), holdout, ks)
 
 
 def ranking_quality(

@@ -7,11 +7,12 @@ interactions must not make everybody's arrays a thousand wide.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
+from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray, binary_rows
 from cfbench_recsys.scoring import target_responses
 from cfbench_recsys.targets import Targets
@@ -119,7 +120,7 @@ class RemovalResponses:
     """
 
     def __init__(
-        self, model: Any, targets: Targets, order: ImportanceOrder, interactions: sparse.csr_matrix
+        self, model: ScoringModel, targets: Targets, order: ImportanceOrder, interactions: sparse.csr_matrix
     ) -> None:
         self.model = model
         self.targets = targets

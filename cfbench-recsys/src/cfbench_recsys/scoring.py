@@ -7,11 +7,12 @@ make a unit's scores independent of how the work was split.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from scipy import sparse
 
+from cfbench_recsys.contracts import ProfileRecommender, ScoringModel, scores_graphs
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.targets import Targets
@@ -20,26 +21,35 @@ BLOCK = 64
 
 
 class Counted:
-    """A model that counts how often it was asked: profiles or graphs scored, gradients along with them."""
+    """A model that counts its queries: profiles or graphs that were scored, with or without gradients.
 
-    def __init__(self, model: Any) -> None:
-        self.evaluations = 0
+    Attributes:
+        queries: the number of model queries so far.
+    """
+
+    def __init__(self, model: ScoringModel) -> None:
+        self.queries = 0
         self._model = model
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._model, name)
-        return self._counting(value) if name in _ASKED else value
+        return self._counting(value) if name in _QUERIES else value
 
     def _counting(self, method: Any) -> Any:
         def counted(first: Any, *more: Any, **options: Any) -> Any:
-            self.evaluations += first.shape[0] if hasattr(first, "shape") else len(first)
+            self.queries += first.shape[0] if hasattr(first, "shape") else len(first)
             return method(first, *more, **options)
 
         return counted
 
 
-_ASKED = frozenset({"score_profiles", "score_edits", "score_dense", "score_weighted"})
-"""What a recommender is asked by; the first argument has a row for each profile or edited graph."""
+_QUERIES = frozenset({"score_profiles", "score_edits", "score_dense", "score_weighted"})
+"""Methods that query a recommender; the first argument has one row for each profile or edited graph."""
+
+
+def queries_of(model: ScoringModel) -> int:
+    """The model queries so far; 0 for a model that does not count them."""
+    return model.queries if isinstance(model, Counted) else 0
 
 
 class Scorable(Protocol):
@@ -55,7 +65,7 @@ class Scorable(Protocol):
 
 
 def score_blocks(
-    model: Any, edits: Scorable, interactions: sparse.csr_matrix
+    model: ScoringModel, edits: Scorable, interactions: sparse.csr_matrix
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yields ``(rows, scores)``: which edits, and their (rows, items) logits. The last edit fills up."""
     for start in range(0, len(edits), BLOCK):
@@ -63,21 +73,19 @@ def score_blocks(
         block = edits.choose(np.minimum(np.arange(start, start + BLOCK), len(edits) - 1))
         scores = score_once(model, block, interactions)
         if isinstance(model, Counted):
-            model.evaluations -= start + BLOCK - rows.stop
+            model.queries -= start + BLOCK - rows.stop
         yield rows, scores[: rows.stop - start]
 
 
-def score_once(model: Any, edits: Scorable, interactions: sparse.csr_matrix) -> FloatArray:
+def score_once(model: ScoringModel, edits: Scorable, interactions: sparse.csr_matrix) -> FloatArray:
     """(B, items) logits, all at once."""
-    if hasattr(model, "score_edits"):
-        scores: FloatArray = model.score_edits(edits.edits())
-    else:
-        scores = model.score_profiles(edits.profiles(interactions))
-    return scores
+    if scores_graphs(model):
+        return model.score_edits(edits.edits())
+    return cast(ProfileRecommender, model).score_profiles(edits.profiles(interactions))
 
 
 def target_responses(
-    model: Any, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
 ) -> tuple[IntArray, FloatArray]:
     """(B, T) ranks and (B, T) logits of the items of target ``of[b]`` under edit b.
 
@@ -95,14 +103,14 @@ def target_responses(
 
 
 def target_ranks(
-    model: Any, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
 ) -> IntArray:
     """(B, T) ranks of the items of target ``of[b]`` under edit b, its original history left out."""
     return target_responses(model, edits, targets, of, interactions)[0]
 
 
 def target_scores(
-    model: Any, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
 ) -> FloatArray:
     """(B, T) logits of the items of target ``of[b]`` under edit b."""
     found = np.empty((len(edits), targets.items.shape[1]))

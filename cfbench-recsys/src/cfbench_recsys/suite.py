@@ -15,10 +15,10 @@ from cfbench_core.specs import Capabilities, ComponentSpec, resolve
 from cfbench_core.tuning import Tunable
 from cfbench_recsys import tuning
 from cfbench_recsys.config import RecsysConfig
+from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 from cfbench_recsys.external import ExternalTable
 from cfbench_recsys.grid import Grid, models_of, protocol_points, split_stage
 from cfbench_recsys.metrics import DEFAULT_METRICS
-from cfbench_recsys.words import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 
 if TYPE_CHECKING:
     from cfbench_core.run_directory import Run

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
 
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from cfbench_recsys.contracts import (
+        DifferentiableGraphRecommender,
+        DifferentiableProfileRecommender,
+        EmbeddingRecommender,
+        GraphEmbeddingRecommender,
+        GraphRecommender,
+        LinearRecommender,
+        ProfileEmbeddingRecommender,
+        ScoringModel,
+        Streams,
+    )
 
 T = TypeVar("T")
 Level = Literal["item", "list"]
@@ -85,36 +98,72 @@ class Targets:
 
 @dataclass(frozen=True)
 class Context:
-    """What an explainer may look at besides its targets.
+    """What an explainer may use in addition to its targets.
 
     Attributes:
-        model: the recommender under explanation (see ``recommenders/base.py``).
-        interactions: (users, items) the graph that recommendations are made from; profiles are its rows.
-        training: (users, items) interactions of users who are *not* explained, the other rows empty: all that a
-            method may learn from.
-        generator: a random stream by name: ``context.generator(user)``; name it by what it is for, never by
-            position in the batch, so that numbers do not depend on how the work was split.
-        state: what :meth:`Explainer.prepare` returned, if the method is pre-trained.
-        kept: see :meth:`once`.
+        model: the recommender under explanation (see ``contracts.py``). The properties below return it as a
+            recommender with one of the optional capabilities, which the explainer's spec must declare under ``needs``.
+        interactions: (users, items) the graph from which recommendations are made; profiles are its rows.
+        training: (users, items) interactions of the users who are *not* explained, the other rows empty: the only data
+            that a method may learn from.
+        generator: a random stream by name, ``context.generator(user)``. Name it by its purpose, never by a position in
+            the batch, so that numbers do not depend on how the work was split.
+        state: what ``prepare`` returned, if the explainer is pre-trained.
+        cache: see :meth:`cached`.
     """
 
-    model: Any
+    model: ScoringModel
     interactions: sparse.csr_matrix
     training: sparse.csr_matrix
-    generator: Callable[..., np.random.Generator]
+    generator: Streams
     state: dict[str, np.ndarray] | None = None
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def cached(self, name: str, make: Callable[[], T]) -> T:
-        """``make()``, computed once for all pieces of work that a process does for an explainer in a cell.
+        """``make()``, computed once for all tasks of an explainer and a cell in one process.
 
-        For what depends on ``training``, the explainer's options and streams that no unit is named in, and on
-        nothing else: whether it is computed here or was kept may not change a number.
+        Only for values that depend on ``training``, on the explainer's options and on streams whose names hold no unit,
+        and on nothing else: whether a value is computed or taken from the cache must not change a number.
         """
-        if name not in self.kept:
-            self.kept[name] = make()
-        value: T = self.kept[name]
+        if name not in self.cache:
+            self.cache[name] = make()
+        value: T = self.cache[name]
         return value
+
+    @property
+    def linear_model(self) -> LinearRecommender:
+        """The model of an explainer that needs ``access: weights``."""
+        return cast("LinearRecommender", self.model)
+
+    @property
+    def embedding_model(self) -> EmbeddingRecommender:
+        """The model of an explainer that needs ``access: embeddings``."""
+        return cast("EmbeddingRecommender", self.model)
+
+    @property
+    def profile_embedding_model(self) -> ProfileEmbeddingRecommender:
+        """A profile recommender with ``access: embeddings``."""
+        return cast("ProfileEmbeddingRecommender", self.model)
+
+    @property
+    def graph_embedding_model(self) -> GraphEmbeddingRecommender:
+        """A graph recommender with ``access: embeddings``."""
+        return cast("GraphEmbeddingRecommender", self.model)
+
+    @property
+    def graph_model(self) -> GraphRecommender:
+        """The model of an explainer whose scopes are those of a graph."""
+        return cast("GraphRecommender", self.model)
+
+    @property
+    def profile_gradients(self) -> DifferentiableProfileRecommender:
+        """A profile recommender with ``access: gradients``."""
+        return cast("DifferentiableProfileRecommender", self.model)
+
+    @property
+    def graph_gradients(self) -> DifferentiableGraphRecommender:
+        """A graph recommender with ``access: gradients``."""
+        return cast("DifferentiableGraphRecommender", self.model)
 
 
 @dataclass(frozen=True)
@@ -134,24 +183,3 @@ class Answer:
     def of(given: Edits | Answer) -> Answer:
         """What ``counterfactuals`` returned, with or without details."""
         return given if isinstance(given, Answer) else Answer(given)
-
-
-class ImplicitExplainer(Protocol):
-    """Gives an importance to each interaction of the user. Declares ``format: implicit``."""
-
-    def importances(self, targets: Targets, context: Context) -> FloatArray:
-        """(B, H) float64, aligned with ``targets.history``; what stands at padding is ignored. Higher: matters more."""
-
-
-class ExplicitExplainer(Protocol):
-    """Names the interactions to edit. Declares ``format: explicit``."""
-
-    def counterfactuals(self, targets: Targets, context: Context) -> Edits | Answer:
-        """B edits, one for each target; an edit without edges means "no answer"."""
-
-
-class PretrainedExplainer(Protocol):
-    """Learns something before it explains. Declares ``pretraining: yes``; a stage of its own."""
-
-    def prepare(self, context: Context) -> dict[str, np.ndarray]:
-        """Whatever it wants to keep, as named arrays; given back as ``context.state``."""

@@ -182,7 +182,7 @@ def _filled_by(
     return next(
         metric
         for metric in metrics
-        if column.name in [own.name for own in metric.create().columns(point.k, point.level)]
+        if column.name in [own.name for own in metric.create().columns(vars(point))]
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cfbench_recsys.metrics.place_after import COLUMN as PLACE_AFTER
+from cfbench_recsys.metrics.rank_after import COLUMN as RANK_AFTER
 from cfbench_recsys.naming import Naming, naming_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Told:
     user: str
     item: str
     place: int
-    place_after: int
+    rank_after: int
     removed: tuple[str, ...]
 
     def words(self, naming: Naming) -> str:
@@ -37,7 +37,7 @@ class Told:
         listed = removed[0] if count == 1 else f"{', '.join(removed[:-1])} and {removed[-1]}"
         return (
             f"{naming.item(self.item)} was recommended to {naming.user(self.user)} (place {self.place}) because "
-            f"{naming.because} {listed}; without {these} it would fall to place {self.place_after} "
+            f"{naming.because} {listed}; without {these} it would fall to place {self.rank_after} "
             f"({self.model}, explained by {self.explainer})."
         )
 
@@ -53,7 +53,7 @@ def best_explanation(run: Run) -> str:
         return ""
     simplest = min((abs(len(one.removed) - 2), one.place) for one in told)
     alike = [one for one in told if (abs(len(one.removed) - 2), one.place) == simplest]
-    alike.sort(key=lambda one: (one.place_after, one.user, one.item))
+    alike.sort(key=lambda one: (one.rank_after, one.user, one.item))
     chosen = alike[len(alike) // 2]
     return chosen.words(naming_of(run, chosen.cell))
 
@@ -62,7 +62,7 @@ def _cells(run: Run) -> list[str]:
     """Those with places after an edit: controls last, then by the model's quality, then by how often and with how few
     edits the answers work."""
     scores = run.scores
-    after = scores[(scores["metric"] == PLACE_AFTER.name) & (scores["status"] == "ok")]
+    after = scores[(scores["metric"] == RANK_AFTER.name) & (scores["status"] == "ok")]
     if after.empty or "item" not in after:
         return []
     tasks = (after["value"] > after["k"]).groupby(after["cell"]).mean()
@@ -88,7 +88,7 @@ def _told(run: Run, cell: str) -> list[Told]:
     """The answers of a cell that work: for each user that of the first place, or of the first that has one."""
     scores = run.scores
     found = scores[
-        (scores["cell"] == cell) & (scores["metric"] == PLACE_AFTER.name) & (scores["status"] == "ok")
+        (scores["cell"] == cell) & (scores["metric"] == RANK_AFTER.name) & (scores["status"] == "ok")
     ]
     found = found[found["value"] > found["k"]]
     found = found[found["rank"] == found.groupby("user")["rank"].transform("min")]

@@ -17,9 +17,9 @@ DIRECTIONS = {
     "POS": "lower",
     "CDCG": "lower",
     "DEL": "lower",
-    "#Perturb of successes": "lower",
+    "#Perturb given success": "lower",
 }
-NEITHER = ("#Additions", "#Perturb", "Floor")
+NEITHER = ("#Additions", "#Perturb", "Empty-profile POS-P")
 LABELS = ("dataset", "model", "explainer", "level", "format", "scope", "edit", "k")
 Values = Sequence[float | None]
 Write = Callable[..., Run]

@@ -50,7 +50,7 @@ def test_a_user_whose_list_is_shorter_is_in_no_pair(write: Any, make_cell: Any) 
 
 def test_an_answer_that_fails_has_no_number_of_edits(write: Any, make_cell: Any) -> None:
     values = [3, 1, None, 2, 5, 2]
-    table = positions.table([write(make_cell("a", {"#Perturb of successes@2": values}, format="explicit"))])
+    table = positions.table([write(make_cell("a", {"#Perturb given success@2": values}, format="explicit"))])
     assert table["mean"].tolist() == pytest.approx([4.0, 5 / 3, -2.5])
     assert table["n"].tolist() == [2, 3, 2]
 

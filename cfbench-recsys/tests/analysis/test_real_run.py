@@ -16,7 +16,7 @@ from cfbench_core.specs import ComponentSpec, resolve
 from cfbench_recsys.analysis import ANALYSES
 
 SAMPLES = Path(__file__).parents[1] / "samples"
-OURS = ("scaled", "trade-off", "smallest", "fidelity", "positions", "recommenders", "cost")
+OURS = ("normalized-gain", "trade-off", "optimality-gap", "fidelity", "positions", "recommenders", "cost")
 STUDY = {
     "suite": "recsys",
     "data": "debian-python",
@@ -27,7 +27,7 @@ STUDY = {
         {"import": "my_lab:TakesTheFirst", "label": "first"},
     ],
     "protocol": {"k": [3], "users": 30},
-    "metrics": ["pos-p", "neg-p", "pos-at", "ins", "pn-s", "pn-r", "edits-of-successes", "edits"],
+    "metrics": ["pos-p", "neg-p", "pos-at", "ins", "pn-s", "pn-r", "num-edits-given-success", "num-edits"],
     "executor": "inline",
 }
 
@@ -61,7 +61,7 @@ def test_positions_put_together_are_the_table(done: Run) -> None:
 
 
 def test_random_is_0_and_the_best_1(done: Run) -> None:
-    table = made("scaled").table([done])
+    table = made("normalized-gain").table([done])
     known = table[table["mean"].notna()]
     assert len(known) > 20
     assert (known[known["explainer"] == "random"]["mean"] == 0).all()
@@ -89,9 +89,9 @@ def test_means_of_the_other_analyses_are_those_of_the_table(done: Run) -> None:
 
 def test_the_smallest_answers_are_edits_less_gaps(done: Run) -> None:
     """At item level: of whoever succeeds, the mean gap is the mean size less the mean smallest, from the scores."""
-    table = made("smallest").table([done])
+    table = made("optimality-gap").table([done])
     scores = done.scores
-    sizes = scores[(scores["metric"] == "#Perturb of successes@3") & (scores["level"] == "item")]
+    sizes = scores[(scores["metric"] == "#Perturb given success@3") & (scores["level"] == "item")]
     wide = sizes.pivot_table(index=["model", "unit"], columns="explainer", values="value")
     for model in ("mf", "co"):
         own = wide.loc[model]

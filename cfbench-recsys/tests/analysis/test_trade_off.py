@@ -16,7 +16,7 @@ NAN = float("nan")
 
 
 def explicit(displaced: list[float], edits: list[float | None], **more: list[float]) -> dict[str, list[Any]]:
-    return {"PN-S@2": displaced, "#Perturb of successes@2": edits, **more}
+    return {"PN-S@2": displaced, "#Perturb given success@2": edits, **more}
 
 
 def test_the_smallest_example(write: Any, make_cell: Any) -> None:

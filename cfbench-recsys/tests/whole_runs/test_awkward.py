@@ -40,7 +40,7 @@ def test_a_user_with_one_interaction_is_scored_as_the_formulas_say(everybody: Ru
     # there is one order of one interaction: most and least important first are the same
     assert values(item, metric="POS-P@3") == values(item, metric="NEG-P@3")
     # only the last of ten steps removes it, and what is left is the empty profile
-    assert values(item, metric="POS-P@3") == values(item, metric="Floor@3")
+    assert values(item, metric="POS-P@3") == values(item, metric="Empty-profile POS-P@3")
     assert set(values(item, metric="Full removal").values()) == {1.0}
     assert set(values(item, metric="Gini").values()) == {0.0}
     # the empty profile of this recommender scores every item 0: lower indices come first
@@ -223,7 +223,7 @@ def test_counterfactuals_that_are_none_fail_with_what_is_wrong(shop: Path, tmp_p
         "level": ["item"],
         "format": ["explicit"],
         "users": 100,
-        "answers": {"verify": False},
+        "postprocess": {"verify": False},
     }
     done = run(study(shop, explainers=bad, protocol=protocol, chunk=100), out=tmp_path / "run")
     cells = by_explainer(done)

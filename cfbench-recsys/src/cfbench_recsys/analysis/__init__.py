@@ -21,11 +21,19 @@ def _spec(
 
 
 ANALYSES: list[ComponentSpec] = [
-    _spec("scaled", "How much of what there is to win does each explainer win?", "scaled:Scaled"),
+    _spec(
+        "normalized-gain",
+        "How much of what there is to win does each explainer win?",
+        "normalized_gain:NormalizedGain",
+    ),
     _spec(
         "trade-off", "What does effectiveness cost, in edits and in time?", "trade_off:TradeOff", PAPER_000
     ),
-    _spec("smallest", "How near do answers come to the smallest that is known?", "smallest:Smallest"),
+    _spec(
+        "optimality-gap",
+        "How near do answers come to the smallest that is known?",
+        "optimality_gap:OptimalityGap",
+    ),
     _spec(
         "fidelity",
         "Who is most faithful, by the length of the explanation?",

@@ -56,7 +56,7 @@ class Config:
         "POS-P",
         "PN-S",
         "NEG-P",
-        "#Perturb of successes",
+        "#Perturb given success",
     )
 
 

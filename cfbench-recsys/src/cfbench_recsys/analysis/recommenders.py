@@ -30,7 +30,7 @@ from scipy.stats import rankdata
 from cfbench_core.config import Help
 from cfbench_core.plan import Column
 from cfbench_core.statistics import align, bootstrap_interval
-from cfbench_recsys.analysis.scaled import HINT, scales
+from cfbench_recsys.analysis.normalized_gain import HINT, scales
 from cfbench_recsys.analysis.shared import (
     NUMBERS,
     OWN,
@@ -66,7 +66,7 @@ class Config:
         "NEG-P",
         "PN-S",
         "PN-R",
-        "#Perturb of successes",
+        "#Perturb given success",
     )
 
 

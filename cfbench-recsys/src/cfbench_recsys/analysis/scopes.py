@@ -48,7 +48,7 @@ class Config:
     metrics: Annotated[tuple[str, ...], Help("looked at, by their names before the @")] = (
         "PN-S",
         "PN-R",
-        "#Perturb of successes",
+        "#Perturb given success",
     )
 
 

@@ -146,7 +146,7 @@ def _apart(table: pd.DataFrame) -> str:
 
 def _state(statements: Statements, setting: Setting) -> None:
     (effective,) = setting.columns_of(["PN-S"])
-    edits = setting.columns_of(["#Perturb of successes"])
+    edits = setting.columns_of(["#Perturb given success"])
     axes = [(EFFECTIVENESS, effective), *((EDITS, column) for column in edits), (SECONDS, TIME)]
     for axis, column in axes:
         about = {"axis": axis, "metric": column.name, "direction": column.direction}

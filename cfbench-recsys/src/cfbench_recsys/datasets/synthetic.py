@@ -76,11 +76,11 @@ class Synthetic:
         """
         import numpy as np
 
-        from cfbench_recsys.datasets.tastes import Tastes, different_pairs
+        from cfbench_recsys.datasets.latent_clusters import LatentClusters, different_pairs
         from cfbench_recsys.interactions import Interactions, binary_matrix
 
         config = self.config
-        tastes = Tastes(config)
+        tastes = LatentClusters(config)
         keys = different_pairs(tastes, config.interactions)
         matrix = binary_matrix(keys // config.items, keys % config.items, (config.users, config.items))
         user_ids, item_ids = (np.arange(count).astype(np.str_) for count in matrix.shape)

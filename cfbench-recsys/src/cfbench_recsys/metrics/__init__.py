@@ -59,7 +59,11 @@ METRICS: list[ComponentSpec] = [
         BOTH,
         None,
         "does not depend on the answer",
-        ("floor", "floor:Floor+", "What compresses POS-P and NEG-P: bias of the model, short histories"),
+        (
+            "empty-profile-pos-p",
+            "empty_profile_pos_p:EmptyProfilePosP+",
+            "What compresses POS-P and NEG-P: bias of the model, short histories",
+        ),
     ),
     *_specs(
         "implicit",
@@ -100,7 +104,7 @@ METRICS: list[ComponentSpec] = [
         PAPER_000,
         "0: nothing is edited, nothing displaced",
         ("pn-s", "pn_s:PnS", "Share of the items that leave the list"),
-        ("edits", "edits:Perturbations", "Number of edited edges, #Perturb"),
+        ("num-edits", "num_edits:NumEdits", "Number of edited edges, #Perturb"),
     ),
     *_specs(
         "explicit",
@@ -123,8 +127,8 @@ METRICS: list[ComponentSpec] = [
         None,
         "missing: says nothing about an answer that fails",
         (
-            "edits-of-successes",
-            "edits_of_successes:EditsOfSuccesses",
+            "num-edits-given-success",
+            "num_edits_given_success:NumEditsGivenSuccess",
             "Number of edited edges where it works",
         ),
         ("minimality", "minimality:Minimality", "Share of successes in which every edit is needed"),
@@ -134,7 +138,7 @@ METRICS: list[ComponentSpec] = [
         ITEM,
         None,
         "its old place",
-        ("place-after", "place_after:PlaceAfter", "Place of the item after the edit"),
+        ("rank-after", "rank_after:RankAfter", "Place of the item after the edit"),
     ),
 ]
 
@@ -142,14 +146,14 @@ DEFAULT_METRICS = (
     "pos-p",
     "neg-p",
     "gini",
-    "floor",
+    "empty-profile-pos-p",
     "pn-s",
     "pn-r",
-    "edits-of-successes",
+    "num-edits-given-success",
     "minimality",
     "coverage",
     "success-rate",
-    "edits",
-    "place-after",
+    "num-edits",
+    "rank-after",
 )
 """What is measured where a configuration names no metrics: paper 000, with what one needs to read it rightly."""

@@ -7,13 +7,14 @@ Paper 001, equation 5: CDCG@K_e = 1 / log2(1 + rank(y; x without the K_e most im
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_recsys.metrics.pos_at import variant
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -38,7 +39,7 @@ class Cdcg:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         return tuple(
             Column(
                 self._name(k_e),
@@ -49,8 +50,10 @@ class Cdcg:
             for k_e in self.config.k_e
         )
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        gains = cdcg(seen.ranks_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0])
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        gains = cdcg(
+            observed.ranks_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
+        )
         return {self._name(k_e): gains[:, s] for s, k_e in enumerate(self.config.k_e)}
 
     def _name(self, k_e: int) -> str:

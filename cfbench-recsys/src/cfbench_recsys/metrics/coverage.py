@@ -5,11 +5,12 @@ Ours. 1 where the answer has at least one edit, else 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
 
@@ -23,8 +24,8 @@ class Coverage:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         return (Column("Coverage", "higher", (0.0, 1.0), "Is there an answer?"),)
 
-    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
-        return {"Coverage": coverage(seen.edges)}
+    def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:
+        return {"Coverage": coverage(observed.edges)}

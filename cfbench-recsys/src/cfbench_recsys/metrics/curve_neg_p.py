@@ -8,12 +8,13 @@ paper) with the order of removal reversed, exactly, ties included. Higher is bet
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 from cfbench_recsys.metrics.curve_pos_p import Config, share_of_curve
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -24,7 +25,7 @@ class CurveNegP:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = (
             "How long is the item among the first {t} while the least important interactions go one by one?"
         )
@@ -32,6 +33,6 @@ class CurveNegP:
             Column(f"NEG-P curve@{t}", "higher", (0.0, 1.0), question.format(t=t)) for t in self.config.t
         )
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        ranks, unit = seen.ranks_without_least_important_one_by_one(), seen.unit_of_removal
-        return {f"NEG-P curve@{t}": share_of_curve(ranks, unit, seen.lengths, t) for t in self.config.t}
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        ranks, unit = observed.ranks_without_least_important_one_by_one(), observed.unit_of_removal
+        return {f"NEG-P curve@{t}": share_of_curve(ranks, unit, observed.lengths, t) for t in self.config.t}

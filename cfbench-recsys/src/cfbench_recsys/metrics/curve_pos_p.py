@@ -19,12 +19,13 @@ T does not depend on the length K of the list that is explained. Departures:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -58,7 +59,7 @@ class CurvePosP:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = (
             "How long is the item among the first {t} while the most important interactions go one by one?"
         )
@@ -66,6 +67,6 @@ class CurvePosP:
             Column(f"POS-P curve@{t}", "lower", (0.0, 1.0), question.format(t=t)) for t in self.config.t
         )
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        ranks, unit = seen.ranks_without_most_important_one_by_one(), seen.unit_of_removal
-        return {f"POS-P curve@{t}": share_of_curve(ranks, unit, seen.lengths, t) for t in self.config.t}
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        ranks, unit = observed.ranks_without_most_important_one_by_one(), observed.unit_of_removal
+        return {f"POS-P curve@{t}": share_of_curve(ranks, unit, observed.lengths, t) for t in self.config.t}

@@ -10,7 +10,7 @@ numbers that were published. On ``supporting_only`` see ``pos_at.py``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
@@ -18,6 +18,7 @@ from cfbench_recsys.metrics.affinity import affinity, relative_affinity
 from cfbench_recsys.metrics.pos_at import variant
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -44,7 +45,7 @@ class Deletion:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         return tuple(
             Column(
                 self._name(k_e),
@@ -55,9 +56,9 @@ class Deletion:
             for k_e in self.config.k_e
         )
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        logits = seen.logits_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
-        scores = deletion(logits, seen.logits_before, self.config.normalize)
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        logits = observed.logits_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
+        scores = deletion(logits, observed.logits_before, self.config.normalize)
         return {self._name(k_e): scores[:, s] for s, k_e in enumerate(self.config.k_e)}
 
     def _name(self, k_e: int) -> str:

@@ -10,11 +10,12 @@ All importances equal, or n = 1: 0 (the formula divides by zero there; nothing i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import BoolArray, FloatArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -41,9 +42,9 @@ class Gini:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = "Is the explanation concentrated on few interactions?"
         return (Column("Gini", "higher", (0.0, 1.0), question),)
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        return {"Gini": gini(seen.importances, seen.padding)}
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        return {"Gini": gini(observed.importances, observed.padding)}

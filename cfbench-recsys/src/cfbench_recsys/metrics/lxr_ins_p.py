@@ -6,13 +6,14 @@ removed after each of its 10 steps; the last is the untouched one. The score is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 from cfbench_recsys.metrics.affinity import affinity
 from cfbench_recsys.metrics.lxr_pos_p import STEPS
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -30,10 +31,10 @@ class LxrInsP:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How high is the item's score while the most important interactions are added to nothing?"
         return (Column("LXR-INS-P", "higher", (0.0, 1.0), question),)
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        after = seen.logits_with_most_important(STEPS)[:, :, 0]
-        return {"LXR-INS-P": lxr_ins_p(seen.logits_on_empty[:, 0], after)}
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        after = observed.logits_with_most_important(STEPS)[:, :, 0]
+        return {"LXR-INS-P": lxr_ins_p(observed.logits_on_empty[:, 0], after)}

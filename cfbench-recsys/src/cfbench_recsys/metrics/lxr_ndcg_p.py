@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 from cfbench_recsys.metrics.lxr_pos_p import STEPS
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -25,10 +26,10 @@ class LxrNdcgP:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How far up is the item while the most important interactions are removed?"
         return (Column("LXR-NDCG-P", "lower", (0.0, 1.0), question),)
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        after = seen.ranks_without_most_important(STEPS)[:, :, 0]
-        return {"LXR-NDCG-P": lxr_ndcg_p(seen.ranks_before[:, 0], after)}
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        after = observed.ranks_without_most_important(STEPS)[:, :, 0]
+        return {"LXR-NDCG-P": lxr_ndcg_p(observed.ranks_before[:, 0], after)}

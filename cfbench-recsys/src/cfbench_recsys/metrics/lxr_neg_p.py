@@ -6,12 +6,13 @@ more, ascending, so that equally important interactions go in the same order bot
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 from cfbench_recsys.metrics.lxr_pos_p import STEPS, Config
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -29,7 +30,7 @@ class LxrNegP:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = (
             "How long is the item among the first {t} while the least important interactions are removed?"
         )
@@ -37,6 +38,6 @@ class LxrNegP:
             Column(f"LXR-NEG-P@{t}", "higher", (0.0, 1.0), question.format(t=t)) for t in self.config.t
         )
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        before, after = seen.ranks_before[:, 0], seen.ranks_without_least_important(STEPS)[:, :, 0]
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        before, after = observed.ranks_before[:, 0], observed.ranks_without_least_important(STEPS)[:, :, 0]
         return {f"LXR-NEG-P@{t}": lxr_neg_p(before, after, t) for t in self.config.t}

@@ -3,18 +3,19 @@
 Barkan et al. 2024, Gurevitch et al. 2025 (the "continuous" metrics of paper 001). The points are the
 untouched profile and those after 10 cumulative removals, the most important interactions first, in chunks as
 even as ``numpy.array_split`` makes them; the mean is plain, the untouched profile included. (Paper 000's
-POS-P, ``pos_p.py``, leaves the untouched profile out.) Ranks are among the items that the user has not seen.
+POS-P, ``pos_p.py``, leaves the untouched profile out.) Ranks are among the items that the user has not observed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -39,7 +40,7 @@ class LxrPosP:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = (
             "How long is the item among the first {t} while the most important interactions are removed?"
         )
@@ -47,6 +48,6 @@ class LxrPosP:
             Column(f"LXR-POS-P@{t}", "lower", (0.0, 1.0), question.format(t=t)) for t in self.config.t
         )
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        before, after = seen.ranks_before[:, 0], seen.ranks_without_most_important(STEPS)[:, :, 0]
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        before, after = observed.ranks_before[:, 0], observed.ranks_without_most_important(STEPS)[:, :, 0]
         return {f"LXR-POS-P@{t}": lxr_pos_p(before, after, t) for t in self.config.t}

@@ -7,11 +7,12 @@ counterfactual.)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import BoolArray, FloatArray
     from cfbench_recsys.observations import ExplicitObservations
 
@@ -27,10 +28,15 @@ class Minimality:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         return (
-            Column(f"Minimality@{k}", "higher", (0.0, 1.0), "Is every edit of a successful answer needed?"),
+            Column(
+                f"Minimality@{point['k']}",
+                "higher",
+                (0.0, 1.0),
+                "Is every edit of a successful answer needed?",
+            ),
         )
 
-    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
-        return {f"Minimality@{seen.k}": minimality(seen.reducible, seen.succeeded)}
+    def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:
+        return {f"Minimality@{observed.k}": minimality(observed.reducible, observed.succeeded)}

@@ -9,12 +9,13 @@ one order in both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 from cfbench_recsys.metrics.pos_p import Config, with_steps
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -31,12 +32,12 @@ class NegP:
     def __init__(self, config: Config) -> None:
         self.steps = config.steps
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = (
             "How long does the item stay in the list while the least important interactions are removed?"
         )
-        return (Column(with_steps(f"NEG-P@{k}", self.steps), "higher", (0.0, 1.0), question),)
+        return (Column(with_steps(f"NEG-P@{point['k']}", self.steps), "higher", (0.0, 1.0), question),)
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        values = neg_p(seen.ranks_without_least_important(self.steps), seen.k)
-        return {with_steps(f"NEG-P@{seen.k}", self.steps): values}
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        values = neg_p(observed.ranks_without_least_important(self.steps), observed.k)
+        return {with_steps(f"NEG-P@{observed.k}", self.steps): values}

@@ -12,11 +12,12 @@ nothing: it is the places that are lost to others that count.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
 
@@ -38,9 +39,9 @@ class PnR:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How much of the list, its first places above all, does the edit give to other items?"
-        return (Column(f"PN-R@{k}", "higher", (0.0, 1.0), question),)
+        return (Column(f"PN-R@{point['k']}", "higher", (0.0, 1.0), question),)
 
-    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
-        return {f"PN-R@{seen.k}": pn_r(seen.ranks_after, seen.k)}
+    def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:
+        return {f"PN-R@{observed.k}": pn_r(observed.ranks_after, observed.k)}

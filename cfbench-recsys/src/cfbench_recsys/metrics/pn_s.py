@@ -10,11 +10,12 @@ An empty answer displaces nothing and scores 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
 
@@ -29,12 +30,12 @@ class PnS:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = {
             "item": "Does the edit push the item out of the list?",
             "list": "How much of the list does the edit push out of it?",
-        }[level]
-        return (Column(f"PN-S@{k}", "higher", (0.0, 1.0), question),)
+        }[str(point["level"])]
+        return (Column(f"PN-S@{point['k']}", "higher", (0.0, 1.0), question),)
 
-    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
-        return {f"PN-S@{seen.k}": pn_s(seen.ranks_after, seen.k)}
+    def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:
+        return {f"PN-S@{observed.k}": pn_s(observed.ranks_after, observed.k)}

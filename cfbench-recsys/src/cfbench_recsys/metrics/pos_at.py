@@ -11,12 +11,13 @@ among all items, and lets ties share the better rank).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -39,7 +40,7 @@ class PosAt:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         return tuple(
             Column(
                 self._name(k_r, k_e),
@@ -51,8 +52,8 @@ class PosAt:
             for k_e in self.config.k_e
         )
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        ranks = seen.ranks_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        ranks = observed.ranks_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
         return {
             self._name(k_r, k_e): pos_at(ranks[:, s], k_r)
             for k_r in self.config.k_r

@@ -13,12 +13,13 @@ explainer which gives many exact zeros is judged on fewer removals than another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -40,15 +41,15 @@ class PosP:
     def __init__(self, config: Config) -> None:
         self.steps = config.steps
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = (
             "How long does the item stay in the list while the most important interactions are removed?"
         )
-        return (Column(with_steps(f"POS-P@{k}", self.steps), "lower", (0.0, 1.0), question),)
+        return (Column(with_steps(f"POS-P@{point['k']}", self.steps), "lower", (0.0, 1.0), question),)
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
-        values = pos_p(seen.ranks_without_most_important(self.steps), seen.k)
-        return {with_steps(f"POS-P@{seen.k}", self.steps): values}
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
+        values = pos_p(observed.ranks_without_most_important(self.steps), observed.k)
+        return {with_steps(f"POS-P@{observed.k}", self.steps): values}
 
 
 def with_steps(name: str, steps: int) -> str:

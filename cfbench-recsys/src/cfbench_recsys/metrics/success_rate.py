@@ -6,11 +6,12 @@ anything is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import BoolArray, FloatArray
     from cfbench_recsys.observations import ExplicitObservations
 
@@ -24,9 +25,11 @@ class SuccessRate:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
-        question = f"Does the answer push {'the' if level == 'item' else 'any'} item out of the list?"
-        return (Column(f"Success@{k}", "higher", (0.0, 1.0), question),)
+    def columns(self, point: Point) -> tuple[Column, ...]:
+        question = (
+            f"Does the answer push {'the' if point['level'] == 'item' else 'any'} item out of the list?"
+        )
+        return (Column(f"Success@{point['k']}", "higher", (0.0, 1.0), question),)
 
-    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
-        return {f"Success@{seen.k}": success_rate(seen.succeeded)}
+    def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:
+        return {f"Success@{observed.k}": success_rate(observed.succeeded)}

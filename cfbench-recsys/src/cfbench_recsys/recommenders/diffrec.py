@@ -83,7 +83,7 @@ class Config:
     patience: Annotated[
         int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")
     ] = 10
-    every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
+    eval_every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
     device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
 
@@ -159,7 +159,7 @@ class DiffRec(TrainedOnProfiles):
         return _Training(interactions, self.config, self.schedule, generator("diffrec", "fit"))
 
     def stopping(self) -> Stopping:
-        return Stopping(self.config.epochs, self.config.patience, self.config.every)
+        return Stopping(self.config.epochs, self.config.patience, self.config.eval_every)
 
     def state(self) -> State:
         """step.weight W_e and step.bias b_e; input.weight W_i (hidden, items), input.step_weight W_t and

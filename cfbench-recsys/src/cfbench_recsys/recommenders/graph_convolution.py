@@ -102,7 +102,7 @@ class GraphConvolution(ABC):
             users, items = training.final_embeddings()
             return ranking_quality(lambda rows: users[validation.users[rows]] @ items.T, validation)
 
-        stopping = Stopping(self.config.epochs, self.config.patience, self.config.every)
+        stopping = Stopping(self.config.epochs, self.config.patience, self.config.eval_every)
         best, summary = train(
             lambda: training.epoch(self.loss), validate, training.state, stopping, report, keep
         )

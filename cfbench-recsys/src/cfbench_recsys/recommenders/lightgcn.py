@@ -54,7 +54,7 @@ class Config:
     patience: Annotated[
         int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")
     ] = 10
-    every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
+    eval_every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
     device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
 

@@ -31,7 +31,7 @@ class Stopping:
 
     epochs: int
     patience: int
-    every: int = 1
+    eval_every: int = 1
 
 
 def train(
@@ -59,7 +59,7 @@ def train(
         report(number, stopping.epochs)
         if not math.isfinite(loss):
             raise UserError(f"training diverged in epoch {number} (loss {loss}); try a smaller learning_rate")
-        if number % stopping.every and number < stopping.epochs:
+        if number % stopping.eval_every and number < stopping.epochs:
             continue
         quality = validate()
         history.append({"epoch": number, "loss": loss, **quality})

@@ -17,6 +17,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.plan import EVALUATIONS
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
+from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import ADD, Edits, FloatArray
 from cfbench_recsys.explanations import (
     edits_table,
@@ -27,7 +28,7 @@ from cfbench_recsys.explanations import (
     unknown_units,
 )
 from cfbench_recsys.models import load_state, save_state
-from cfbench_recsys.scoring import Counted
+from cfbench_recsys.scoring import Counted, queries_of
 from cfbench_recsys.splits import load_split
 from cfbench_recsys.stages.common import (
     Chunk,
@@ -85,7 +86,7 @@ def explain_implicit(task: TaskContext) -> dict[str, Any]:
     table = importances_table(
         setting.interactions, chunk.targets, importances, chunk.slice(chunk.targets.level, "implicit")
     )
-    details = {EVALUATIONS: _each(context.model.evaluations, chunk)}
+    details = {EVALUATIONS: _each(queries_of(context.model), chunk)}
     return _write(task, table, chunk, _each(elapsed, chunk), details)
 
 
@@ -141,10 +142,10 @@ def explain_explicit(task: TaskContext) -> dict[str, Any]:
     _check_edits(answer.edits, chunk.targets, setting.split.profiles, task.task.label)
     _check_details(answer.details, chunk.targets, task.task.label)
     edits = _finished(
-        answer.edits, context.model, chunk.targets, setting.split.profiles, task.parameters["answers"]
+        answer.edits, context.model, chunk.targets, setting.split.profiles, task.parameters["postprocess"]
     )
     elapsed = time.perf_counter() - started
-    details = {**answer.details, EVALUATIONS: _each(context.model.evaluations, chunk)}
+    details = {**answer.details, EVALUATIONS: _each(queries_of(context.model), chunk)}
     return _write_edits(task, setting, chunk, edits, _each(elapsed, chunk), details)
 
 
@@ -156,24 +157,28 @@ def derive_explicit(task: TaskContext) -> dict[str, Any]:
     importances, _ = read_importances(table, setting.interactions, chunk.targets, chunk.units["unit"])
     costs = pd.read_parquet(task.input_paths["importances"] / "costs.parquet")["elapsed_seconds"].to_numpy()
     asked = _detail(task.input_paths["importances"], EVALUATIONS, chunk)
-    answers, model = task.parameters["answers"], Counted(setting.model)
+    postprocess, model = task.parameters["postprocess"], Counted(setting.model)
     started = time.perf_counter()
-    if answers["derive"] == "threshold":
+    if postprocess["derive"] == "threshold":
         edits = threshold(chunk.targets, importances)
     else:
         edits = smallest_prefix(model, chunk.targets, importances, setting.split.profiles)
-    edits = _finished(edits, model, chunk.targets, setting.split.profiles, answers)
+    edits = _finished(edits, model, chunk.targets, setting.split.profiles, postprocess)
     elapsed = time.perf_counter() - started
-    details = {EVALUATIONS: asked + _each(model.evaluations, chunk)}
+    details = {EVALUATIONS: asked + _each(model.queries, chunk)}
     return _write_edits(task, setting, chunk, edits, costs + _each(elapsed, chunk), details)
 
 
 def _finished(
-    edits: Edits, model: Counted, targets: Targets, graph: sparse.csr_matrix, answers: Mapping[str, Any]
+    edits: Edits,
+    model: ScoringModel,
+    targets: Targets,
+    graph: sparse.csr_matrix,
+    postprocess: Mapping[str, Any],
 ) -> Edits:
-    if answers["verify"]:
+    if postprocess["verify"]:
         edits = verify(model, targets, edits, graph)
-    if answers["prune"]:
+    if postprocess["prune"]:
         edits = prune(model, targets, edits, graph)
     return edits
 

@@ -12,7 +12,7 @@ import numpy as np
 from cfbench_core.config import create
 from cfbench_core.seeds import generator
 from cfbench_core.stages import TaskContext
-from cfbench_recsys.checkpoints import Looks, load_checkpoint, save_checkpoint
+from cfbench_recsys.checkpoints import EvaluationHistory, load_checkpoint, save_checkpoint
 from cfbench_recsys.models import save_model, state_from_file
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.stages.common import load_data_and_split
@@ -44,7 +44,7 @@ def fit_checkpoints(task: TaskContext) -> dict[str, Any]:
     interactions, split = task.load("split", load_data_and_split)
     model = create(task.parameters["recommender"])
     streams = streams_of(task.task.seed, interactions.name)
-    looks = Looks(task.output / "looks")
+    looks = EvaluationHistory(task.output / "looks")
     fitted = model.fit(split, streams, task.report, looks.keep) or {}
     for name in task.parameters["checkpoints"]:
         save_checkpoint(task.output, name, *looks.at(name, fitted["best_epoch"]))

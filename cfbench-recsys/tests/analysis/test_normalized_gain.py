@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfbench_recsys.analysis.scaled import Scaled
+from cfbench_recsys.analysis.normalized_gain import NormalizedGain
 
-scaled = Scaled()
+normalized_gain = NormalizedGain()
 
 
 def rows(table: Any, metric: str) -> Any:
@@ -31,8 +31,8 @@ def test_the_smallest_example_in_both_directions(write: Any, make_cell: Any) -> 
             for name, mean in means.items()
         )
     )
-    assert scaled.incompatibility([run]) == ""
-    table = scaled.table([run])
+    assert normalized_gain.incompatibility([run]) == ""
+    table = normalized_gain.table([run])
     for metric in ("POS-P@2", "NEG-P@2"):
         found = rows(table, metric)
         assert found["mean"].to_dict() == pytest.approx(
@@ -54,7 +54,7 @@ def test_numerator_and_denominator_are_of_the_same_resample(write: Any, make_cel
         make_cell("greedy", {"POS-P@1": best}, k=1),
         make_cell("half", {"POS-P@1": (random + best) / 2}, k=1),
     )
-    found = rows(scaled.table([run]), "POS-P@1")[["mean", "ci_low", "ci_high"]]
+    found = rows(normalized_gain.table([run]), "POS-P@1")[["mean", "ci_low", "ci_high"]]
     assert found.loc["half"].tolist() == pytest.approx([0.5, 0.5, 0.5])
     assert found.loc["random"].tolist() == [0.0, 0.0, 0.0]
     assert found.loc["greedy"].tolist() == [1.0, 1.0, 1.0]
@@ -69,7 +69,7 @@ def test_the_interval_is_that_over_all_resamples_of_users(write: Any, make_cell:
         make_cell("a", {"POS-P@2": own}),
         make_cell("greedy", {"POS-P@2": best}, role="bound"),
     )
-    found = rows(scaled.table([run]), "POS-P@2").loc["a"]
+    found = rows(normalized_gain.table([run]), "POS-P@2").loc["a"]
     ratios = []
     for users in itertools.product(range(4), repeat=4):
         units = [unit for user in users for unit in (2 * user, 2 * user + 1)]
@@ -87,12 +87,12 @@ def test_without_random_there_is_no_scale(write: Any, make_cell: Any) -> None:
         make_cell("a", {"POS-P@2": [0.1, 0.2]}),
         make_cell("a", {"POS-P@2": [0.1, 0.2]}, model="ease"),
     )
-    assert scaled.incompatibility([run]) == ""
-    table = scaled.table([run])
+    assert normalized_gain.incompatibility([run]) == ""
+    table = normalized_gain.table([run])
     other = table[table["model"] == "ease"]
     assert other["mean"].isna().all() and (other["reason"] == "no result of random").all()
     alone = write(make_cell("a", {"POS-P@2": [0.1, 0.2]}), name="alone")
-    assert "random" in scaled.incompatibility([alone])
+    assert "random" in normalized_gain.incompatibility([alone])
 
 
 def test_where_nobody_is_better_than_random_there_is_no_scale(write: Any, make_cell: Any) -> None:
@@ -100,7 +100,7 @@ def test_where_nobody_is_better_than_random_there_is_no_scale(write: Any, make_c
         make_cell("random", {"POS-P@2": [0.5, 0.5], "PN-S@2": [1, 1]}),
         make_cell("a", {"POS-P@2": [0.5, 0.5], "PN-S@2": [0, 1]}),
     )
-    table = scaled.table([run])
+    table = normalized_gain.table([run])
     assert table["mean"].isna().all()
     assert (table["reason"] == "nobody is better than random").all()
 
@@ -109,19 +109,19 @@ def test_a_best_that_cannot_be_told_from_random_gives_no_interval(write: Any, ma
     random = np.random.default_rng(0).random(30)
     own = random[::-1] + 0.01
     run = write(make_cell("random", {"NEG-P@1": random}, k=1), make_cell("a", {"NEG-P@1": own}, k=1))
-    table = scaled.table([run])
+    table = normalized_gain.table([run])
     assert sorted(table["mean"])[-1] == 1.0
     assert (
         table["ci_low"].isna().all()
         and (table["reason"] == "no interval: the best cannot be told from random").all()
     )
-    assert scaled.figures(table) == []
+    assert normalized_gain.figures(table) == []
 
 
 def test_columns_without_a_better_direction_are_left_out(write: Any, make_cell: Any) -> None:
     metrics = {"PN-S@2": [0, 1], "#Additions": [0, 0]}
     run = write(make_cell("random", metrics), make_cell("a", metrics))
-    assert set(scaled.table([run])["metric"]) == {"PN-S@2"}
+    assert set(normalized_gain.table([run])["metric"]) == {"PN-S@2"}
 
 
 def test_words_tell_the_best_competitor_and_how_far_it_goes(write: Any, make_cell: Any) -> None:
@@ -133,8 +133,8 @@ def test_words_tell_the_best_competitor_and_how_far_it_goes(write: Any, make_cel
         make_cell("good", {"POS-P@1": 0.5 + noise[2]}, k=1),
         make_cell("poor", {"POS-P@1": 0.7 + noise[3]}, k=1),
     )
-    table = scaled.table([run])
+    table = normalized_gain.table([run])
     mean = table.set_index("explainer").loc["good", "mean"]
-    assert f"good is the best competitor, {mean:.3g} (" in scaled.words(table)
-    (figure,) = scaled.figures(table)
+    assert f"good is the best competitor, {mean:.3g} (" in normalized_gain.words(table)
+    (figure,) = normalized_gain.figures(table)
     assert "greedy (bound)" in figure.svg and "random (floor)" in figure.svg

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cfbench_recsys.datasets.synthetic import Config
 
 
-class Tastes:
+class LatentClusters:
     """Who likes what, and how much: drawn once; draws users and items from it.
 
     Attributes:
@@ -51,7 +51,7 @@ class Tastes:
         return self.by_place[places]
 
 
-def different_pairs(tastes: Tastes, interactions: int) -> IntArray:
+def different_pairs(tastes: LatentClusters, interactions: int) -> IntArray:
     """(interactions,) different pairs as ``user * items + item``, ascending; everybody is in one at least.
 
     Raises:

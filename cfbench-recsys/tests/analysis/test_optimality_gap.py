@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfbench_core.statistics import bootstrap_interval
-from cfbench_recsys.analysis.smallest import Smallest, proven_smallest, smallest_known
+from cfbench_recsys.analysis.optimality_gap import OptimalityGap, proven_smallest, smallest_known
 
-smallest = Smallest()
+smallest = OptimalityGap()
 NAN = float("nan")
 
 
 def answers(
     make_cell: Any, name: str, displaced: list[float], edits: list[float | None], **given: Any
 ) -> Any:
-    metrics = {"PN-S@2": displaced, "#Perturb of successes@2": edits, **given.pop("more", {})}
+    metrics = {"PN-S@2": displaced, "#Perturb given success@2": edits, **given.pop("more", {})}
     return make_cell(name, metrics, format="explicit", **given)
 
 

@@ -7,29 +7,34 @@ other units for every explainer, so read it beside the success rate.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
 
 
-def edits_of_successes(edges: IntArray, succeeded: BoolArray) -> FloatArray:
+def num_edits_given_success(edges: IntArray, succeeded: BoolArray) -> FloatArray:
     """(B,) number of edited edges, NaN where nothing is displaced."""
     import numpy as np
 
     return np.where(succeeded, edges.astype(float), np.nan)
 
 
-class EditsOfSuccesses:
+class NumEditsGivenSuccess:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How many edges does an answer edit when it works?"
-        return (Column(f"#Perturb of successes@{k}", "lower", None, question),)
+        return (Column(f"#Perturb given success@{point['k']}", "lower", None, question),)
 
-    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
-        return {f"#Perturb of successes@{seen.k}": edits_of_successes(seen.edges, seen.succeeded)}
+    def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:
+        return {
+            f"#Perturb given success@{observed.k}": num_edits_given_success(
+                observed.edges, observed.succeeded
+            )
+        }

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
 
-EDITS, DISPLACED = "#Perturb of successes", "PN-S"
+EDITS, DISPLACED = "#Perturb given success", "PN-S"
 GAP, REACHED, SUCCESS = "gap", "reaches the smallest", "success"
 PROVEN, NONE_UP_TO = "proven smallest", "none_up_to"
 _DIRECTIONS = {GAP: "lower", REACHED: "higher", SUCCESS: "higher", PROVEN: "higher"}
@@ -58,14 +58,14 @@ def _wanted(cell: RunCell) -> bool:
     return has_metric(EDITS)(cell) and has_metric(DISPLACED)(cell)
 
 
-class Smallest:
+class OptimalityGap:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         if any(differ_in("explainer", (cell.labels for cell in finished([run], _wanted))) for run in runs):
             return ""
-        return "needs the metrics pn-s and edits-of-successes of two explainers' explicit answers"
+        return "needs the metrics pn-s and num-edits-given-success of two explainers' explicit answers"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: the labels, metric (gap, reaches the smallest, success, proven smallest), direction, explainer,

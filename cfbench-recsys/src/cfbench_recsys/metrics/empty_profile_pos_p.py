@@ -2,7 +2,7 @@
 
 Ours. Two numbers that depend on the recommender and the user only, to be read beside POS-P and NEG-P:
 
-- Floor@K: the same indicator for the empty profile, 1[rank(i; 0) <= K] (list level: their mean). A model
+- Empty-profile POS-P@K: the same indicator for the empty profile, 1[rank(i; 0) <= K] (list level: their mean). A model
   with a bias keeps an item in the list whatever is removed.
 - Full removal: the share of the T steps after which nothing is left to remove: 1/T for a user with n >= T
   interactions, more for a user with fewer.
@@ -10,19 +10,20 @@ Ours. Two numbers that depend on the recommender and the user only, to be read b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 from cfbench_recsys.metrics.pos_p import Config, with_steps
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
 
-__all__ = ["Config", "Floor", "floor", "full_removal"]
+__all__ = ["Config", "EmptyProfilePosP", "empty_profile_pos_p", "full_removal"]
 
 
-def floor(ranks_on_empty: IntArray, k: int) -> FloatArray:
+def empty_profile_pos_p(ranks_on_empty: IntArray, k: int) -> FloatArray:
     """(B,) from ranks (B, T) under the empty profile."""
     shares: FloatArray = (ranks_on_empty <= k).mean(axis=1)
     return shares
@@ -34,13 +35,18 @@ def full_removal(removed: IntArray, lengths: IntArray) -> FloatArray:
     return shares
 
 
-class Floor:
+class EmptyProfilePosP:
     def __init__(self, config: Config) -> None:
         self.steps = config.steps
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         return (
-            Column(f"Floor@{k}", "", (0.0, 1.0), "Is the item in the list of somebody without any history?"),
+            Column(
+                f"Empty-profile POS-P@{point['k']}",
+                "",
+                (0.0, 1.0),
+                "Is the item in the list of somebody without any history?",
+            ),
             Column(
                 with_steps("Full removal", self.steps),
                 "",
@@ -49,8 +55,10 @@ class Floor:
             ),
         )
 
-    def compute(self, seen: ImplicitObservations) -> dict[str, FloatArray]:
+    def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
         return {
-            f"Floor@{seen.k}": floor(seen.ranks_on_empty, seen.k),
-            with_steps("Full removal", self.steps): full_removal(seen.removed(self.steps), seen.lengths),
+            f"Empty-profile POS-P@{observed.k}": empty_profile_pos_p(observed.ranks_on_empty, observed.k),
+            with_steps("Full removal", self.steps): full_removal(
+                observed.removed(self.steps), observed.lengths
+            ),
         }

@@ -71,7 +71,7 @@ def _wanted(cell: RunCell) -> bool:
     return any(column.direction for column in cell.columns)
 
 
-class Scaled:
+class NormalizedGain:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 

@@ -2,17 +2,18 @@
 
 Paper 000, equation 7, extended to graphs: an undirected edge counts once. An empty answer counts 0, as in the
 paper, so an explainer that answers nothing has the smallest mean of all. Read it beside coverage and PN-S, or
-read ``edits-of-successes``. Methods that add edges cannot be ranked on it against those that only remove:
+read ``num-edits-given-success``. Methods that add edges cannot be ranked on it against those that only remove:
 hence no direction.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
 
@@ -22,20 +23,20 @@ def perturbations(edges: IntArray) -> FloatArray:
     return edges.astype(float)
 
 
-class Perturbations:
+class NumEdits:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         return (
             Column("#Perturb", "", None, "How many edges does the answer edit? An empty answer counts 0."),
             Column("#Removals", "", None, "How many edges does the answer remove?"),
             Column("#Additions", "", None, "How many edges does the answer add?"),
         )
 
-    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
+    def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:
         return {
-            "#Perturb": perturbations(seen.edges),
-            "#Removals": perturbations(seen.removals),
-            "#Additions": perturbations(seen.additions),
+            "#Perturb": perturbations(observed.edges),
+            "#Removals": perturbations(observed.removals),
+            "#Additions": perturbations(observed.additions),
         }

@@ -1,4 +1,4 @@
-"""The floor of POS-P and NEG-P."""
+"""Empty-profile POS-P and Full removal."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfbench_recsys.metrics.floor import Config, Floor, floor, full_removal
+from cfbench_recsys.metrics.empty_profile_pos_p import (
+    Config,
+    EmptyProfilePosP,
+    empty_profile_pos_p,
+    full_removal,
+)
 
 
 def test_two_of_three_items_are_in_the_list_of_the_empty_profile() -> None:
-    assert floor(np.array([[1, 9, 3]]), k=3) == pytest.approx([2 / 3])
+    assert empty_profile_pos_p(np.array([[1, 9, 3]]), k=3) == pytest.approx([2 / 3])
 
 
 def test_a_user_with_two_interactions_has_nothing_left_at_three_of_four_steps() -> None:
@@ -23,7 +28,7 @@ def test_a_user_with_two_interactions_has_nothing_left_at_three_of_four_steps() 
 @given(data=st.data(), steps=st.sampled_from([1, 3, 10]))
 def test_it_equals_the_formula(draw_implicit, level: str, data: st.DataObject, steps: int) -> None:
     case, importances = draw_implicit(data, level)
-    floors, full = Floor(Config(steps=steps)).compute(case.implicit(importances)).values()
+    floors, full = EmptyProfilePosP(Config(steps=steps)).compute(case.implicit(importances)).values()
     for b, (user, items) in enumerate(case.units()):
         on_empty = [case.rank(user, set(), item) <= case.k for item in items]
         assert floors[b] == pytest.approx(np.mean(on_empty), abs=1e-12)

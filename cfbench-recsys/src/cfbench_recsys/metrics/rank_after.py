@@ -1,4 +1,4 @@
-"""Place after the edit: where does the explained item land? For sentences, and to see how far.
+"""Rank after the edit: where does the explained item land? For sentences, and to see how far.
 
 Ours. rank(i; x') with x' the edited profile (or graph), 1-based among the candidates; the item's old place
 where there is no answer. Neither direction is better: an edit must push the item beyond K, how far is no
@@ -7,28 +7,29 @@ merit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
+    from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
 
-COLUMN = Column("Place after", "", None, "In which place is the item after the edit?")
+COLUMN = Column("Rank after", "", None, "In which place is the item after the edit?")
 
 
-def place_after(ranks_after: IntArray) -> FloatArray:
+def rank_after(ranks_after: IntArray) -> FloatArray:
     """(B,) from ranks (B, 1) of the explained item under the edit."""
     return ranks_after[:, 0].astype(float)
 
 
-class PlaceAfter:
+class RankAfter:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
-    def columns(self, k: int, level: Literal["item", "list"]) -> tuple[Column, ...]:
+    def columns(self, point: Point) -> tuple[Column, ...]:
         return (COLUMN,)
 
-    def compute(self, seen: ExplicitObservations) -> dict[str, FloatArray]:
-        return {COLUMN.name: place_after(seen.ranks_after)}
+    def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:
+        return {COLUMN.name: rank_after(observed.ranks_after)}
