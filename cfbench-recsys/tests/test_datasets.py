@@ -8,19 +8,21 @@ import sys
 
 import pytest
 
+from cfbench_core.component_specs import component_specs
 from cfbench_core.data_files import DataFiles
 from cfbench_core.data_status import files_of
 from cfbench_core.specs import ComponentSpec, resolve
-from cfbench_recsys.datasets import DATASETS
+
+DATASETS = component_specs("cfbench_recsys", "dataset")
 
 
 def test_listing_and_configuring_data_sets_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from cfbench_recsys.datasets import DATASETS\n"
+        "import sys; from cfbench_core.component_specs import component_specs\n"
         "from cfbench_core.specs import resolve\n"
         "heavy = {'numpy', 'scipy', 'pandas', 'pyarrow', 'torch'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-        "for spec in DATASETS: resolve(spec.config), resolve(spec.target)\n"
+        "for spec in component_specs('cfbench_recsys', 'dataset'): resolve(spec.config), resolve(spec.target)\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

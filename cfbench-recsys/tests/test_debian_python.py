@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cfbench_core.component_specs import component_specs
 from cfbench_core.data_files import DataAccess
 from cfbench_core.data_status import verify
 from cfbench_core.errors import UserError
-from cfbench_recsys.datasets import DATASETS
 from cfbench_recsys.datasets.debian_all import Config as AllConfig
 from cfbench_recsys.datasets.debian_all import DebianAll
 from cfbench_recsys.datasets.debian_python import FILES, Config, DebianPython
@@ -41,7 +41,7 @@ def test_the_embedded_data_set_is_its_own_three_core() -> None:
 
 
 def test_the_embedded_files_have_the_checksums_that_are_stated() -> None:
-    spec = next(spec for spec in DATASETS if spec.name == "debian-python")
+    spec = next(spec for spec in component_specs("cfbench_recsys", "dataset") if spec.name == "debian-python")
     assert [check.right for check in verify(spec)] == [True] * len(FILES.sha256)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cfbench_core.component_specs import component_specs
 from cfbench_core.specs import ComponentSpec, resolve
 from cfbench_recsys.contracts import Metric
 from cfbench_recsys.edits import Edits
-from cfbench_recsys.metrics import METRICS
 from cfbench_recsys.metrics.base import compute_metrics
 from cfbench_recsys.metrics.neg_p import NegP
 from cfbench_recsys.metrics.pos_p import Config, PosP
 from cfbench_recsys.observations import ExplicitObservations, ImplicitObservations
 from cfbench_recsys.scoring import BLOCK
+
+METRICS = component_specs("cfbench_recsys", "metric")
 
 
 def created(spec: ComponentSpec) -> Metric:

@@ -74,7 +74,8 @@ class Block:
         self.rows = torch.from_numpy(possible.rows)
         self.sizes = torch.bincount(self.rows, minlength=len(targets))
         self.first_margins: Any = None
-        self._graph = [torch.from_numpy(a) for a in (possible.edge_users, possible.edge_items)]
+        self._edge_users = torch.from_numpy(possible.edge_users)
+        self._edge_items = torch.from_numpy(possible.edge_items)
         self._signs = torch.from_numpy(possible.ops.astype(np.float64))
         self._users = torch.from_numpy(targets.users)
         self._real = torch.from_numpy(targets.items >= 0)
@@ -103,7 +104,7 @@ class Block:
     def scores(self, made: Any) -> Any:
         """(B, items) logits, a tensor, when edit e is made as far as ``made`` (E,) in [0, 1] says."""
         return self.context.graph_gradients.score_weighted(
-            self._users, self.rows, *self._graph, self._signs * made
+            self._users, self.rows, self._edge_users, self._edge_items, self._signs * made
         )
 
     def margins(self, made: Any) -> Any:

@@ -34,10 +34,27 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.descent import DescentConfig, answers
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/c2explainer",
+    summary="Descent on hard edits, removals and additions, by straight-through gradients",
+    target=f"{__name__}:C2Explainer",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove", "add"},
+    },
+    needs={"recommender": {"access": {"gradients"}}},
+    papers=("ma2025c2",),
+    presets="cfbench_explainers_gnn:presets/c2explainer.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,9 +34,26 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.descent import DescentConfig, answers
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/cf2",
+    summary="A small soft mask of edges whose removal flips the recommendation",
+    target=f"{__name__}:CF2",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"gradients"}}},
+    papers=("tan2022cf2",),
+    presets="cfbench_explainers_gnn:presets/cf2.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

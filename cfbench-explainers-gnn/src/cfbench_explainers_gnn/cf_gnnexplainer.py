@@ -31,9 +31,26 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.descent import DescentConfig, answers
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/cf-gnnexplainer",
+    summary="Gradient descent on a soft mask of edges until the target leaves the list",
+    target=f"{__name__}:CFGNNExplainer",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"gradients"}}},
+    papers=("lucic2022cfgnn",),
+    presets="cfbench_explainers_gnn:presets/cf-gnnexplainer.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,6 +59,7 @@ from scipy import sparse
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, places, units_at_once
 from cfbench_explainers_gnn.possible_edits import possible_edits
@@ -68,6 +69,24 @@ from cfbench_recsys.targets import Answer, Context, Targets
 
 if TYPE_CHECKING:
     import torch
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/clear",
+    summary="A graph autoencoder, trained on other users, that says in one pass which edges to remove",
+    target=f"{__name__}:CLEAR",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove"},
+        "pretraining": {"yes"},
+    },
+    needs={"recommender": {"access": {"gradients", "embeddings"}}},
+    papers=("ma2022clear",),
+    presets="cfbench_explainers_gnn:presets/clear.yaml",
+    details={"default": False},
+)
 
 FEATURES, AUXILIARIES = 20, 3
 GRID = 2.0**20

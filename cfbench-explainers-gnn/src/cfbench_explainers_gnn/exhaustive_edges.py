@@ -22,11 +22,28 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.edits import Edits, IntArray
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/exhaustive-edges",
+    summary="The smallest set of edits in a small scope, by trying them all, and what that proves",
+    target=f"{__name__}:ExhaustiveEdges",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove", "add"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="bound",
+    details={"default": False},
+)
 
 SETS_AT_ONCE = 1024
 """Sets that are made before the best of them is looked for."""

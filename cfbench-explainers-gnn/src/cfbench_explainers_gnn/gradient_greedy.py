@@ -25,12 +25,28 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import UNITS_AT_ONCE, Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/gradient-greedy",
+    summary="Again and again the edit with the steepest exact gradient, verified on the model",
+    target=f"{__name__}:GradientGreedy",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove", "add"},
+    },
+    needs={"recommender": {"access": {"gradients"}}},
+    role="bound",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,26 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/random-edges",
+    summary="Random edges of the scope until the target leaves the list",
+    target=f"{__name__}:RandomEdges",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove", "add"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="floor",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

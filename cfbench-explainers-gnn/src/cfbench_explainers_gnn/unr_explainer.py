@@ -45,11 +45,28 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, units_at_once
 from cfbench_explainers_gnn.edge_tree import EdgeSet, EdgeTree, Outcome, Surroundings, TreeOptions
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/unr-explainer",
+    summary="Tree search for a small subgraph whose removal replaces the list",
+    target=f"{__name__}:UNRExplainer",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"gradients"}}},
+    papers=("kang2024unr",),
+    presets="cfbench_explainers_gnn:presets/unr-explainer.yaml",
+)
 
 GRID = 2.0**24
 """Rewards and gains are rounded to its steps: rounding noise, which depends on the batch, must not steer the search."""

@@ -54,7 +54,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
-from cfbench_core.specs import Capabilities
+from cfbench_core.specs import Capabilities, ComponentSpec
 from cfbench_explainers_native.fitted_user import Fit, user_vectors
 from cfbench_explainers_native.shared import SingleRemovals, rounded
 from cfbench_recsys.answers import smallest_prefix
@@ -62,6 +62,22 @@ from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/accent",
+    summary="Removes what holds an item above those just below the list",
+    target=f"{__name__}:Accent",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    papers=("tran2021accent",),
+    presets="cfbench_explainers_native:presets/accent.yaml",
+)
 
 NUMBERS_AT_ONCE = 2**21
 """Predicted logits held at once: users are worked on together until they need as many."""

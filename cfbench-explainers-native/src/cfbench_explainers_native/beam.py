@@ -25,11 +25,27 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.greedy import margins, margins_alone, pool_of
 from cfbench_explainers_native.shared import Readers
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/beam",
+    summary="Forward search with the real model that keeps several sets at each step",
+    target=f"{__name__}:Beam",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="bound",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import mean_over_targets
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/exact-contribution",
+    summary="Optimal ordering for recommenders with a linear logit",
+    target=f"{__name__}:ExactContribution",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores", "weights"}}},
+    role="bound",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,12 +32,28 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.linear_sums import NEVER, QUICK, Recommender, Sums, sums_of_units
 from cfbench_explainers_native.shared import certificate
 from cfbench_explainers_native.smallest_sets import smallest_set
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, IntArray
 from cfbench_recsys.scoring import target_ranks
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/exhaustive",
+    summary="The smallest counterfactual up to a size, with a certificate",
+    target=f"{__name__}:Exhaustive",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="bound",
+)
 
 FIRST_ROUND, LAST_ROUND = 64, 4096
 """How many sets of a user are looked at together, at first and at most: twice as many in each round."""

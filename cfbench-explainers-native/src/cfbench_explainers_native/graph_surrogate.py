@@ -73,7 +73,7 @@ class Neighbourhood:
         wanted = np.vstack([self.users[users], self.items[items]])
         gram = features.T @ features
         gram[np.diag_indices(len(gram))] += ridge * max(np.trace(gram) / len(gram), 1e-12)
-        weights: FloatArray = np.linalg.solve(gram, features.T @ wanted)
+        weights: FloatArray = np.asarray(np.linalg.solve(gram, features.T @ wanted), dtype=np.float64)
         return weights.reshape(self.layers, -1, wanted.shape[1])
 
 

@@ -45,6 +45,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.graph_surrogate import Neighbourhood
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of, top_k
@@ -54,6 +55,22 @@ from cfbench_recsys.targets import Answer, Context, Targets
 
 if TYPE_CHECKING:
     import torch
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/grease",
+    summary="Search on a surrogate graph network for the edges that keep an item in the list",
+    target=f"{__name__}:Grease",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores", "embeddings"}}},
+    papers=("chen2022grease",),
+    presets="cfbench_explainers_native:presets/grease.yaml",
+)
 
 BLOCK = 64
 """Units that are searched for together."""
@@ -95,7 +112,7 @@ class Grease:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each unit, and how faithful its surrogate is."""
-        model = context.model
+        model = context.graph_embedding_model
         neighbourhood = Neighbourhood(
             context.interactions, model.user_embeddings(), model.item_embeddings(), self.config.layers
         )

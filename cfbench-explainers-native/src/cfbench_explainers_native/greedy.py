@@ -26,12 +26,28 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import Readers, SingleRemovals
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import on_grid
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/greedy",
+    summary="Forward search with the real model, one interaction at a time",
+    target=f"{__name__}:Greedy",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="bound",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

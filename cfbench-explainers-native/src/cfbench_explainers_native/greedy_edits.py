@@ -22,6 +22,7 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.greedy import margins
 from cfbench_explainers_native.shared import Readers
 from cfbench_recsys.answers import count_displaced
@@ -29,6 +30,21 @@ from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntA
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/greedy-edits",
+    summary="Forward search with the real model over removals and additions",
+    target=f"{__name__}:GreedyEdits",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"add"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="bound",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import similarities
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/jaccard",
+    summary="Jaccard similarity of items by their users",
+    target=f"{__name__}:Jaccard",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

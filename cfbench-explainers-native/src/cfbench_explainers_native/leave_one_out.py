@@ -15,10 +15,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import SingleRemovals, mean_over_targets, rounded
 from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.scoring import score_blocks, target_scores
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/leave-one-out",
+    summary="How far the logit falls when one interaction is removed",
+    target=f"{__name__}:LeaveOneOut",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="bound",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,10 +32,27 @@ import numpy as np
 from scipy import linalg
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import mean_over_targets, rounded
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/lime-rs",
+    summary="A weighted linear surrogate on random parts of the history",
+    target=f"{__name__}:LimeRS",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    papers=("nobrega2019lime",),
+    presets="cfbench_explainers_native:presets/lime-rs.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,6 +44,7 @@ from scipy import sparse
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import mean_over_targets
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
@@ -53,6 +54,24 @@ from cfbench_recsys.targets import Context, Targets
 
 if TYPE_CHECKING:
     import torch
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/lxr",
+    summary="A network trained on other users to mask what carries a recommendation",
+    target=f"{__name__}:LXR",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector"},
+        "edit": {"remove"},
+        "pretraining": {"yes"},
+    },
+    needs={"recommender": {"access": {"scores", "gradients"}}},
+    papers=("barkan2024lxr",),
+    presets="cfbench_explainers_native:presets/lxr.yaml",
+    details={"default": False},
+)
 
 FLOOR = math.log(1e-7)
 """Below this, log p(x * (1 - m)) is low enough: nothing is gained by lowering it further."""

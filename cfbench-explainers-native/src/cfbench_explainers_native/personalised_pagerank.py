@@ -68,7 +68,7 @@ class ItemProximity:
     def between(self, sources: IntArray, targets: IntArray) -> FloatArray:
         """(len(sources), len(targets)) pi(i, v)."""
         columns = self.columns[targets]
-        if sparse.issparse(self.values):
+        if not isinstance(self.values, np.ndarray):
             found: FloatArray = self.values[:, columns][sources].toarray()
             return found
         return self.values[np.ix_(sources, columns)]
@@ -132,7 +132,8 @@ def _steps(matrix: sparse.csr_matrix, alpha: float) -> sparse.csr_matrix:
 
 
 def _degrees(matrix: sparse.csr_matrix) -> FloatArray:
-    return np.diff(matrix.indptr).astype(np.float64)
+    degrees: FloatArray = np.diff(matrix.indptr).astype(np.float64)
+    return degrees
 
 
 def _inverse(degrees: FloatArray) -> FloatArray:

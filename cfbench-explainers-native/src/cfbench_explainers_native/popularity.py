@@ -10,8 +10,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/popularity",
+    summary="The user's most popular items first, whatever is explained",
+    target=f"{__name__}:Popularity",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="floor",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,12 +43,29 @@ import numpy as np
 from scipy import linalg
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.personalised_pagerank import EXACT_UP_TO, PUSH_ERROR, ItemProximity
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/prince",
+    summary="The fewest interactions without which random walks prefer another item",
+    target=f"{__name__}:Prince",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"explicit"},
+        "level": {"item"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    papers=("ghazimatin2020prince",),
+    presets="cfbench_explainers_native:presets/prince.yaml",
+)
 
 GRID = 2.0**44
 """Differences of probabilities are compared in whole steps of 1 / GRID: sums of them are exact, ties are ties."""

@@ -11,8 +11,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/random",
+    summary="Interactions in random order: what every explainer must beat",
+    target=f"{__name__}:Random",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    role="floor",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,10 +50,26 @@ import numpy as np
 from scipy import linalg, sparse
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import Readers, mean_over_targets, rounded
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray, binary_rows
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/shap",
+    summary="Shapley values of the interactions, exact where that is affordable",
+    target=f"{__name__}:Shap",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    papers=("lundberg2017shap",),
+)
 
 EVALUATIONS_AT_ONCE = 4096
 """Users are worked on together until they ask for that many: few evaluations would not fill a block."""

@@ -25,11 +25,23 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.linear_sums import Recommender, sums_of_units
 from cfbench_explainers_native.shared import certificate
 from cfbench_explainers_native.smallest_sets import smallest_set
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.targets import Answer, Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/smallest",
+    summary="The smallest counterfactual of any size, proven, where the logit is linear",
+    target=f"{__name__}:Smallest",
+    config=f"{__name__}:Config",
+    provides={"format": {"explicit"}, "level": {"item"}, "scope": {"user-vector"}, "edit": {"remove"}},
+    needs={"recommender": {"access": {"scores", "weights"}}},
+    version="2",
+    role="bound",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,8 +109,10 @@ def read_table(path: Path) -> pd.DataFrame:
     """A table of explanations, Parquet or CSV."""
     try:
         # In CSV all is text: a user may be called "NA".
-        as_text = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
-        table = pd.read_csv(path, **as_text) if path.suffix == ".csv" else pd.read_parquet(path)
+        if path.suffix == ".csv":
+            table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        else:
+            table = pd.read_parquet(path)
     except (ValueError, OSError) as error:
         raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
     missing = [column for column in ExternalTable.needed if column not in table]
@@ -194,11 +196,13 @@ class _Edges:
                 f"explanations: unit {row['unit']!r} names {row['edge_item']!r}, which is not in the history of "
                 f"user {row['edge_user']!r}"
             )
-        return (found - self.rows * history.shape[1]).astype(np.int64)
+        places: IntArray = (found - self.rows * history.shape[1]).astype(np.int64)
+        return places
 
 
 def _indices(ids: pd.Series, known: np.ndarray, column: str, name: str) -> IntArray:
     found = pd.Index(known).get_indexer(ids.astype(str))
     if (found < 0).any():
         raise UserError(f"explanations: {column} {ids[found < 0].iloc[0]!r} is not in {name}")
-    return found.astype(np.int64)
+    indices: IntArray = found.astype(np.int64)
+    return indices

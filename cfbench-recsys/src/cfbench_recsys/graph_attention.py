@@ -143,7 +143,7 @@ class Heads:
         """inputs (nodes, d); query, key, value (d, d); c = d / ``heads``."""
 
         def split(matrix: Tensor) -> Tensor:
-            return (inputs @ matrix).unflatten(1, (heads, -1)).transpose(0, 1).contiguous()
+            return (inputs @ matrix).view(len(inputs), heads, -1).transpose(0, 1).contiguous()
 
         return Heads(split(query), split(key), split(value))
 

@@ -38,7 +38,7 @@ class _BPR(torch.autograd.Function):
         pulls = torch.zeros_like(rivals)  # sigmoids, summed over the pairs of a user
         for_users, for_items = torch.zeros_like(users), torch.zeros_like(items)
         total = torch.zeros((), dtype=torch.float64, device=users.device)
-        for u, i in zip(user.split(BLOCK), item.split(BLOCK), strict=True):
+        for u, i in zip(torch.split(user, BLOCK), torch.split(item, BLOCK), strict=True):
             own, liked = users.index_select(0, u), items.index_select(0, i)
             ahead = rivals.index_select(0, u).sub_(torch.linalg.vecdot(own, liked)[:, None])
             total += torch.nn.functional.softplus(ahead).sum()

@@ -107,4 +107,5 @@ def _within_hops(
 
 
 def _row(graph: sparse.csr_matrix, row: int) -> IntArray:
-    return graph.indices[graph.indptr[row] : graph.indptr[row + 1]].astype(np.int64)
+    items: IntArray = graph.indices[graph.indptr[row] : graph.indptr[row + 1]].astype(np.int64)
+    return items

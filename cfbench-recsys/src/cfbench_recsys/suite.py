@@ -23,6 +23,24 @@ from cfbench_recsys.metrics import DEFAULT_METRICS
 if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
+SPEC = ComponentSpec(
+    id="recsys/suite/recsys",
+    summary="Why was this recommended? Interactions to remove or add, for one item or a whole list",
+    target=f"{__name__}:RecsysSuite",
+    details={
+        "conformance": "cfbench_recsys.testing:checks",
+        "axes": {
+            "format": ("implicit", "explicit"),
+            "level": ("item", "list"),
+            "scope": ("user-vector", "user-only", "indirect", "k-hop", "full"),
+            "edit": ("remove", "add"),
+            "access": ("scores", "weights", "gradients", "embeddings", "training"),
+            "checkpoints": ("yes",),
+            "pretraining": ("yes",),
+        },
+    },
+)
+
 
 class RecsysSuite:
     """data -> split -> model -> units -> [explainer] -> explanations -> scores, for every pair that can work."""

@@ -81,7 +81,7 @@ def _cells(run: Run) -> list[str]:
 def _quality(run: Run) -> dict[tuple[str, ...], float]:
     """The first metric of each model on each data set."""
     first = run.quality.drop_duplicates(["dataset", "model"])
-    return {(row.dataset, row.model): float(row.value) for row in first.itertuples()}
+    return {(row["dataset"], row["model"]): float(row["value"]) for row in first.to_dict("records")}
 
 
 def _told(run: Run, cell: str) -> list[Told]:
@@ -93,7 +93,7 @@ def _told(run: Run, cell: str) -> list[Told]:
     found = found[found["value"] > found["k"]]
     found = found[found["rank"] == found.groupby("user")["rank"].transform("min")]
     answers = run.explanations_of(cell)
-    return list(_answers(found, dict(iter(answers.groupby("unit", observed=True)))))
+    return list(_answers(found, {str(unit): rows for unit, rows in answers.groupby("unit", observed=True)}))
 
 
 def _answers(found: pd.DataFrame, edits: dict[str, pd.DataFrame]) -> Iterator[Told]:

@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 
 from cfbench_core import run
+from cfbench_core.component_specs import component_specs
 from cfbench_core.run_directory import Run
 from cfbench_core.specs import ComponentSpec, resolve
-from cfbench_recsys.analysis import ANALYSES
 
 SAMPLES = Path(__file__).parents[1] / "samples"
+ANALYSES = component_specs("cfbench_recsys", "analysis")
 OURS = ("normalized-gain", "trade-off", "optimality-gap", "fidelity", "positions", "recommenders", "cost")
 STUDY = {
     "suite": "recsys",

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.agreement_rows import (
     ALL,
     ALL_USERS,
@@ -57,6 +58,14 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/consistency",
+    summary="Do explainers keep their ranking when the recommender gets better?",
+    target=f"{__name__}:Consistency",
+    config=f"{__name__}:Config",
+    papers=("consistency2025",),
+)
 
 SPEARMAN = "spearman"
 _WORDS = ("metric", "direction", "statistic", "sample", "against", "checkpoint", "explainer", "role")

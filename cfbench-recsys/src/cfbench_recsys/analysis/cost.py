@@ -22,6 +22,7 @@ import numpy as np
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import EVALUATIONS
 from cfbench_core.run_directory import TIME
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
     OWN,
     Method,
@@ -43,6 +44,13 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/cost",
+    summary="How long does an explanation take?",
+    target=f"{__name__}:Cost",
+    papers=("cfexprec2026",),
+)
 
 SECONDS, PRETRAINING, MEMORY = "seconds each", "seconds of pre-training", "peak memory in bytes"
 
@@ -193,5 +201,5 @@ def _trained(table: pd.DataFrame) -> str:
     trained = table[table["metric"] == PRETRAINING]
     if trained.empty:
         return ""
-    most = trained.loc[trained["mean"].idxmax()]
+    most = trained.iloc[int(trained["mean"].argmax())]
     return f" Pre-training comes on top: up to {most['mean']:.3g} s for {most['explainer']}, once for each model."

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import EVALUATIONS
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import Statements, by_setting, finished, place, settings, tidied, told
 
 if TYPE_CHECKING:
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/details",
+    summary="What do the methods know about their own answers?",
+    target=f"{__name__}:Details",
+)
 
 
 def _wanted(cell: RunCell) -> bool:

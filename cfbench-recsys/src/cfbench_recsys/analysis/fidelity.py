@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align
 from cfbench_recsys.analysis.shared import (
     Setting,
@@ -39,6 +40,13 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/fidelity",
+    summary="Who is most faithful, by the length of the explanation?",
+    target=f"{__name__}:Fidelity",
+    papers=("refinedfidelity2025",),
+)
 
 
 class _Length(NamedTuple):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import LEVEL, align, resampled_means
 from cfbench_recsys.analysis.shared import (
     FloatArray,
@@ -40,6 +41,12 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/normalized-gain",
+    summary="How much of what there is to win does each explainer win?",
+    target=f"{__name__}:NormalizedGain",
+)
 
 RANDOM = "random"
 """The explainer that is 0 on the scale."""

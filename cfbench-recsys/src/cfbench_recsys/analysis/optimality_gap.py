@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align
 from cfbench_recsys.analysis.shared import (
     FloatArray,
@@ -47,6 +48,12 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/optimality-gap",
+    summary="How near do answers come to the smallest that is known?",
+    target=f"{__name__}:OptimalityGap",
+)
 
 EDITS, DISPLACED = "#Perturb given success", "PN-S"
 GAP, REACHED, SUCCESS = "gap", "reaches the smallest", "success"
@@ -89,7 +96,7 @@ class OptimalityGap:
         for labels, rows in by_setting(longest(table)):
             points = [
                 Point(
-                    name,
+                    str(name),
                     **coordinates(own.set_index("metric").loc[GAP], "x"),
                     **coordinates(own.set_index("metric").loc[SUCCESS], "y"),
                     role=own["role"].iloc[0],
@@ -115,7 +122,7 @@ class OptimalityGap:
         if own.empty:
             return ""
         labels, rows = next(iter(by_setting(own)))
-        by_metric = {metric: part.set_index("explainer") for metric, part in rows.groupby("metric")}
+        by_metric = {str(metric): part.set_index("explainer") for metric, part in rows.groupby("metric")}
         if GAP not in by_metric:
             return ""
         gaps = by_metric[GAP].sort_values("mean")
@@ -127,7 +134,7 @@ class OptimalityGap:
             f"{by_metric[SUCCESS].loc[name, 'mean']:.0%} of the units."
         )
         if len(gaps) > 1:
-            text += f" Farthest: {gaps.index[-1]}, {told(gaps.iloc[-1])}."
+            text += f" Farthest: {gaps.index.tolist()[-1]}, {told(gaps.iloc[-1])}."
         return text
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
     FloatArray,
     Method,
@@ -42,6 +43,14 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/positions",
+    summary="Does the place of the explained item in the list matter?",
+    target=f"{__name__}:Positions",
+    config=f"{__name__}:Config",
+    papers=("cfexprec2026",),
+)
 
 ALL = "mean of all"
 EASIER = {"POS-P": -1, "PN-S": 1}

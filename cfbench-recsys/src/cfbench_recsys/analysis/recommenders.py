@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +29,7 @@ from scipy.stats import rankdata
 
 from cfbench_core.config import Help
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align, bootstrap_interval
 from cfbench_recsys.analysis.normalized_gain import HINT, scales
 from cfbench_recsys.analysis.shared import (
@@ -55,6 +56,14 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/recommenders",
+    summary="Whose standing depends on the recommender?",
+    target=f"{__name__}:Recommenders",
+    config=f"{__name__}:Config",
+    papers=("cfexprec2026",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +103,10 @@ class Recommenders:
             common = {name: value for name, value in common.items() if name not in ("model", "scope")}
             together.setdefault(tuple(common.items()), []).append(setting)
         rows: list[dict[str, Any]] = []
-        for common, of_models in together.items():
+        for labels, of_models in together.items():
             explainers = {method.name for setting in of_models for method in setting.methods}
             if len({setting.labels["model"] for setting in of_models}) > 1 and len(explainers) > 1:
-                rows += _rows(dict(common), of_models, self.config.metrics)
+                rows += _rows(dict(labels), of_models, self.config.metrics)
         return pd.DataFrame(rows)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
@@ -169,9 +178,9 @@ def _pairs(compared: pd.DataFrame) -> int:
     return count
 
 
-def _clearness(pair: tuple[dict[str, Any], dict[str, Any]]) -> float:
+def _clearness(pair: tuple[Mapping[Any, Any], Mapping[Any, Any]]) -> float:
     """How far from chance the less clear of two differences is."""
-    return min(abs(row["mean"]) / max(row["ci_high"] - row["ci_low"], 1e-12) for row in pair)
+    return float(min(abs(row["mean"]) / max(row["ci_high"] - row["ci_low"], 1e-12) for row in pair))
 
 
 def edges(labels: Any) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align
 from cfbench_recsys.analysis.shared import (
     Method,
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/scopes",
+    summary="How much of the graph must an explainer be free to edit?",
+    target=f"{__name__}:Scopes",
+    config=f"{__name__}:Config",
+    papers=("cfexprec2026",),
+)
 
 SCOPES = ("user-only", "indirect", "k-hop", "full")
 """The narrowest first."""

@@ -257,13 +257,13 @@ def lines(rows: pd.DataFrame, x: str, places: Mapping[str, int]) -> list[Series]
 
     return [
         Series(
-            name,
+            str(name),
             own[x].astype(float),
             own["mean"],
             own["ci_low"],
             own["ci_high"],
             own["role"].iloc[0],
-            places.get(name),
+            places.get(str(name)),
         )
         for name, own in rows.groupby("explainer", sort=False)
     ]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.run_directory import TIME
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
     FloatArray,
     Setting,
@@ -41,6 +42,13 @@ if TYPE_CHECKING:
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="recsys/analysis/trade-off",
+    summary="What does effectiveness cost, in edits and in time?",
+    target=f"{__name__}:TradeOff",
+    papers=("cfexprec2026",),
+)
 
 EFFECTIVENESS, EDITS, SECONDS = "effectiveness", "edits", "seconds each"
 
@@ -91,7 +99,7 @@ class TradeOff:
                     Point(
                         str(name),
                         **coordinates(row, "x"),
-                        **coordinates(effect.loc[name], "y"),
+                        **coordinates(effect.loc[str(name)], "y"),
                         role=row["role"],
                     )
                     for name, row in parts[axis].iterrows()

@@ -18,9 +18,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/amazon-fashion",
+    summary="Amazon Reviews 2023, fashion: ratings above 3, users and items with at least 3",
+    target=f"{__name__}:AmazonFashion",
+    config=f"{__name__}:Config",
+    papers=("hou2024amazon",),
+    details={
+        "files": f"{__name__}:FILES",
+        "licence": "Amazon Reviews 2023, for research, no redistribution",
+        "embedded": False,
+        "counts": (1_275, 1_374, 6_973),
+    },
+)
 
 LICENCE = "for research, no redistribution"
 PAGE = "https://amazon-reviews-2023.github.io/"

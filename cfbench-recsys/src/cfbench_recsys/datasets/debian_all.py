@@ -13,9 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/debian-all",
+    summary="Debian packages and all they depend on; built from Debian's package index",
+    target=f"{__name__}:DebianAll",
+    config=f"{__name__}:Config",
+    details={
+        "files": f"{__name__}:FILES",
+        "licence": "package metadata: facts, free to ship",
+        "embedded": False,
+        "counts": (24_047, 9_404, 172_112),
+    },
+)
 
 FILES = DataFiles(
     id="debian-all",

@@ -13,9 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/debian-python",
+    summary="Debian packages and the Python libraries they depend on; embedded, names are readable",
+    target=f"{__name__}:DebianPython",
+    config=f"{__name__}:Config",
+    details={
+        "files": f"{__name__}:FILES",
+        "licence": "package metadata: facts, free to ship",
+        "embedded": True,
+        "counts": (1_685, 643, 10_604),
+    },
+)
 
 FILES = DataFiles(
     id="debian-python",

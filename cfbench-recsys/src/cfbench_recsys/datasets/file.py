@@ -18,12 +18,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.user_files import find_column, need_column, user_files
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/file",
+    summary="A file of yours: CSV, TSV, Parquet, JSON lines or .inter; a user and an item in each row",
+    target=f"{__name__}:File",
+    config=f"{__name__}:Config",
+    details={"licence": "yours", "embedded": False, "how": "named in the configuration: path: ratings.csv"},
+)
 
 PATH = "path"
 

@@ -81,4 +81,5 @@ def different_pairs(tastes: LatentClusters, interactions: int) -> IntArray:
 def _drawn(cumulated: np.ndarray, draws: np.ndarray) -> IntArray:
     """Indices, drawn by the weights whose running sum is ``cumulated``; ``draws`` are uniform in [0, 1)."""
     found = np.searchsorted(cumulated, draws * cumulated[-1], side="right")
-    return np.minimum(found, len(cumulated) - 1).astype(np.int64)  # rounding may reach the end
+    inside: IntArray = np.minimum(found, len(cumulated) - 1).astype(np.int64)  # rounding may reach the end
+    return inside

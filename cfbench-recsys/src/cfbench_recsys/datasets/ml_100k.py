@@ -14,9 +14,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/ml-100k",
+    summary="MovieLens 100K: ratings of 4 and 5, users and items with at least 2",
+    target=f"{__name__}:MovieLens100K",
+    config=f"{__name__}:Config",
+    papers=("harper2015movielens",),
+    details={
+        "files": f"{__name__}:FILES",
+        "licence": "GroupLens licence, no redistribution",
+        "embedded": False,
+        "counts": (942, 1_283, 55_211),
+    },
+)
 
 LICENCE = "GroupLens licence"
 PAGE = "https://grouplens.org/datasets/movielens/100k/"

@@ -13,9 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/ml-20m",
+    summary="MovieLens 20M: ratings of 4 and more, users and items with at least 2",
+    target=f"{__name__}:MovieLens20M",
+    config=f"{__name__}:Config",
+    papers=("harper2015movielens",),
+    details={
+        "files": f"{__name__}:FILES",
+        "licence": "GroupLens licence, no redistribution",
+        "embedded": False,
+    },
+)
 
 LICENCE = "GroupLens licence"
 PAGE = "https://grouplens.org/datasets/movielens/20m/"

@@ -18,9 +18,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.data_files import DataAccess, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/pinterest",
+    summary="Pinterest: pins of a sample of users; from NCF's files, or a sample of yours",
+    target=f"{__name__}:Pinterest",
+    config=f"{__name__}:Config",
+    papers=("he2017ncf",),
+    details={
+        "files": f"{__name__}:FILES",
+        "licence": "for research, as published with NCF",
+        "embedded": False,
+        "counts": (19_155, 9_362, 486_744),
+    },
+)
 
 LICENCE = "for research, as published with NCF"
 PAGE = "https://github.com/hexiangnan/neural_collaborative_filtering/tree/master/Data"

@@ -25,9 +25,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Help, Range
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/synthetic",
+    summary="Drawn from a rule: tastes and a power law of popularity, in any size; needs no file",
+    target=f"{__name__}:Synthetic",
+    config=f"{__name__}:Config",
+    details={"licence": "generated, free to use", "embedded": True},
+)
 
 RULE = "a generated set: {clusters} tastes, item popularity by place^-{exponent:g}, loyalty {loyalty:g}, seed {seed}"
 

@@ -20,10 +20,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.user_files import need_column
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/yahoo-music",
+    summary="Yahoo! Music: ratings above 70 of 100, users and items with at least 2; from a file of yours",
+    target=f"{__name__}:YahooMusic",
+    config=f"{__name__}:Config",
+    papers=("barkan2024lxr",),
+    details={
+        "files": f"{__name__}:FILES",
+        "licence": "Yahoo Webscope, on request, no redistribution",
+        "embedded": False,
+        "counts": (13_797, 4_604, 365_750),
+    },
+)
 
 LICENCE = "Yahoo Webscope, on request, no redistribution"
 PAGE = "https://webscope.sandbox.yahoo.com/catalog.php?datatype=r"

@@ -15,9 +15,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
+
+SPEC = ComponentSpec(
+    id="recsys/dataset/yahoo-r3",
+    summary="Yahoo! R3: ratings of 4 and 5, users and items with at least 2; from a file of yours",
+    target=f"{__name__}:YahooR3",
+    config=f"{__name__}:Config",
+    details={
+        "files": f"{__name__}:FILES",
+        "licence": "Yahoo Webscope, on request, no redistribution",
+        "embedded": False,
+    },
+)
 
 LICENCE = "Yahoo Webscope, on request, no redistribution"
 PAGE = "https://webscope.sandbox.yahoo.com/catalog.php?datatype=r"

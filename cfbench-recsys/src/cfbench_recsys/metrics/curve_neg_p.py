@@ -11,12 +11,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.metrics.curve_pos_p import Config, share_of_curve
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/curve-neg-p",
+    summary="Among the first T while the least important go one by one",
+    target=f"{__name__}:CurveNegP",
+    config=f"{__name__}:Config",
+    provides={"format": {"implicit"}, "level": {"item"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("consistency2025",),
+    details={"unit": "explanation", "empty": "missing: a user without any interaction has no curve"},
+)
 
 __all__ = ["Config", "CurveNegP"]
 

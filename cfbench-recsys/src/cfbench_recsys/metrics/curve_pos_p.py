@@ -23,11 +23,23 @@ from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/curve-pos-p",
+    summary="Among the first T while the most important go one by one",
+    target=f"{__name__}:CurvePosP",
+    config=f"{__name__}:Config",
+    provides={"format": {"implicit"}, "level": {"item"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("consistency2025",),
+    details={"unit": "explanation", "empty": "missing: a user without any interaction has no curve"},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

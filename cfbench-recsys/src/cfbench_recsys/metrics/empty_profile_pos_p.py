@@ -13,12 +13,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.metrics.pos_p import Config, with_steps
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/empty-profile-pos-p",
+    summary="What compresses POS-P and NEG-P: bias of the model, short histories",
+    target=f"{__name__}:EmptyProfilePosP",
+    config=f"{__name__}:Config",
+    provides={"format": {"implicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    details={"unit": "explanation", "empty": "does not depend on the answer"},
+)
 
 __all__ = ["Config", "EmptyProfilePosP", "empty_profile_pos_p", "full_removal"]
 

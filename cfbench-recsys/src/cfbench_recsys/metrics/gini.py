@@ -13,11 +13,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import BoolArray, FloatArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/gini",
+    summary="Concentration of the importances",
+    target=f"{__name__}:Gini",
+    provides={"format": {"implicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("cfexprec2026",),
+    details={"unit": "explanation", "empty": "0: all importances equal, or one interaction"},
+)
 
 
 def gini(importances: FloatArray, padding: BoolArray) -> FloatArray:

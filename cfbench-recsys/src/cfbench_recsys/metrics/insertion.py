@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.metrics.affinity import affinity, relative_affinity
 from cfbench_recsys.metrics.pos_at import variant
 
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/ins",
+    summary="Score with only the K_e most important interactions",
+    target=f"{__name__}:Insertion",
+    config=f"{__name__}:Config",
+    provides={"format": {"implicit"}, "level": {"item"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("refinedfidelity2025",),
+    details={
+        "unit": "explanation",
+        "empty": "fewer than K_e interactions (or supporting ones): what there is",
+    },
+)
 
 
 @dataclass(frozen=True, kw_only=True)

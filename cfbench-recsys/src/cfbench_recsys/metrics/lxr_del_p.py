@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.metrics.affinity import affinity
 from cfbench_recsys.metrics.lxr_pos_p import STEPS
 
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/lxr-del-p",
+    summary="LXR's DEL-P, mean of 11 points",
+    target=f"{__name__}:LxrDelP",
+    provides={"format": {"implicit"}, "level": {"item"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("barkan2024lxr",),
+    details={
+        "unit": "explanation",
+        "empty": "a user with fewer interactions than steps reaches the empty profile early (see Full removal)",
+    },
+)
 
 
 def lxr_del_p(logits_before: FloatArray, logits_without_most_important: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.metrics.affinity import affinity
 from cfbench_recsys.metrics.lxr_pos_p import STEPS
 
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/lxr-ins-p",
+    summary="LXR's INS-P, mean of 11 points",
+    target=f"{__name__}:LxrInsP",
+    provides={"format": {"implicit"}, "level": {"item"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("barkan2024lxr",),
+    details={
+        "unit": "explanation",
+        "empty": "a user with fewer interactions than steps reaches the empty profile early (see Full removal)",
+    },
+)
 
 
 def lxr_ins_p(logits_on_empty: FloatArray, logits_with_most_important: FloatArray) -> FloatArray:

@@ -9,12 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.metrics.lxr_pos_p import STEPS, Config
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/lxr-neg-p",
+    summary="LXR's NEG-P, mean of 11 points",
+    target=f"{__name__}:LxrNegP",
+    config=f"{__name__}:Config",
+    provides={"format": {"implicit"}, "level": {"item"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("barkan2024lxr",),
+    details={
+        "unit": "explanation",
+        "empty": "a user with fewer interactions than steps reaches the empty profile early (see Full removal)",
+    },
+)
 
 __all__ = ["Config", "LxrNegP", "lxr_neg_p"]
 

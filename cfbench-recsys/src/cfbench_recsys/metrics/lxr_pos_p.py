@@ -13,11 +13,26 @@ from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/lxr-pos-p",
+    summary="LXR's POS-P, mean of 11 points",
+    target=f"{__name__}:LxrPosP",
+    config=f"{__name__}:Config",
+    provides={"format": {"implicit"}, "level": {"item"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("barkan2024lxr",),
+    details={
+        "unit": "explanation",
+        "empty": "a user with fewer interactions than steps reaches the empty profile early (see Full removal)",
+    },
+)
 
 STEPS = 10
 

@@ -10,11 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import BoolArray, FloatArray
     from cfbench_recsys.observations import ExplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/minimality",
+    summary="Share of successes in which every edit is needed",
+    target=f"{__name__}:Minimality",
+    provides={"format": {"explicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"explicit"}}},
+    details={"unit": "explanation", "empty": "missing: says nothing about an answer that fails"},
+)
 
 
 def minimality(reducible: BoolArray, succeeded: BoolArray) -> FloatArray:

@@ -12,12 +12,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.metrics.pos_p import Config, with_steps
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/neg-p",
+    summary="How long the item stays while the least important interactions go",
+    target=f"{__name__}:NegP",
+    config=f"{__name__}:Config",
+    provides={"format": {"implicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("cfexprec2026",),
+    details={
+        "unit": "explanation",
+        "empty": "a user with fewer interactions than steps reaches the empty profile early (see Full removal)",
+    },
+)
 
 __all__ = ["Config", "NegP", "neg_p"]
 

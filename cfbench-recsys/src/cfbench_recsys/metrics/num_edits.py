@@ -11,11 +11,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/num-edits",
+    summary="Number of edited edges, #Perturb",
+    target=f"{__name__}:NumEdits",
+    provides={"format": {"explicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"explicit"}}},
+    papers=("cfexprec2026",),
+    details={"unit": "explanation", "empty": "0: nothing is edited, nothing displaced"},
+)
 
 
 def perturbations(edges: IntArray) -> FloatArray:

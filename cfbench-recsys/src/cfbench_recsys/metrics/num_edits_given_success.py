@@ -10,11 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/num-edits-given-success",
+    summary="Number of edited edges where it works",
+    target=f"{__name__}:NumEditsGivenSuccess",
+    provides={"format": {"explicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"explicit"}}},
+    details={"unit": "explanation", "empty": "missing: says nothing about an answer that fails"},
+)
 
 
 def num_edits_given_success(edges: IntArray, succeeded: BoolArray) -> FloatArray:

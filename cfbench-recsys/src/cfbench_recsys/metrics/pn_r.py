@@ -15,11 +15,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/pn-r",
+    summary="Share of the list that is displaced, its first places weighing more",
+    target=f"{__name__}:PnR",
+    provides={"format": {"explicit"}, "level": {"list"}},
+    needs={"explainer": {"format": {"explicit"}}},
+    papers=("cfexprec2026",),
+    details={"unit": "explanation", "empty": "0: nothing is displaced"},
+)
 
 
 def pn_r(ranks_after: IntArray, k: int) -> FloatArray:

@@ -13,11 +13,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/pn-s",
+    summary="Share of the items that leave the list",
+    target=f"{__name__}:PnS",
+    provides={"format": {"explicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"explicit"}}},
+    papers=("cfexprec2026",),
+    details={"unit": "explanation", "empty": "0: nothing is edited, nothing displaced"},
+)
 
 
 def pn_s(ranks_after: IntArray, k: int) -> FloatArray:

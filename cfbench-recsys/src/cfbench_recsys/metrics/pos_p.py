@@ -17,11 +17,26 @@ from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/pos-p",
+    summary="How long the item stays while the most important interactions go",
+    target=f"{__name__}:PosP",
+    config=f"{__name__}:Config",
+    provides={"format": {"implicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"implicit"}}},
+    papers=("cfexprec2026",),
+    details={
+        "unit": "explanation",
+        "empty": "a user with fewer interactions than steps reaches the empty profile early (see Full removal)",
+    },
+)
 
 
 @dataclass(frozen=True, kw_only=True)

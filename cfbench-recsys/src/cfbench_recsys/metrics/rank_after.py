@@ -10,11 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ExplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/rank-after",
+    summary="Place of the item after the edit",
+    target=f"{__name__}:RankAfter",
+    provides={"format": {"explicit"}, "level": {"item"}},
+    needs={"explainer": {"format": {"explicit"}}},
+    details={"unit": "explanation", "empty": "its old place"},
+)
 
 COLUMN = Column("Rank after", "", None, "In which place is the item after the edit?")
 

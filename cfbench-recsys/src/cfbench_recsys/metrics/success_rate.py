@@ -9,11 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import BoolArray, FloatArray
     from cfbench_recsys.observations import ExplicitObservations
+
+SPEC = ComponentSpec(
+    id="recsys/metric/success-rate",
+    summary="Share of units with an answer that works",
+    target=f"{__name__}:SuccessRate",
+    provides={"format": {"explicit"}, "level": {"item", "list"}},
+    needs={"explainer": {"format": {"explicit"}}},
+    details={"unit": "explanation", "empty": "0: no answer, no success"},
+)
 
 
 def success_rate(succeeded: BoolArray) -> FloatArray:

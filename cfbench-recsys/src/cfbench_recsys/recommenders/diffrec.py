@@ -41,9 +41,20 @@ from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, torch_device
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/diffrec",
+    summary="Denoising diffusion over the profile; deterministic when it recommends",
+    target=f"{__name__}:DiffRec",
+    config=f"{__name__}:Config",
+    provides={"scope": {"user-vector"}, "checkpoints": {"yes"}, "access": {"scores", "gradients"}},
+    papers=("wang2023diffrec",),
+    presets="cfbench_recsys:presets/diffrec.yaml",
+)
 
 HISTORY = 10
 UNIFORM = 0.001

@@ -25,10 +25,21 @@ import numpy as np
 from scipy import linalg, sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import CRITERION, State, check_shapes, sample_of
 from cfbench_recsys.splits import Holdout, Split
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/ease",
+    summary="Linear autoencoder in closed form; strong, and its counterfactuals are exactly known",
+    target=f"{__name__}:EASE",
+    config=f"{__name__}:Config",
+    provides={"scope": {"user-vector"}, "access": {"scores", "weights", "gradients"}},
+    papers=("steck2019ease",),
+    presets="cfbench_recsys:presets/ease.yaml",
+)
 
 GRID = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
 

@@ -47,6 +47,7 @@ from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.recommenders.graph_convolution import (
     ITEMS,
     USERS,
@@ -68,6 +69,20 @@ from cfbench_recsys.recommenders.masked_training import (
     likeness,
 )
 from cfbench_recsys.recommenders.training import State, check_shapes
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/gformer",
+    summary="Graph transformer: attends over the edges, learns to find those it was not shown",
+    target=f"{__name__}:GFormer",
+    config=f"{__name__}:Config",
+    provides={
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "checkpoints": {"yes"},
+        "access": {"scores", "gradients", "embeddings"},
+    },
+    papers=("li2023gformer",),
+    presets="cfbench_recsys:presets/gformer.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +160,7 @@ class GFormer(GraphConvolution):
 
     def layer_weights(self) -> Weights:
         """All layers alike, H itself among them."""
-        return (1.0,) * (self.config.layers + 1)
+        return (*[1.0] * (self.config.layers + 1),)
 
     def training(self, interactions: sparse.csr_matrix, random: np.random.Generator) -> MaskedTraining:
         """What is trained on the graph ``interactions``."""
@@ -178,7 +193,8 @@ class GFormer(GraphConvolution):
         users, items = interactions.shape
         d = state[USERS].shape[-1] if USERS in state else self.config.dimensions
         anchors = len(state[ANCHORS]) if ANCHORS in state else self.config.anchors
-        shapes = {USERS: (users, d), ITEMS: (items, d), QUERY: (d, d), KEY: (d, d), VALUE: (d, d)}
+        shapes: dict[str, tuple[int, ...]] = {USERS: (users, d), ITEMS: (items, d)}
+        shapes |= {QUERY: (d, d), KEY: (d, d), VALUE: (d, d)}
         shapes |= {TOPOLOGY: (2 * d, d), ANCHORS: (anchors,)}
         shapes |= {USER_NEARNESS: (users, anchors), ITEM_NEARNESS: (items, anchors)}
         check_shapes("gformer", state, shapes)

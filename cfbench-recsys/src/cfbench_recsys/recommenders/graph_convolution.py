@@ -126,11 +126,11 @@ class GraphConvolution(ABC):
         check_shapes(self.name, state, {USERS: (users, length), ITEMS: (items, length)})
         self._state = dict(state)
         self.device = torch_device(self.config.device)
-        embeddings = (
+        user_embedding, item_embedding = (
             torch.from_numpy(np.asarray(state[name], dtype=np.float64)).to(self.device)
             for name in (USERS, ITEMS)
         )
-        self.place(*embeddings, interactions)
+        self.place(user_embedding, item_embedding, interactions)
 
     def place(self, users: Any, items: Any, interactions: sparse.csr_matrix) -> None:
         """Takes E = ``users`` (users, d), ``items`` (items, d), float64, to score the graph ``interactions``."""
@@ -144,11 +144,11 @@ class GraphConvolution(ABC):
 
     def user_embeddings(self) -> FloatArray:
         """(users, d) final embeddings F: a logit is their product with those of the items."""
-        return self._final_users.copy()
+        return np.array(self._final_users)
 
     def item_embeddings(self) -> FloatArray:
         """(items, d) final embeddings F."""
-        return self._final_items.copy()
+        return np.array(self._final_items)
 
     def score_edits(self, edits: Edits) -> FloatArray:
         """(B, items) logits of ``edits.users``, each on its edited graph.

@@ -31,11 +31,22 @@ from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.recommenders.training import CRITERION, State, check_shapes, sample_of
 from cfbench_recsys.splits import Split
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/item-knn",
+    summary="Items like those of the profile; sparse, and its counterfactuals are exactly known",
+    target=f"{__name__}:ItemKNN",
+    config=f"{__name__}:Config",
+    provides={"scope": {"user-vector"}, "access": {"scores", "weights", "gradients"}},
+    papers=("sarwar2001itemknn",),
+    presets="cfbench_recsys:presets/item-knn.yaml",
+)
 
 NEIGHBOURS = (10, 20, 50, 100, 200, 500)
 SHRINKS = (0.0, 10.0, 100.0)

@@ -23,7 +23,23 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Training, Weights
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/lightgcn",
+    summary="Light graph convolution over the user-item graph",
+    target=f"{__name__}:LightGCN",
+    config=f"{__name__}:Config",
+    provides={
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "checkpoints": {"yes"},
+        "access": {"scores", "gradients", "embeddings"},
+    },
+    papers=("he2020lightgcn",),
+    version="2",
+    presets="cfbench_recsys:presets/lightgcn.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +80,7 @@ class LightGCN(GraphConvolution):
 
     def layer_weights(self) -> Weights:
         """All layers alike, the embeddings themselves among them."""
-        return (1.0,) * (self.config.layers + 1)
+        return (*[1.0] * (self.config.layers + 1),)
 
     def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
         """BPR and L2."""

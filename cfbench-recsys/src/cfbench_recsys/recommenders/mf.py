@@ -32,9 +32,24 @@ import numpy as np
 from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/mf",
+    summary="Two-tower matrix factorisation; its logit is linear in the profile",
+    target=f"{__name__}:MF",
+    config=f"{__name__}:Config",
+    provides={
+        "scope": {"user-vector"},
+        "checkpoints": {"yes"},
+        "access": {"scores", "weights", "gradients", "embeddings"},
+    },
+    papers=("koren2009mf",),
+    presets="cfbench_recsys:presets/mf.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,11 +39,22 @@ import numpy as np
 from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.recommenders.mf import draw
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
 from cfbench_recsys.scoring import BLOCK
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/ncf",
+    summary="Neural matrix factorisation: a product of embeddings and a perceptron (NeuMF)",
+    target=f"{__name__}:NCF",
+    config=f"{__name__}:Config",
+    provides={"scope": {"user-vector"}, "checkpoints": {"yes"}, "access": {"scores", "gradients"}},
+    papers=("he2017ncf",),
+    presets="cfbench_recsys:presets/ncf.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,20 @@ import numpy as np
 from scipy import sparse
 
 from cfbench_core.config import Help, InputFile
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import State, check_shapes, sample_of
 from cfbench_recsys.splits import Split
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/popularity",
+    summary="The same for everybody: what most have. No profile moves it",
+    target=f"{__name__}:Popularity",
+    config=f"{__name__}:Config",
+    provides={"scope": {"user-vector"}, "access": {"scores"}},
+    role="floor",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,22 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Training, Weights
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/simgcl",
+    summary="LightGCN that must withstand noise: contrasts two noisy views of the graph",
+    target=f"{__name__}:SimGCL",
+    config=f"{__name__}:Config",
+    provides={
+        "scope": {"user-only", "indirect", "k-hop", "full"},
+        "checkpoints": {"yes"},
+        "access": {"scores", "gradients", "embeddings"},
+    },
+    papers=("yu2022simgcl",),
+    presets="cfbench_recsys:presets/simgcl.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +104,7 @@ class SimGCL(GraphConvolution):
 
     def layer_weights(self) -> Weights:
         """All layers alike, without the embeddings themselves."""
-        return (0.0,) + (1.0,) * self.config.layers
+        return (0.0, *[1.0] * self.config.layers)
 
     def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
         """BPR and L2, and the contrast of two views."""
@@ -115,7 +130,8 @@ class SimGCL(GraphConvolution):
         nodes = np.unique(named)
         if len(nodes) <= self.config.contrasted:
             return nodes
-        return random.choice(nodes, self.config.contrasted, replace=False)
+        drawn: np.ndarray = random.choice(nodes, self.config.contrasted, replace=False)
+        return drawn
 
 
 Sides = tuple[Any, Any]

@@ -33,10 +33,25 @@ import numpy as np
 from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
 from cfbench_recsys.scoring import BLOCK
+
+SPEC = ComponentSpec(
+    id="recsys/recommender/vae",
+    summary="Variational autoencoder of profiles with a multinomial likelihood (Mult-VAE)",
+    target=f"{__name__}:VAE",
+    config=f"{__name__}:Config",
+    provides={
+        "scope": {"user-vector"},
+        "checkpoints": {"yes"},
+        "access": {"scores", "gradients", "embeddings"},
+    },
+    papers=("liang2018vae",),
+    presets="cfbench_recsys:presets/vae.yaml",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

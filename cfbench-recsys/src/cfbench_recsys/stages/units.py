@@ -31,7 +31,9 @@ def choose_units(task: TaskContext) -> dict[str, Any]:
 def write_units(task: TaskContext, setting: Setting, users: IntArray) -> dict[str, Any]:
     """The lists of some users as ``units.parquet``; returns the stage's summary."""
     level, k = task.parameters["level"], task.parameters["k"]
-    history = Targets.of(setting.split.profiles, users, np.zeros((len(users), 1)), k, level, "user-vector")
+    history = Targets.of(
+        setting.split.profiles, users, np.zeros((len(users), 1), dtype=np.int64), k, level, "user-vector"
+    )
     lists = np.empty((len(users), k), dtype=np.int64)
     for rows, scores in score_blocks(setting.model, Edits.nothing(users), setting.split.profiles):
         if np.isnan(scores).any():
@@ -40,7 +42,7 @@ def write_units(task: TaskContext, setting: Setting, users: IntArray) -> dict[st
         lists[rows] = top_k(scores, history.history[rows], history.padding[rows], k)
     units = _units_table(setting.interactions, users, lists, level)
     units.to_parquet(task.output / "units.parquet", index=False)
-    summary = {"groups": units["group"].nunique(), "units": len(units)}
+    summary: dict[str, Any] = {"groups": units["group"].nunique(), "units": len(units)}
     short = np.count_nonzero((lists < 0).any(axis=1))
     if short:
         then = "no list to explain" if level == "list" else "what is left cannot leave the list"
@@ -64,7 +66,7 @@ def users_to_explain(task: TaskContext, setting: Setting) -> IntArray:
     if "user" not in table:
         raise UserError(f"{path}: needs a column 'user', has {', '.join(table.columns)}")
     listed = table["user"].drop_duplicates()
-    found = pd.Index(setting.interactions.user_ids).get_indexer(listed)
+    found = pd.Index(setting.interactions.user_ids).get_indexer(pd.Index(listed))
     if (found < 0).any():
         raise UserError(f"{path}: {listed[found < 0].iloc[0]!r} is not a user of {setting.interactions.name}")
     known = np.diff(setting.split.profiles.indptr)[found] > 0
