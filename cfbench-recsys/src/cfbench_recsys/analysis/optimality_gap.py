@@ -131,7 +131,7 @@ class OptimalityGap:
         text = (
             f"The competitor whose successes come nearest to the smallest known answer ({place(labels, table)}) is "
             f"{name}: {told(best)} edits too many, none in {reached['mean']:.0%} of them; it succeeds for "
-            f"{by_metric[SUCCESS].loc[name, 'mean']:.0%} of the units."
+            f"{float(by_metric[SUCCESS]['mean'][name]):.0%} of the units."
         )
         if len(gaps) > 1:
             text += f" Farthest: {gaps.index.tolist()[-1]}, {told(gaps.iloc[-1])}."
