@@ -51,7 +51,7 @@ class GraphWorld:
     def random(name: str, seed: int, users: int = 9, items: int = 12, density: float = 0.35) -> GraphWorld:
         draw = np.random.default_rng(seed)
         graph = (draw.random((users, items)) < density).astype(float)
-        graph[np.arange(users), np.arange(users) % items] = 1.0  # nobody is without
+        graph[np.arange(users), np.arange(users) % items] = 1.0  # every user has one
         return GraphWorld(name, sparse.csr_matrix(graph), _random_state(name, sparse.csr_matrix(graph), draw))
 
     def model_of(self, graph: sparse.csr_matrix) -> Any:
@@ -69,9 +69,9 @@ class GraphWorld:
     def targets(self, k: int, level: Any, scope: Any, additions: bool = False) -> Targets:
         """The lists of all users who have full ones."""
         users = np.arange(self.graph.shape[0])
-        everybody = Targets.of(self.graph, users, np.zeros((len(users), 1)), k, "item", "full")
+        all_users = Targets.of(self.graph, users, np.zeros((len(users), 1)), k, "item", "full")
         scores = self.context.model.score_edits(Edits.nothing(users))
-        lists = top_k(scores, everybody.history, everybody.padding, k)
+        lists = top_k(scores, all_users.history, all_users.padding, k)
         full = (lists >= 0).all(axis=1)
         users, lists = users[full], lists[full]
         if level == "item":

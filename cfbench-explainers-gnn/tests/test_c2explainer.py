@@ -18,7 +18,7 @@ MakeWorld = Callable[..., Any]
 
 
 class Watched:
-    """A recommender that keeps what it was asked about."""
+    """A recommender that records its queries."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.deltas = model, []

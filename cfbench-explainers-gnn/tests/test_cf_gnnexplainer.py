@@ -58,7 +58,7 @@ class TwoHops:
 def world(seed: int = 0) -> tuple[TwoHops, sparse.csr_matrix]:
     draw = np.random.default_rng(seed)
     graph = (draw.random((8, 12)) < 0.4).astype(float)
-    graph[:, 0] = 1.0  # everybody has an item
+    graph[:, 0] = 1.0  # every user has an item
     return TwoHops(graph, draw.normal(0, 0.1, (12, 12))), sparse.csr_matrix(graph)
 
 

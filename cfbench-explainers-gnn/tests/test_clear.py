@@ -1,4 +1,4 @@
-"""CLEAR: what it learns, what it looks at, and that prefixes are what they say."""
+"""CLEAR: what it learns, what it uses, and the prefixes that it returns."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_gradients_of_the_loss_are_those_of_finite_differences(graph_world: Make
     noise = torch.from_numpy(np.random.default_rng(0).standard_normal((len(block), 4)))
 
     def loss(network: dict[str, Any]) -> Any:
-        hinge, kept, apart = loss_terms(network, block, around, noise, slack=5.0)
-        return (hinge + 0.02 * kept + 0.01 * apart).sum()
+        hinge, retained, apart = loss_terms(network, block, around, noise, slack=5.0)
+        return (hinge + 0.02 * retained + 0.01 * apart).sum()
 
     network = {name: tensor.clone().requires_grad_() for name, tensor in network_of(context).items()}
     loss(network).backward()
@@ -195,7 +195,7 @@ def test_a_unit_is_answered_alike_in_any_company(recommender: str, graph_world: 
 def test_it_learns_from_edges_of_training_users_alone(
     graph_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody else's edge is removed in training, however large the scope, and nobody else is a lesson."""
+    """Only edges of training users are removed in training, however large the scope, and only these are examples."""
     world = graph_world("lightgcn", 28)
     some = sparse.diags((np.arange(9) < 4).astype(float)) @ world.graph
     some.eliminate_zeros()
@@ -211,9 +211,9 @@ def test_it_learns_from_edges_of_training_users_alone(
     removed = set(itertools.chain.from_iterable(block.possible.edge_users.tolist() for block in seen))
     explained = set(itertools.chain.from_iterable(block.targets.users.tolist() for block in seen))
     assert removed == explained == {0, 1, 2, 3}
-    nobody = dataclasses.replace(world.context, training=sparse.csr_matrix(world.graph.shape))
-    with pytest.raises(UserError, match="nobody to learn from"):
-        CLEAR(Config(**QUICK)).prepare(nobody)
+    no_users = dataclasses.replace(world.context, training=sparse.csr_matrix(world.graph.shape))
+    with pytest.raises(UserError, match="no users to train on"):
+        CLEAR(Config(**QUICK)).prepare(no_users)
 
 
 def test_a_step_holds_no_more_edges_than_allowed(graph_world: MakeWorld) -> None:

@@ -1,4 +1,4 @@
-"""What all methods share: success is what a rebuilt graph confirms, nobody leaves the scope, batches do not matter.
+"""What all methods share: success is what a rebuilt graph confirms, edits stay in the scope, batches do not matter.
 
 A method joins by a line in ``METHODS``.
 """
@@ -155,7 +155,7 @@ def single_edges_that_suffice(world: World, targets: Any, row: int) -> int:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_reported_queries_are_those_that_the_model_counts(method: str, graph_world: MakeWorld) -> None:
-    """Alone, nothing is asked for others' sake. The first scores for candidate additions are not counted."""
+    """A unit alone causes no queries for others. The first scores for candidate additions are not counted."""
     world = graph_world("lightgcn", 4)
     targets = world.targets(2, "item", "full")
     for row in range(4):
@@ -206,7 +206,7 @@ def test_edits_wholly_made_are_the_graph_rebuilt_and_none_made_the_graph_itself(
 
 
 def test_an_item_that_ties_with_the_next_is_not_its_own_rival(lightgcn_with: MakeWorld) -> None:
-    """Items 1 and 2 have the same score; only user 1's edge with item 1 tells them apart, once its weight changes."""
+    """Items 1 and 2 have the same score; only user 1's edge with item 1 distinguishes them, once its weight changes."""
     world = lightgcn_with([[1, 0, 0], [1, 1, 1]], users=[[0], [1]], items=[[1], [0], [0]])
     targets = world.targets(1, "item", "full").take(np.array([0]))
     assert targets.items.tolist() == [[1]]

@@ -32,9 +32,9 @@ def added(world: Any, scope: str, user: int, item: int, **options: int) -> set[t
     ("scope", "expected"),
     [
         ("user-only", {(0, 2), (0, 3)}),  # never the explained item 1
-        ("indirect", set()),  # nobody who has item 1 has item 2 or 3; user 1, who shares item 0, has item 1
+        ("indirect", set()),  # no user of item 1 has item 2 or 3; user 1, who shares item 0, has item 1
         ("k-hop", {(0, 2), (0, 3), (1, 2), (1, 3)}),
-        ("full", {(0, 2), (0, 3), (1, 2), (1, 3)}),  # user 2 is nobody's neighbour
+        ("full", {(0, 2), (0, 3), (1, 2), (1, 3)}),  # user 2 has no neighbour
     ],
 )
 def test_the_additions_of_a_graph_that_fits_on_a_line(

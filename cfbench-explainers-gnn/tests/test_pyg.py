@@ -151,12 +151,12 @@ def test_lightgcn_propagates_as_lgconv_does_on_the_edited_graph_too(layers: int)
         final = (total / (layers + 1)).numpy()
         return final[:users] @ final[users:].T  # type: ignore[no-any-return]
 
-    everybody = np.arange(users)
-    np.testing.assert_allclose(model.score_edits(Edits.nothing(everybody)), scores(graph), atol=1e-12)
+    all_users = np.arange(users)
+    np.testing.assert_allclose(model.score_edits(Edits.nothing(all_users)), scores(graph), atol=1e-12)
     user, item = (int(n[3]) for n in graph.nonzero())
     removal = Edits(
-        everybody,
-        everybody,
+        all_users,
+        all_users,
         np.full(users, user),
         np.full(users, item),
         np.full(users, REMOVE, dtype=np.int8),

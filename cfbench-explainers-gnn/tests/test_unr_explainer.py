@@ -12,7 +12,7 @@ from scipy import sparse
 from cfbench_core.seeds import generator
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.possible_edits import possible_edits
-from cfbench_explainers_gnn.unr_explainer import Config, UNRExplainer, ask, first_margins
+from cfbench_explainers_gnn.unr_explainer import Config, UNRExplainer, first_margins, outcomes_of
 from cfbench_recsys.edits import REMOVE, Edits
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.recommenders.gformer import Config as GFormerConfig
@@ -175,7 +175,7 @@ def test_the_reward_is_what_its_formula_says_of_rebuilt_graphs() -> None:
             items[chosen].astype(np.int64),
             np.full(len(chosen), REMOVE, dtype=np.int8),
         )
-        (outcome,) = ask(block, edits, np.array([unit]), first, partial)
+        (outcome,) = outcomes_of(block, edits, np.array([unit]), first, partial)
         after, expected, left = scores_after(model, graph, removed), [], []
         for item in targets.items[unit].tolist():
             before = rank_and_margin(untouched, graph, user, item, 2)[1]
@@ -252,8 +252,8 @@ def test_it_tries_no_more_sets_than_it_may() -> None:
     model, graph = world(6)
     targets, where = targets_of(model, graph, "item", "full"), context(model, graph)
     config = Config(simulations=10, batch=2)
-    asked = UNRExplainer(config).counterfactuals(targets, where).details["evaluations"]
-    assert (asked <= 1 + 2 * (1 + 10) + 6).all()  # gradients, and what the last round began
+    queries = UNRExplainer(config).counterfactuals(targets, where).details["evaluations"]
+    assert (queries <= 1 + 2 * (1 + 10) + 6).all()  # gradients, and what the last round began
 
 
 def test_pruned_answers_can_spare_no_edge() -> None:

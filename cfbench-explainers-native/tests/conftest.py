@@ -75,9 +75,9 @@ class World:
 
     def lists(self, k: int) -> np.ndarray:
         """(users, k) what is recommended."""
-        everybody = np.arange(self.profiles.shape[0])
-        seen = self.targets(everybody, np.zeros(len(everybody)))
-        scores = score_once(self.model, Edits.nothing(everybody), self.profiles)
+        all_users = np.arange(self.profiles.shape[0])
+        seen = self.targets(all_users, np.zeros(len(all_users)))
+        scores = score_once(self.model, Edits.nothing(all_users), self.profiles)
         return top_k(scores, seen.history, seen.padding, k)
 
 
@@ -131,7 +131,7 @@ def assert_each_unit_stands_alone() -> Callable[..., None]:
 
 @pytest.fixture
 def awkward(world: Any, linear: Any) -> World:
-    """Users with one interaction, with all but one, and with hundreds; two users alike; 420 items."""
+    """Users with one interaction, with all but one, and with hundreds; two equal users; 420 items."""
     draw = np.random.default_rng(5)
     histories = [
         [7],

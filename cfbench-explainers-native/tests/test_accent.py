@@ -60,7 +60,7 @@ def answer(setting, targets, **options):
 
 # Items 0-2 are the history; 3 is recommended, 4 and 5 are below it.
 BY_HAND = np.zeros((6, 6))
-BY_HAND[0, [3, 4]] = [4.0, 4.0]  # carries the target and its rival alike
+BY_HAND[0, [3, 4]] = [4.0, 4.0]  # supports the target and its rival equally
 BY_HAND[1, [3, 4]] = [2.0, 0.0]
 BY_HAND[2, [3, 4]] = [1.0, 0.0]
 
@@ -141,7 +141,7 @@ def test_on_a_linear_logit_every_answer_is_right_and_none_is_too_long(
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 200), length=st.integers(1, 7), k=st.integers(1, 3))
 def test_the_answer_is_the_shortest_of_all_rivals(make_world, make_models, seed, length, k):
-    """Literally: for each rival in turn, remove by the gap to it, and ask the model for the rank of the target."""
+    """Literally: for each rival in turn, remove by the gap to it, and query the model for the rank of the target."""
     model = make_models(14, seed, False)
     setting = make_world(model, [range(length)], 14)
     ranking = [item for item in setting.lists(14)[0] if item >= 0]
@@ -295,7 +295,7 @@ def test_influence_of_a_recommender_on_a_graph_uses_its_user_vectors(world):
     own = np.array([0.3, 0.1, 0.1, 2.0])
 
     class Fixed:
-        """Who is asked about has this vector."""
+        """The vector of the explained user."""
 
         def __init__(self):
             self.Q = np.random.default_rng(0).normal(size=(10, 4))

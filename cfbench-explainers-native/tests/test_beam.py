@@ -73,7 +73,7 @@ def test_its_answers_work(make_world, make_models, smallest_by_brute_force, coun
         assert count_gone(setting, 0, found, [item], 2) == 1
         assert len(found) >= size
     if size == 1:
-        assert len(found) == 1 or width < 7, "among single removals it looks at all"
+        assert len(found) == 1 or width < 7, "all single removals are considered"
     if not most:
         assert not found
 

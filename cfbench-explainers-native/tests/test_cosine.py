@@ -48,4 +48,4 @@ def test_many_users_and_items(world, linear, monkeypatch, bytes_for_all_items):
 def test_awkward_users_stand_alone(awkward, assert_each_unit_stands_alone):
     targets = awkward.targets([*range(6), 2, 2], [419] * 6 + [401, 402])
     assert_each_unit_stands_alone(Cosine(Config()), targets, awkward.context)
-    assert not Cosine(Config()).importances(targets, awkward.context)[:6].any(), "nobody has item 419"
+    assert not Cosine(Config()).importances(targets, awkward.context)[:6].any(), "no user has item 419"

@@ -44,7 +44,7 @@ def test_no_other_order_deletes_or_inserts_better(world, linear):
     importances = ExactContribution(Config()).importances(setting.targets([0], [11]), setting.context)[0]
     order = [history[place] for place in np.argsort(-importances)]
     for count in range(1, 5):
-        with_only = {kept: W[list(kept), 11].sum() for kept in combinations(history, count)}
+        with_only = {retained: W[list(retained), 11].sum() for retained in combinations(history, count)}
         assert with_only[tuple(sorted(order[:count]))] == pytest.approx(max(with_only.values()))
         without = {gone: W[list(set(history) - set(gone)), 11].sum() for gone in combinations(history, count)}
         assert without[tuple(sorted(order[:count]))] == pytest.approx(min(without.values()))

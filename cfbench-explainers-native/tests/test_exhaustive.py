@@ -47,7 +47,7 @@ def test_up_to_a_size_too_small_it_answers_none_and_says_so(pair):
     assert answer(pair, pair.targets([0], [3]), Config(max_size=1)) == ([set()], [1.0], [0.0])
 
 
-def test_a_spent_budget_is_told(pair):
+def test_a_spent_budget_is_reported(pair):
     """Of the sets {0} {1} {2} {0 1} {0 2} {1 2} the last one works."""
     pair = replace(pair, model=OnlyScores(pair.model))
     targets = pair.targets([0], [3])
@@ -92,7 +92,7 @@ def test_it_is_brute_force(
         if most == len([item for item in items if item >= 0]):
             assert (up_to, proven[unit]) == (size - 1, 1)
         elif max_size >= length:
-            assert proven[unit], "all there are were looked at"
+            assert proven[unit], "all sets were tested"
 
 
 @settings(max_examples=30, deadline=None)
@@ -113,7 +113,7 @@ def test_greedy_is_never_better(make_world, make_models, count_gone, seed, bent,
 
 @pytest.mark.parametrize("level", ["item", "list"])
 def test_awkward_users_stand_alone(awkward, curved, level):
-    """One interaction, 150, and 419; whatever is explained beside them. The budget ends most searches."""
+    """One interaction, 150, and 419; whatever else is in the batch. The budget ends most searches."""
     setting = type(awkward)(curved(420, 1), awkward.profiles, awkward.training)
     targets = setting.targets([0, 1, 2, 2, 3, 4, 5], [419, 419, 401, 402, 419, 419, 410], k=3)
     if level == "list":
@@ -150,4 +150,4 @@ def test_all_items_of_a_user_share_the_sets(world, curved):
         targets = setting.targets([0] * units, list(setting.lists(5)[0][:units]), k=60)
         answer(setting, targets)
         costs.append(setting.model.scored)
-    assert costs[0] == costs[1], "nobody leaves a list of everything: each set is looked at, once"
+    assert costs[0] == costs[1], "no item leaves a list of all items: each set is tested once"

@@ -30,7 +30,8 @@ ML_1M = DATA / "recsys" / "ml-1m.parquet"
 GOLDEN = DATA.parent / "reference" / "golden_ml1m_mf"
 
 pytestmark = pytest.mark.skipif(
-    not (ML_1M.is_file() and GOLDEN.is_dir()), reason="no ml-1m.parquet, or no golden_ml1m_mf beside the data"
+    not (ML_1M.is_file() and GOLDEN.is_dir()),
+    reason="no ml-1m.parquet, or no golden_ml1m_mf in the data folder",
 )
 
 

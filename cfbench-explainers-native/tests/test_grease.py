@@ -41,9 +41,9 @@ def context_of(graph: sparse.csr_matrix, layers: int = 2, seed: int = 0) -> Cont
 
 def lists_of(context: Context, users: np.ndarray, k: int, scope: str, level: str) -> Targets:
     graph = context.interactions
-    asked = Targets.of(graph, users, np.zeros((len(users), 1)), k, level, scope)
+    all_users = Targets.of(graph, users, np.zeros((len(users), 1)), k, level, scope)
     scores = score_once(context.model, Edits.nothing(users), graph)
-    lists = top_k(scores, asked.history, asked.padding, k)
+    lists = top_k(scores, all_users.history, all_users.padding, k)
     if level == "list":
         return Targets.of(graph, users, lists, k, level, scope)
     return Targets.of(graph, np.repeat(users, k), lists.reshape(-1, 1), k, level, scope)
@@ -67,12 +67,12 @@ def single_edges_that_work(context: Context, targets: Targets) -> np.ndarray:
     rows = np.arange(len(scope.rows))
     ops = np.full(len(rows), REMOVE, dtype=np.int8)
     edits = Edits(targets.users[scope.rows], rows, scope.users, scope.items, ops)
-    tasks = count_displaced(context.model, targets, edits, scope.rows, context.interactions) > 0
-    return np.bincount(scope.rows[tasks], minlength=len(targets)) > 0
+    succeeds = count_displaced(context.model, targets, edits, scope.rows, context.interactions) > 0
+    return np.bincount(scope.rows[succeeds], minlength=len(targets)) > 0
 
 
 def test_the_only_edge_that_links_a_user_to_the_target_is_removed() -> None:
-    # User 0 has item 0, whose other users take item 1; item 2 is liked by others. K = 1, all embeddings alike.
+    # User 0 has item 0, whose other users take item 1; item 2 is liked by others. K = 1, all embeddings equal.
     graph = sparse.csr_matrix(
         np.array([[1.0, 0, 0, 1], [1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]])
     )
@@ -100,8 +100,8 @@ def test_it_finds_much_of_what_any_set_of_the_users_interactions_can_do(shop) ->
     units, masks = np.array(sets).T
     removed = masks[:, None] >> np.arange(targets.history.shape[1]) & 1 > 0
     edits = Edits.removals(targets.users[units], targets.history[units], removed)
-    tasks = count_displaced(shop.model, targets, edits, units, shop.interactions) > 0
-    possible = np.bincount(units[tasks], minlength=len(targets)) > 0
+    succeeds = count_displaced(shop.model, targets, edits, units, shop.interactions) > 0
+    possible = np.bincount(units[succeeds], minlength=len(targets)) > 0
     assert not (found & ~possible).any()
     assert found.sum() >= 0.5 * possible.sum()
 

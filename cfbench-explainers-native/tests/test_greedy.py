@@ -123,7 +123,7 @@ def test_it_never_beats_the_smallest_counterfactual(make_world, make_models, see
         assert has_left(scores_without(setting, 0, found), item, k)
         assert len(found) >= smallest
     if smallest == 1:
-        assert len(found) == 1, "among single removals it looks at all"
+        assert len(found) == 1, "all single removals are considered"
 
 
 def test_after_the_last_step_the_order_is_that_of_single_removals(world, linear):

@@ -13,7 +13,7 @@ from cfbench_recsys.edits import ADD, REMOVE
 GRID = 2.0**30
 
 
-def asked(setting, users, items, k=1, additions=True):
+def targets_of(setting, users, items, k=1, additions=True):
     return replace(setting.targets(users, items, k), additions=additions)
 
 
@@ -32,8 +32,8 @@ def test_adding_one_item_displaces_what_two_removals_would(world, linear):
     weights[2, 4] = 1.5
     weights[4, 3] = -5.0
     setting = world(linear(weights), [[0, 1, 2]], 5)
-    assert answer(setting, asked(setting, [0], [3])) == [[(4, ADD)]]
-    assert answer(setting, asked(setting, [0], [3], additions=False)) == [[(0, REMOVE)]]
+    assert answer(setting, targets_of(setting, [0], [3])) == [[(4, ADD)]]
+    assert answer(setting, targets_of(setting, [0], [3], additions=False)) == [[(0, REMOVE)]]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -42,7 +42,7 @@ def test_it_is_the_literal_forward_search(make_world, make_models, seed, bent):
     items, k, extra = 9, 2, 3
     setting = make_world(make_models(items, seed, bent), [[0, 2, 3], [1, 4, 5, 6]], items)
     lists = setting.lists(k)
-    targets = asked(setting, [0, 1], lists[:, 0], k)
+    targets = targets_of(setting, [0, 1], lists[:, 0], k)
     config = Config(additions=extra, width=50, max_steps=4)
     found = answer(setting, targets, config)
     for user in (0, 1):
@@ -84,7 +84,7 @@ def literal(setting, user, target, k, extra, steps):
 
 def test_nothing_is_answered_where_no_edit_displaces(world, linear):
     setting = world(linear(np.zeros((4, 4)), bias=[0.0, 9.0, 0.0, 0.0]), [[0]], 4)
-    assert answer(setting, asked(setting, [0], [1])) == [[]]
+    assert answer(setting, targets_of(setting, [0], [1])) == [[]]
 
 
 def test_a_list_is_displaced_as_far_as_possible(world, linear):
@@ -94,4 +94,4 @@ def test_a_list_is_displaced_as_far_as_possible(world, linear):
     weights[4, 2] = weights[4, 3] = -9.0
     weights[0, 4] = 1.0
     setting = world(linear(weights, bias=[0, 0, 0, 0, 0, 0.5, 0.5]), [[0, 1]], 7)
-    assert answer(setting, asked(setting, [0], [[2, 3]], k=2)) in ([[(4, ADD)]], [[(0, REMOVE)]])
+    assert answer(setting, targets_of(setting, [0], [[2, 3]], k=2)) in ([[(4, ADD)]], [[(0, REMOVE)]])

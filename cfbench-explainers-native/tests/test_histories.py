@@ -25,7 +25,7 @@ SPECS = {
 
 @pytest.fixture(scope="module")
 def setting(make_world: Any) -> Any:
-    """A two-tower MF with random weights; item 0, in nobody's history, is held first by its bias alone."""
+    """A two-tower MF with random weights; item 0, in no history, is held first by its bias alone."""
     draw = np.random.default_rng(3)
     model = MF(MFConfig())
     weights = {

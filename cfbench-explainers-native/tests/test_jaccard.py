@@ -35,4 +35,4 @@ def test_it_is_the_share_of_common_users_among_all(make_world, training, history
 def test_awkward_users_stand_alone(awkward, assert_each_unit_stands_alone):
     targets = awkward.targets([*range(6), 2, 2], [419] * 6 + [401, 402])
     assert_each_unit_stands_alone(Jaccard(Config()), targets, awkward.context)
-    assert not Jaccard(Config()).importances(targets, awkward.context)[:6].any(), "nobody has item 419"
+    assert not Jaccard(Config()).importances(targets, awkward.context)[:6].any(), "no user has item 419"

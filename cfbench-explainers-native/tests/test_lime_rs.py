@@ -140,7 +140,7 @@ def test_a_user_with_one_interaction_gets_its_effect(awkward):
 
 
 class Recorder:
-    """Keeps the profiles it is asked about; the logit of the last item is the size of the profile."""
+    """Records the profiles that it scores; the logit of the last item is the size of the profile."""
 
     def __init__(self):
         self.profiles = []
@@ -153,15 +153,15 @@ class Recorder:
 def test_the_variant_of_the_papers_flips_random_items_of_the_catalogue(world):
     setting = world(Recorder(), [range(200)], 400)
     explain(setting, setting.targets([0], [399]), variant="lxr")
-    asked = np.concatenate(setting.model.profiles)[:150]
+    queries = np.concatenate(setting.model.profiles)[:150]
     history = np.arange(400) < 200
-    assert (asked[0] == history).all()
-    flips = (asked[1:] != history).sum(axis=1)
+    assert (queries[0] == history).all()
+    flips = (queries[1:] != history).sum(axis=1)
     assert flips.min() >= 50
     assert flips.max() <= 100
     assert 60 < flips.mean() < 90
-    added = (asked[1:] > history).sum() / (asked[1:] != history).sum()
-    assert 0.45 < added < 0.55, "seen and unseen items are flipped alike"
+    added = (queries[1:] > history).sum() / (queries[1:] != history).sum()
+    assert 0.45 < added < 0.55, "seen and unseen items are flipped equally often"
 
 
 def test_the_variant_recovers_a_linear_recommender_given_enough_neighbours(world, linear):

@@ -56,7 +56,7 @@ PAIRS = 12
 
 @pytest.fixture(scope="module")
 def planted(make_world):
-    """Item PAIRS + j is recommended to those who have item j, and for no other reason; beside j everybody has
+    """Item PAIRS + j is recommended to those who have item j, and for no other reason; apart from j all users have
     five items that say nothing. The first 40 users are explained."""
     items = 2 * PAIRS + 30
     W = np.zeros((items, items))
@@ -64,8 +64,8 @@ def planted(make_world):
     draw = np.random.default_rng(3)
     signs = np.arange(240) % PAIRS
     histories = [[sign, *draw.choice(np.arange(2 * PAIRS, items), 5, replace=False)] for sign in signs]
-    nobody: list[int] = []
-    training = [nobody] * 40 + histories[40:]
+    no_users: list[int] = []
+    training = [no_users] * 40 + histories[40:]
     world = make_world(Dense(W, draw.normal(0, 0.05, items)), histories, items, training)
     return world, signs[:40]
 
@@ -211,10 +211,10 @@ def test_where_there_are_fewer_rivals_than_places_the_item_stays(world):
 
 def test_a_margin_does_not_hang_on_the_scale_of_the_logits(world):
     W, histories = np.random.default_rng(1).normal(size=(20, 20)), random_histories(60, 20, 6)
-    nobody: list[int] = []
+    no_users: list[int] = []
     found = []
     for scale in (1.0, 1000.0):
-        setting = world(Dense(scale * W), histories, 20, [nobody] * 10 + histories[10:])
+        setting = world(Dense(scale * W), histories, 20, [no_users] * 10 + histories[10:])
         explainer, context = prepared(setting.context, epochs=4)
         found.append(explainer.importances(setting.targets(range(10), setting.lists(1)[:10, 0]), context))
     assert found[0] == pytest.approx(found[1], abs=1e-3)
@@ -246,7 +246,7 @@ def test_it_learns_from_training_users_only_and_is_the_same_again(planted):
 
 def test_nobody_to_learn_from_is_an_error_of_one_line(world):
     setting = world(Dense(np.eye(8)), [[0, 1]], 8, [[]])
-    with pytest.raises(UserError, match="nobody to learn from"):
+    with pytest.raises(UserError, match="no users to train on"):
         LXR(Config()).prepare(setting.context)
 
 
@@ -259,7 +259,7 @@ def test_without_validation_all_epochs_are_run(planted):
 
 
 def test_what_is_kept_is_the_best_look(planted):
-    """The order on the validation users, read from the kept state again, is that of the best look."""
+    """The order on the validation users, read from the stored state, is that of the best evaluation."""
     world, _ = planted
     explainer = LXR(Config(epochs=12, k=2, learning_rate=0.03))
     state = explainer.prepare(world.context)

@@ -30,7 +30,7 @@ def by_power_iteration(graph: sparse.csr_matrix, alpha: float) -> np.ndarray:
 
 def test_two_items_of_one_user() -> None:
     graph = sparse.csr_matrix(np.ones((1, 2)))
-    # From an item it goes on twice with probability 0.25, and then half of the walks are at either item.
+    # From an item it continues twice with probability 0.25, and then half of the walks are at either item.
     back = 0.25 / (1 - 0.25) / 2
     assert np.allclose(all_pairs(graph, 0.5), 0.5 * np.array([[1 + back, back], [back, 1 + back]]))
 

@@ -85,5 +85,5 @@ def test_listing_imports_neither_torch_nor_pandas() -> None:
         "import sys, cfbench_explainers_native.plugin as plugin; plugin.cfbench_explainers();"
         "print([m for m in ('torch', 'pandas', 'numpy', 'scipy') if m in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

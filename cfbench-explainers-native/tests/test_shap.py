@@ -28,7 +28,7 @@ def explain(setting, targets, **options):
 
 
 def logits(setting, parts, items):
-    """(parts, items) logits of profiles made of these items, asked of the model directly."""
+    """(parts, items) logits of profiles made of these items, scored by the model directly."""
     profiles = np.zeros((len(parts), setting.profiles.shape[1]))
     for row, part in enumerate(parts):
         profiles[row, list(part)] = 1.0
@@ -254,7 +254,7 @@ def test_items_of_the_same_users_are_in_one_cluster():
     assert found[2] == found[3]
     assert found[4] == found[5]
     assert len(set(found[[0, 2, 4]].tolist())) == 3
-    assert (found[6:] == 0).all(), "nobody has them"
+    assert (found[6:] == 0).all(), "no user has them"
 
 
 def test_there_may_be_fewer_items_than_clusters():

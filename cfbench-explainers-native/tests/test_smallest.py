@@ -48,14 +48,14 @@ def test_a_rival_that_needs_many_removals_alone_may_be_the_second(world, linear)
 
 
 class Nobody:
-    """A recommender that need not be asked: nothing ties."""
+    """A recommender that need not be queried: nothing ties."""
 
     sets = 0
 
-    asked = 0
+    queries = 0
 
     def displaces(self, places):
-        raise AssertionError("asked, though the sums can tell")
+        raise AssertionError("queried, though the sums decide")
 
 
 @settings(max_examples=60, deadline=None)
@@ -73,8 +73,8 @@ def test_large_sets_too_are_brute_force(seed, k, budget, nodes):
     possible = np.maximum(gains, 0).sum(axis=1) >= sums.needed
     sums = sums.among(np.flatnonzero(possible))
     subsets = (np.arange(2**11)[:, None] >> np.arange(11)) % 2
-    tasks = (subsets @ sums.gains.T >= sums.needed).sum(axis=1) >= k
-    size = subsets.sum(axis=1)[tasks].min() if tasks.any() else None
+    succeeds = (subsets @ sums.gains.T >= sums.needed).sum(axis=1) >= k
+    size = subsets.sum(axis=1)[succeeds].min() if succeeds.any() else None
     found, none_up_to = smallest_set(sums, Nobody(), 11, budget, width=2, nodes=nodes)
     if found is not None:
         assert size is not None and len(found) >= size
@@ -167,7 +167,7 @@ def test_where_everything_ties_it_claims_nothing_that_it_did_not_see(world, line
     assert not removed
     assert none_up_to < 20
     assert not proven
-    assert setting.model.scored < 64 * 1000, "it soon stops asking"
+    assert setting.model.scored < 64 * 1000, "it soon stops querying"
 
 
 def test_awkward_users_stand_alone(awkward):

@@ -34,7 +34,7 @@ class ProfileModel:
 
 
 class GraphModel:
-    """The same model, asked in the language of graphs."""
+    """The same model with the interface of a graph recommender."""
 
     def __init__(
         self, weights: Sequence[Sequence[int]], bias: Sequence[int], histories: Sequence[set[int]]

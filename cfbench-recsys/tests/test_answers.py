@@ -69,8 +69,8 @@ def test_verification_keeps_the_answers_that_work_and_no_others(
     case, edits = draw_explicit(data, level)
     verified = verify(case.model(), case.targets(), case.edits(edits), case.interactions())
     for answer, (user, items), edit in zip(as_sets(verified), case.units(), edits, strict=True):
-        tasks = case.displaced(user, items, case.after(user, edit)) > 0
-        assert answer == (set(edit) if tasks else set())
+        succeeds = case.displaced(user, items, case.after(user, edit)) > 0
+        assert answer == (set(edit) if succeeds else set())
 
 
 @pytest.mark.parametrize("level", ["item", "list"])

@@ -1,4 +1,4 @@
-"""Checkpoints: which look is taken for which name, thinning, and a run over several levels of quality."""
+"""Checkpoints: which evaluation is taken for which name, thinning, and a run over several levels of quality."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from cfbench_recsys.checkpoints import MOST, EvaluationHistory, load_checkpoint,
 from cfbench_recsys.config import Checkpoints
 
 
-def looked(folder, qualities, every=1):
+def recorded(folder, qualities, every=1):
     """EvaluationHistory with these NDCG@10 (and HR@10 twice that); each state holds the number of its epoch."""
-    looks = EvaluationHistory(folder / "looks")
+    history = EvaluationHistory(folder / "evaluations")
     for number, value in enumerate(qualities, start=1):
         epoch = number * every
         state = {"epoch": np.array([epoch])}
-        looks.keep(epoch, {"NDCG@10": value, "HR@10": 2 * value}, lambda state=state: state)
-    return looks
+        history.record(epoch, {"NDCG@10": value, "HR@10": 2 * value}, lambda state=state: state)
+    return history
 
 
-def epoch_at(looks, name, best):
-    state, look = looks.at(name, best)
-    assert state["epoch"][0] == look["epoch"]
-    assert look["of"] == best
-    return look["epoch"]
+def epoch_at(history, name, best):
+    state, evaluation = history.at(name, best)
+    assert state["epoch"][0] == evaluation["epoch"]
+    assert evaluation["of"] == best
+    return evaluation["epoch"]
 
 
-def test_shares_of_the_training_and_of_the_best_quality_name_their_looks(tmp_path):
-    looks = looked(tmp_path, [0.1, 0.2, 0.25, 0.3, 0.31, 0.365, 0.38, 0.4, 0.39, 0.37])
+def test_shares_of_the_training_and_of_the_best_quality_name_their_evaluations(tmp_path):
+    history = recorded(tmp_path, [0.1, 0.2, 0.25, 0.3, 0.31, 0.365, 0.38, 0.4, 0.39, 0.37])
     taken = {
-        name: epoch_at(looks, name, 8) for name in ("25%", "50%", "75%", "100%", "q50%", "q90%", "q100%")
+        name: epoch_at(history, name, 8) for name in ("25%", "50%", "75%", "100%", "q50%", "q90%", "q100%")
     }
     assert taken == {"25%": 2, "50%": 4, "75%": 6, "100%": 8, "q50%": 2, "q90%": 6, "q100%": 8}
 
@@ -49,30 +49,30 @@ def test_names_follow_the_configuration():
     share=st.floats(0.01, 1),
 )
 def test_few_looks_are_kept_yet_every_share_is_near_its_place(tmp_path_factory, values, every, share):
-    folder = tmp_path_factory.mktemp("looks")
-    looks = looked(folder, values, every)
+    folder = tmp_path_factory.mktemp("evaluations")
+    history = recorded(folder, values, every)
     best = (int(np.argmax(values)) + 1) * every
-    assert len(list((folder / "looks").iterdir())) <= MOST + 1
-    assert epoch_at(looks, "100%", best) == best
+    assert len(list((folder / "evaluations").iterdir())) <= MOST + 1
+    assert epoch_at(history, "100%", best) == best
     stride = max(1, 2 * -(-len(values) // MOST))
-    assert abs(epoch_at(looks, f"{100 * share:g}%", best) - share * best) <= stride * every
-    looks.forget()
-    assert not (folder / "looks").exists()
+    assert abs(epoch_at(history, f"{100 * share:g}%", best) - share * best) <= stride * every
+    history.discard()
+    assert not (folder / "evaluations").exists()
 
 
 def test_shares_of_quality_need_validation_data(tmp_path):
-    looks = EvaluationHistory(tmp_path / "looks")
+    history = EvaluationHistory(tmp_path / "evaluations")
     for epoch in (1, 2, 3):
-        looks.keep(epoch, {}, lambda: {"a": np.zeros(1)})
+        history.record(epoch, {}, lambda: {"a": np.zeros(1)})
     with pytest.raises(UserError, match="no validation data"):
-        looks.at("q50%", 3)
+        history.at("q50%", 3)
 
 
 def test_a_checkpoint_is_read_as_it_was_written(tmp_path):
     save_checkpoint(tmp_path, "25%", {"w": np.arange(3.0)}, {"epoch": 2, "HR@10": 0.5, "of": 8})
-    state, look = load_checkpoint(tmp_path, "25%")
+    state, evaluation = load_checkpoint(tmp_path, "25%")
     assert np.array_equal(state["w"], np.arange(3.0))
-    assert look == {"epoch": 2, "HR@10": 0.5, "of": 8}
+    assert evaluation == {"epoch": 2, "HR@10": 0.5, "of": 8}
 
 
 CONFIGURATION = {

@@ -24,7 +24,7 @@ Package: python3-spyder
 Depends: python3-spyder, python3-numpy-abi9, python3 (<< 3.12), make
 
 Package: lonely
-Description: depends on nobody
+Description: depends on no_users
 
 Package: spyder
 Version: 6

@@ -47,7 +47,7 @@ def trained(seed: str, **options: Any) -> dict[str, np.ndarray]:
 def test_three_steps_by_hand() -> None:
     """Variances 0.5 * (0.1, 0.2, 0.3)."""
     schedule = Schedule.linear_variance(3, 0.5, 0.1, 0.3)
-    np.testing.assert_allclose(schedule.kept, [1.0, 0.95, 0.90, 0.85], rtol=1e-15)
+    np.testing.assert_allclose(schedule.signal, [1.0, 0.95, 0.90, 0.85], rtol=1e-15)
     weights = schedule.loss_weights()
     assert weights[1] == 1.0
     np.testing.assert_allclose(weights[2], (0.95 / 0.05 - 0.90 / 0.10) / 2, rtol=1e-12)
@@ -74,7 +74,7 @@ def test_the_schedule_is_that_of_the_paper_in_plain_loops(options: tuple[int, fl
     for t in range(1, steps + 1):
         share = (t - 1) / (steps - 1) if steps > 1 else 0.0
         variance = scale * (low + share * (high - low))
-        assert schedule.kept[t] == pytest.approx(1 - variance, rel=1e-12)
+        assert schedule.signal[t] == pytest.approx(1 - variance, rel=1e-12)
         alpha = (1 - variance) / product
         if t == 1:  # x_0 is known exactly
             assert (of_noised[t], of_start[t]) == (0.0, pytest.approx(1.0, rel=1e-12))
@@ -116,7 +116,7 @@ def literal_scores(profile: np.ndarray, state: dict[str, np.ndarray], config: Co
     """The reverse process on x_t (items,) itself, one step after the other."""
     steps = config.steps
 
-    def kept(t: int) -> float:
+    def retained(t: int) -> float:
         if t == 0:
             return 1.0
         share = (t - 1) / (steps - 1) if steps > 1 else 0.0
@@ -130,11 +130,11 @@ def literal_scores(profile: np.ndarray, state: dict[str, np.ndarray], config: Co
         inner = state["input.weight"] @ x + state["input.step_weight"] @ step + state["input.bias"]
         return state["output.weight"] @ np.tanh(inner) + state["output.bias"]
 
-    x = math.sqrt(kept(config.sampling_steps)) * profile
+    x = math.sqrt(retained(config.sampling_steps)) * profile
     for t in range(steps, 0, -1):
-        alpha = kept(t) / kept(t - 1)
-        of_noised = math.sqrt(alpha) * (1 - kept(t - 1)) / (1 - kept(t))
-        of_start = math.sqrt(kept(t - 1)) * (1 - alpha) / (1 - kept(t))
+        alpha = retained(t) / retained(t - 1)
+        of_noised = math.sqrt(alpha) * (1 - retained(t - 1)) / (1 - retained(t))
+        of_start = math.sqrt(retained(t - 1)) * (1 - alpha) / (1 - retained(t))
         x = of_noised * x + of_start * denoise(x, t)
     return x
 
@@ -214,13 +214,13 @@ def test_weights_of_steps_and_their_sampling_matter() -> None:
 
 
 def test_each_look_can_be_kept() -> None:
-    kept: dict[int, dict[str, np.ndarray]] = {}
+    retained: dict[int, dict[str, np.ndarray]] = {}
     model = DiffRec(Config(hidden=6, epochs=5, eval_every=2, device="cpu"))
     summary = model.fit(
-        split(), generator, keep=lambda epoch, quality, state: kept.update({epoch: dict(state())})
+        split(), generator, checkpoint=lambda epoch, quality, state: retained.update({epoch: dict(state())})
     )
-    assert sorted(kept) == [2, 4, 5]
-    best, state = kept[summary["best_epoch"]], model.state()
+    assert sorted(retained) == [2, 4, 5]
+    best, state = retained[summary["best_epoch"]], model.state()
     assert all(np.array_equal(state[name], best[name]) for name in state)
 
 

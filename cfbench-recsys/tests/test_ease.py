@@ -18,13 +18,13 @@ from cfbench_recsys.recommenders.ease import EASE, GRID, Config
 from cfbench_recsys.splits import Holdout, Split
 from cfbench_recsys.testing.world import split
 
-nobody = Holdout(np.empty(0, dtype=np.int64), sparse.csr_matrix((0, 2)), sparse.csr_matrix((0, 2)))
+no_users = Holdout(np.empty(0, dtype=np.int64), sparse.csr_matrix((0, 2)), sparse.csr_matrix((0, 2)))
 
 
 def fitted(interactions: Any, l2: float | None) -> EASE:
     train = sparse.csr_matrix(np.asarray(interactions, dtype=float))
     model = EASE(Config(l2=l2))
-    model.fit(Split(train, train, nobody, nobody, np.arange(train.shape[0])), generator)
+    model.fit(Split(train, train, no_users, no_users, np.arange(train.shape[0])), generator)
     return model
 
 

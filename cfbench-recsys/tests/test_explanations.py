@@ -1,4 +1,4 @@
-"""Explanations as tables and back, and tables made elsewhere, right and wrong."""
+"""Explanations as tables and back, and tables external, right and wrong."""
 
 from __future__ import annotations
 

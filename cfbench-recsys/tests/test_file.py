@@ -88,7 +88,11 @@ def test_duplicates_are_counted(tmp_path: Path) -> None:
             "no column looks like the item; name it with 'item: ...'. Its columns: user, thing",
         ),
         (TABLE, {"user": "userid"}, "has no column 'userid' for user. Did you mean 'userId'?"),
-        ("user,item\n1,2\n", {"min_rating": 4}, "min_rating needs a rating, and no column looks like one"),
+        (
+            "user,item\n1,2\n",
+            {"min_rating": 4},
+            "min_rating needs a rating, and no column has a usual name for it",
+        ),
         ("user,item,rating\n1,2,good\n", {"min_rating": 4}, "row 1: column rating: 'good' is not a number"),
         ("user,item\n1,2\n,3\n", {}, "row 2: column user is empty (1 such rows)"),
         ("user,item,time\n1,2,later\n", {}, "row 1: column time: 'later' is not a number or a date"),

@@ -166,7 +166,7 @@ def test_the_transformer_reaches_the_score() -> None:
 
 
 def test_training_moves_the_transformer_and_its_scores_depend_on_it() -> None:
-    """All matrices learn, the anchors stay; without the attention the scores tell less what users have."""
+    """All matrices learn, the anchors stay; without the attention the scores predict less well what users have."""
     model, training = training_of(gate=1.0, matrix_rate=0.1)
     start = training.state()
     for _ in range(60):
@@ -255,10 +255,14 @@ def test_the_contrast_adds_the_likeness_of_the_two_views() -> None:
         train = split().train
         half = np.arange(train.nnz) % 2 == 0
         parts = []
-        for kept in (half, ~half):
+        for retained in (half, ~half):
             part = train.tocoo()
             shape = train.shape
-            parts.append(sparse.csr_matrix((part.data[kept], (part.row[kept], part.col[kept])), shape=shape))
+            parts.append(
+                sparse.csr_matrix(
+                    (part.data[retained], (part.row[retained], part.col[retained])), shape=shape
+                )
+            )
         training.shown, training.hidden = (type(training.whole).of(part, training.device) for part in parts)
         users, items = train.nonzero()
         losses.append(float(model.loss(training, users, items).detach()))

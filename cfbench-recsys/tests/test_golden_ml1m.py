@@ -1,4 +1,4 @@
-"""Paper 001's metrics on ML-1M with trained weights equal the reference values; needs data of others."""
+"""Refined fidelity's metrics on ML-1M with trained weights equal the reference values; needs data of others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def golden() -> dict[str, object]:
     safetensors = pytest.importorskip("safetensors.numpy")
     ratings = DATA / "recsys" / "ml-1m.parquet"
     if not ratings.is_file() or not GOLDEN.is_dir():
-        pytest.skip("needs MovieLens 1M and the reference weights beside it (CFBENCH_DATA_DIR)")
+        pytest.skip("needs MovieLens 1M and the reference weights in the same folder (CFBENCH_DATA_DIR)")
     table = pd.read_parquet(ratings)
     users, rows = np.unique(table.user, return_inverse=True)
     _, columns = np.unique(table.item, return_inverse=True)

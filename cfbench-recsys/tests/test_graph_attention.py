@@ -157,11 +157,11 @@ def test_no_edge_counts_for_more_than_the_bound_allows() -> None:
 
 
 def test_shares_are_one_on_average_over_the_edges_of_a_node() -> None:
-    """And exactly one where all its edges are alike."""
+    """And exactly one where all its edges are equal."""
     graph = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
     pattern, looking, seen = pattern_of(graph), heads_of(3, 8), heads_of(3, 9)
     found = shares(pattern, looking, seen).numpy()
     assert found[:3].mean() == pytest.approx(1.0) and found[3:].mean() == pytest.approx(1.0)
     assert np.ptp(found) > 0.1
-    alike = Heads(torch.zeros_like(looking.queries), looking.keys, looking.values)
-    np.testing.assert_allclose(shares(pattern, alike, seen), 1.0)
+    equal = Heads(torch.zeros_like(looking.queries), looking.keys, looking.values)
+    np.testing.assert_allclose(shares(pattern, equal, seen), 1.0)

@@ -82,11 +82,11 @@ def test_embeddings_and_scores_are_those_of_the_polynomial(
 
     edge_users, edge_items = np.nonzero(edited != graph)
     ops = np.where(edited[edge_users, edge_items] > 0, ADD, REMOVE).astype(np.int8)
-    everybody = np.arange(users)
+    all_users = np.arange(users)
     edits = Edits.concatenate(
         [
-            Edits(everybody[u : u + 1], np.zeros(len(ops), dtype=np.int64), edge_users, edge_items, ops)
-            for u in everybody
+            Edits(all_users[u : u + 1], np.zeros(len(ops), dtype=np.int64), edge_users, edge_items, ops)
+            for u in all_users
         ]
     )
     final = final_embeddings(model, edited)

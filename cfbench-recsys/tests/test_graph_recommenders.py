@@ -124,12 +124,14 @@ def test_a_mask_is_the_graph_rebuilt_without_the_edges(
     model_name: str, world: tuple[np.ndarray, np.ndarray, int, int]
 ) -> None:
     """Anybody's edges; nodes that lose their last one too. As an edit, and as weights of 0."""
-    graph, kept, user, layers = world
-    model, rebuilt = loaded(model_name, graph, layers), graph * kept
+    graph, retained, user, layers = world
+    model, rebuilt = loaded(model_name, graph, layers), graph * retained
     state = dict(model.state())
     expected = loaded(model_name, rebuilt, layers, state).score_edits(Edits.nothing(np.array([user])))[0]
-    np.testing.assert_allclose(masked(model, graph, user, kept), expected, **TIGHT)
-    removed = {(int(u), int(i)): REMOVE for u, i in zip(*np.nonzero((graph > 0) & (kept == 0)), strict=True)}
+    np.testing.assert_allclose(masked(model, graph, user, retained), expected, **TIGHT)
+    removed = {
+        (int(u), int(i)): REMOVE for u, i in zip(*np.nonzero((graph > 0) & (retained == 0)), strict=True)
+    }
     np.testing.assert_allclose(model.score_edits(edit(user, removed))[0], expected, **TIGHT)
 
 
@@ -219,7 +221,7 @@ def test_memory_grows_with_the_edges_not_with_users_times_items(name: str) -> No
 
 def peak_bytes() -> int:
     """Of this process so far."""
-    resource = pytest.importorskip("resource", reason="the system does not tell a process's peak memory")
+    resource = pytest.importorskip("resource", reason="the system does not report a process's peak memory")
     return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -241,17 +243,17 @@ def test_training_finds_what_popularity_does_not(name: str) -> None:
 
 
 def test_checkpoints_are_states_of_the_training(name: str) -> None:
-    """What ``keep`` is given at the best look is what training ends with."""
+    """What ``checkpoint`` is given at the best evaluation is what training ends with."""
     data = split()
     model_class, config, _ = MODELS[name]
     model = model_class(config(dimensions=4, epochs=8, device="cpu"))
-    kept: dict[int, State] = {}
+    retained: dict[int, State] = {}
     summary = model.fit(
-        data, generator, keep=lambda epoch, quality, state: kept.__setitem__(epoch, dict(state()))
+        data, generator, checkpoint=lambda epoch, quality, state: retained.__setitem__(epoch, dict(state()))
     )
-    assert list(kept) == [look["epoch"] for look in summary["history"]]
+    assert list(retained) == [look["epoch"] for look in summary["history"]]
     final = model.state()
-    assert all(np.array_equal(kept[summary["best_epoch"]][key], final[key]) for key in final)
+    assert all(np.array_equal(retained[summary["best_epoch"]][key], final[key]) for key in final)
 
 
 def test_equal_seeds_give_equal_weights_and_others_give_others(name: str) -> None:

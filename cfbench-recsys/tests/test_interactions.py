@@ -148,16 +148,16 @@ def largest_core(pairs: Pairs, k: int) -> set[tuple[int, int]]:
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=16).map(sorted), st.integers(1, 3))
 def test_the_core_is_the_largest_part_that_meets_the_rule(pairs: Pairs, k: int) -> None:
-    kept = k_core(*arrays(pairs), k)
-    assert {pair for pair, stays in zip(pairs, kept, strict=True) if stays} == largest_core(pairs, k)
+    retained = k_core(*arrays(pairs), k)
+    assert {pair for pair, stays in zip(pairs, retained, strict=True) if stays} == largest_core(pairs, k)
 
 
 @given(small_graphs, st.integers(1, 4))
 def test_the_core_of_a_core_is_itself_and_lies_within_the_plain_rule(pairs: Pairs, k: int) -> None:
     users, items = arrays(pairs)
-    kept = k_core(users, items, k)
-    assert k_core(users[kept], items[kept], k).all()
-    assert not (kept & ~at_least(users, items, k)).any()
+    retained = k_core(users, items, k)
+    assert k_core(users[retained], items[retained], k).all()
+    assert not (retained & ~at_least(users, items, k)).any()
 
 
 @given(small_graphs, st.integers(1, 4))

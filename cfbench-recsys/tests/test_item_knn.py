@@ -25,9 +25,9 @@ from cfbench_recsys.testing.world import split
 def fitted(interactions: Any, **options: Any) -> ItemKNN:
     train = sparse.csr_matrix(np.asarray(interactions, dtype=float))
     nothing = sparse.csr_matrix((0, train.shape[1]))
-    nobody = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
+    no_users = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
     model = ItemKNN(Config(**options))
-    model.fit(Split(train, train, nobody, nobody, np.arange(train.shape[0])), generator)
+    model.fit(Split(train, train, no_users, no_users, np.arange(train.shape[0])), generator)
     return model
 
 

@@ -22,7 +22,7 @@ from cfbench_recsys.testing.world import split
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-12}
 Edit = tuple[int, dict[tuple[int, int], int]]
-"""The user who is asked about, and what happens to which edge."""
+"""The scored user, and what happens to which edge."""
 
 
 def model_of(graph: Any, layers: int, seed: int = 0, dimensions: int = 3) -> LightGCN:
@@ -143,13 +143,13 @@ def test_the_untouched_graph_scores_as_the_final_embeddings() -> None:
     np.testing.assert_allclose(model.score_edits(Edits.nothing(np.arange(6))), expected, **TIGHT)
     everything = np.nonzero(np.ones_like(graph))
     rows = torch.zeros(graph.size, dtype=torch.int64)
-    kept = model.score_weighted(
+    retained = model.score_weighted(
         torch.tensor([2]),
         rows,
         *map(torch.from_numpy, everything),
         torch.zeros(graph.size, dtype=torch.float64),
     )
-    np.testing.assert_allclose(kept.numpy(), expected[[2]], **TIGHT)
+    np.testing.assert_allclose(retained.numpy(), expected[[2]], **TIGHT)
 
 
 def test_who_loses_the_only_interaction_is_left_with_the_own_embedding() -> None:

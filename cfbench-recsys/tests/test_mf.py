@@ -98,7 +98,7 @@ def test_logits_are_products_of_the_embeddings() -> None:
     np.testing.assert_allclose(model.score_profiles(profiles), products, rtol=1e-12)
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason=f"no {GOLDEN.name} in the reference folder beside the data")
+@pytest.mark.skipif(not GOLDEN.is_file(), reason=f"no {GOLDEN.name} in the reference folder")
 def test_the_golden_weights_give_the_logits_of_plain_numpy() -> None:
     state = load_file(GOLDEN)
     model = MF(Config(dimensions=32))

@@ -158,7 +158,7 @@ def literal_loss(state: State, profiles: np.ndarray, held: list[int], negatives:
 
 
 def test_the_loss_is_the_log_loss_of_an_item_held_out_given_the_rest() -> None:
-    """A training step that changes nothing (a learning rate of nearly 0): its loss is told.
+    """A training step that changes nothing (a learning rate of nearly 0): its loss is reported.
 
     Of each user one item of two is held out, so it is the loss of one of eight choices.
     """
@@ -177,7 +177,7 @@ def test_the_loss_is_the_log_loss_of_an_item_held_out_given_the_rest() -> None:
         possible = [literal_loss(model.state(), profiles, choice, 3.0) for choice in choices]
         gaps = np.abs(np.array(possible) - summary["history"][0]["loss"])
         assert gaps.min() < 1e-5
-        assert np.partition(gaps, 1)[1] > 1e-4, "the choices can be told apart"
+        assert np.partition(gaps, 1)[1] > 1e-4, "the choices can be distinguished"
         losses.add(int(gaps.argmin()))
     assert len(losses) > 1
 
@@ -202,8 +202,8 @@ def test_the_loss_over_drawn_items_is_that_over_all_of_them_in_expectation() -> 
     def loss(drawn: list[int]) -> float:
         config = Config(dimensions=3, units=4, layers=2, sampled=len(drawn), epochs=1, learning_rate=1e-12)
         summary = NCF(config).fit(without_validation(train), lambda *names: Chooses(drawn))  # type: ignore[arg-type, return-value]
-        told: float = summary["history"][0]["loss"]
-        return told
+        reported: float = summary["history"][0]["loss"]
+        return reported
 
     assert np.mean([loss([item]) for item in range(6)]) == pytest.approx(loss(list(range(6))), rel=1e-5)
 

@@ -35,7 +35,7 @@ def test_a_plan_names_what_a_run_would_download(nowhere: Path, capsys: pytest.Ca
     assert "ml-1m: is not here; a run would download it (" in err
     assert "by-index" in out
     assert not (nowhere / "cache" / "data").exists()
-    assert main(["plan", "study.yaml", "--offline"]) == 2  # asked to say what is missing, it does
+    assert main(["plan", "study.yaml", "--offline"]) == 2  # --offline: the missing files are reported
     assert "ml-1m: not found in" in capsys.readouterr().err
 
 

@@ -27,6 +27,6 @@ def test_it_equals_the_formula(draw_explicit, data: st.DataObject) -> None:
     values = PnR().compute(case.explicit(edits))[f"PN-R@{case.k}"]
     for value, (user, items), edit in zip(values, case.units(), edits, strict=True):
         ranks = [case.rank(user, case.after(user, edit), item) for item in items]
-        kept = sum(1 / np.log2(rank + 1) for rank in ranks if rank <= case.k)
+        retained = sum(1 / np.log2(rank + 1) for rank in ranks if rank <= case.k)
         whole = sum(1 / np.log2(place + 1) for place in range(1, len(items) + 1))
-        assert value == pytest.approx(1 - kept / whole, abs=1e-12)
+        assert value == pytest.approx(1 - retained / whole, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Popularity: training counts for everybody, and nothing else."""
+"""Popularity: the training counts, for every user."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cfbench_recsys.recommenders.popularity import Config, Popularity
 from cfbench_recsys.splits import Holdout, Split
 from cfbench_recsys.testing.world import split
 
-nobody = Holdout(np.empty(0, dtype=np.int64), sparse.csr_matrix((0, 3)), sparse.csr_matrix((0, 3)))
+no_users = Holdout(np.empty(0, dtype=np.int64), sparse.csr_matrix((0, 3)), sparse.csr_matrix((0, 3)))
 
 
 def test_three_items_by_hand() -> None:
     train = sparse.csr_matrix([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
     model = Popularity(Config())
-    model.fit(Split(train, train, nobody, nobody, np.arange(2)), generator)
+    model.fit(Split(train, train, no_users, no_users, np.arange(2)), generator)
     assert model.score_profiles(train).tolist() == [[2.0, 1.0, 0.0], [2.0, 1.0, 0.0]]
 
 

@@ -39,12 +39,12 @@ def test_it_equals_the_formula(draw_implicit, level: str, data: st.DataObject, s
 @pytest.mark.parametrize("level", ["item", "list"])
 def test_all_interactions_alike_are_removed_from_the_lower_index_up(awkward, level: str) -> None:
     case = awkward(level)
-    alike = [dict.fromkeys(case.histories[user], 1.0) for user, _ in case.units()]
+    equal = [dict.fromkeys(case.histories[user], 1.0) for user, _ in case.units()]
     falling = [{item: -float(item) for item in case.histories[user]} for user, _ in case.units()]
     metric = PosP(Config())
     name = f"POS-P@{case.k}"
     np.testing.assert_array_equal(
-        metric.compute(case.implicit(alike))[name], metric.compute(case.implicit(falling))[name]
+        metric.compute(case.implicit(equal))[name], metric.compute(case.implicit(falling))[name]
     )
 
 

@@ -109,5 +109,5 @@ def test_more_users_than_a_block_are_all_counted() -> None:
 
 
 def test_without_held_out_users_there_is_no_quality() -> None:
-    nobody = Holdout(np.empty(0, dtype=np.int64), rows_of([set()])[:0], rows_of([set()])[:0])
-    assert evaluate(Table(np.zeros((1, ITEMS))), nobody, rows_of([{0}])) == {}
+    no_users = Holdout(np.empty(0, dtype=np.int64), rows_of([set()])[:0], rows_of([set()])[:0])
+    assert evaluate(Table(np.zeros((1, ITEMS))), no_users, rows_of([{0}])) == {}

@@ -36,9 +36,9 @@ def test_one_pair_and_two_negatives_by_hand() -> None:
     """s(u) = 2, 1, 5 for items 0, 1, 2: -log sigmoid(2 - 1) and -log sigmoid(2 - 5), their mean."""
     users, items = torch.tensor([[1.0]]), torch.tensor([[2.0], [1.0], [5.0]])
     zero, negative = torch.tensor([0]), torch.tensor([1, 2])
-    nobody = (torch.tensor([], dtype=torch.int64),) * 2
+    no_users = (torch.tensor([], dtype=torch.int64),) * 2
     expected = (math.log1p(math.exp(-1)) + math.log1p(math.exp(3))) / 2
-    assert float(bpr(users, items, zero, zero, negative, nobody)) == pytest.approx(expected)
+    assert float(bpr(users, items, zero, zero, negative, no_users)) == pytest.approx(expected)
     seen = (torch.tensor([0]), torch.tensor([1]))  # item 2, the second negative, is one of the user's own
     assert float(bpr(users, items, zero, zero, negative, seen)) == pytest.approx(math.log1p(math.exp(-1)) / 2)
 
@@ -72,8 +72,8 @@ def test_more_pairs_than_fit_into_one_block() -> None:
     negative = torch.arange(0, 20, 3)
     margins = (users[user] * items[item]).sum(1, keepdim=True) - users[user] @ items[negative].T
     expected = -torch.nn.functional.logsigmoid(margins).mean()
-    nobody = (torch.tensor([], dtype=torch.int64),) * 2
-    ours = bpr(users, items, user, item, negative, nobody)
+    no_users = (torch.tensor([], dtype=torch.int64),) * 2
+    ours = bpr(users, items, user, item, negative, no_users)
     torch.testing.assert_close(ours, expected)
     for found, wanted in zip(
         torch.autograd.grad(ours, (users, items)),
@@ -85,8 +85,8 @@ def test_more_pairs_than_fit_into_one_block() -> None:
 
 def test_a_hopeless_pair_has_a_finite_loss() -> None:
     users, items = torch.tensor([[1e4]]).requires_grad_(), torch.tensor([[-1.0], [1.0]])
-    nobody = (torch.tensor([], dtype=torch.int64),) * 2
-    loss = bpr(users, items, torch.tensor([0]), torch.tensor([0]), torch.tensor([1]), nobody)
+    no_users = (torch.tensor([], dtype=torch.int64),) * 2
+    loss = bpr(users, items, torch.tensor([0]), torch.tensor([0]), torch.tensor([1]), no_users)
     assert float(loss.detach()) == pytest.approx(2e4)
     (gradient,) = torch.autograd.grad(loss, users)
     assert float(gradient) == pytest.approx(2.0)

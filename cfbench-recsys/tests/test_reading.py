@@ -64,7 +64,9 @@ def test_a_header_is_recognised_by_numbers_below_words_or_by_a_known_name(tmp_pa
     assert list(read_table(write(tmp_path / "b.csv", "userId,what\na,b\n")).columns) == ["userId", "what"]
     named = read_table(write(tmp_path / "c.csv", "who,what\na,b\n"), known_names=["who"])
     assert list(named.columns) == ["who", "what"]
-    with pytest.raises(UserError, match="cannot tell whether its first line 'who,what' names the columns"):
+    with pytest.raises(
+        UserError, match="cannot determine whether its first line 'who,what' names the columns"
+    ):
         read_table(write(tmp_path / "d.csv", "who,what\na,b\n"))
     assert list(read_table(tmp_path / "d.csv", header=False).columns) == ["1", "2"]
 

@@ -115,9 +115,9 @@ def test_a_place_of_the_list_without_an_item_opens_nothing() -> None:
 
 def test_no_units_have_no_edges() -> None:
     graph = graph_of(CHAIN, 4, 4)
-    nobody = np.empty(0, dtype=np.int64)
+    no_users = np.empty(0, dtype=np.int64)
     for scope in ("user-only", "indirect", "k-hop", "full"):
-        targets = Targets.of(graph, nobody, nobody.reshape(0, 1), 2, "item", scope)  # type: ignore[arg-type]
+        targets = Targets.of(graph, no_users, no_users.reshape(0, 1), 2, "item", scope)  # type: ignore[arg-type]
         assert len(edges_in_scope(graph, targets).rows) == 0
 
 

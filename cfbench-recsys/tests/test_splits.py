@@ -1,4 +1,4 @@
-"""Splits: what each kind keeps back, and that nothing is in two parts."""
+"""Splits: what each kind holds out, and that nothing is in two parts."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_the_users_of_ml_1m_are_those_of_the_reference() -> None:
     ratings = DATA / "recsys" / "ml-1m.parquet"
     reference = DATA.parent / "reference" / "golden_ml1m_mf" / "test_users.csv"
     if not ratings.is_file() or not reference.is_file():
-        pytest.skip("needs MovieLens 1M and the reference beside it (CFBENCH_DATA_DIR)")
+        pytest.skip("needs MovieLens 1M and the reference in the same folder (CFBENCH_DATA_DIR)")
     from cfbench_core.data_files import DataAccess
     from cfbench_recsys.datasets.ml_1m import Config, MovieLens1M
 

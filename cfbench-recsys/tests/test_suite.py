@@ -98,11 +98,11 @@ def test_a_run_has_every_unit_and_metric(done: Run) -> None:
 
 
 def test_what_a_method_tells_and_how_often_it_asked_is_kept(tmp_path: Path, done: Run) -> None:
-    told = done.details
-    asked = told[told["name"] == "model evaluations"].groupby("cell")["value"].agg(["min", "max"])
-    first = asked.loc["debian-python/co/takes-the-first/item/explicit/user-vector/remove/3"]
+    details = done.details
+    queries = details[details["name"] == "model evaluations"].groupby("cell")["value"].agg(["min", "max"])
+    first = queries.loc["debian-python/co/takes-the-first/item/explicit/user-vector/remove/3"]
     assert tuple(first) == (1.0, 1.0)  # verified once; padding of blocks does not count
-    assert asked.loc["debian-python/co/by-index/item/implicit/user-vector/remove/3", "max"] == 0.0
+    assert queries.loc["debian-python/co/by-index/item/implicit/user-vector/remove/3", "max"] == 0.0
 
     telling = study(explainers=[{"import": "my_lab:TellsTheLength"}])
     again = run(telling, out=tmp_path / "run")
@@ -121,13 +121,13 @@ def test_an_explanation_in_words_is_true(done: Run) -> None:
     from cfbench_recsys.suite import RecsysSuite
 
     words = RecsysSuite().verbalize(done)
-    told = re.fullmatch(
+    match = re.fullmatch(
         r"(\S+) was recommended to (\S+) \(place (\d+)\) because it depends on (.+); without (it|these \w+) it would "
         r"fall to place (\d+) \(co, explained by ([a-z-]+)\)\.",
         words,
     )
-    assert told, words
-    item, user, place, removed, _, after, explainer = told.groups()
+    assert match, words
+    item, user, place, removed, _, after, explainer = match.groups()
     unit = done.scores[
         (done.scores["explainer"] == explainer) & (done.scores["unit"] == f"{user}/{item}")
     ].drop_duplicates("metric")

@@ -1,4 +1,4 @@
-"""Generated data: what was asked for, the same again, and with something in it to learn."""
+"""Generated data: the requested counts, reproducibility, and with something in it to learn."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_too_many_interactions_end_in_one_line_not_in_an_endless_search() -> Non
 
 def test_memory_is_that_of_the_interactions() -> None:
     """A million among 300,000 users and 200,000 items (a matrix of 480 GB): 60 bytes for each and some."""
-    pytest.importorskip("resource", reason="the system does not tell a process's peak memory")
+    pytest.importorskip("resource", reason="the system does not report a process's peak memory")
     code = (
         "import resource\n"
         "from cfbench_recsys.datasets.synthetic import *\n"

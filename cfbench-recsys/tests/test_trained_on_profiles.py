@@ -62,7 +62,7 @@ def test_each_look_at_the_validation_data_can_be_kept(name: str) -> None:
         seen.append((epoch, quality["NDCG@10"], model))
 
     changes = {"eval_every": 1} if name == "diffrec" else {}
-    made(name, epochs=3, **changes).fit(data, generator, keep=keep)
+    made(name, epochs=3, **changes).fit(data, generator, checkpoint=keep)
     assert [epoch for epoch, _, _ in seen] == [1, 2, 3]
     assert all(evaluate(m, data.validation, data.profiles)["NDCG@10"] == ndcg for _, ndcg, m in seen)
 

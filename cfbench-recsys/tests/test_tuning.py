@@ -1,4 +1,4 @@
-"""Searches over recommenders and explainers: judged on validation data, on users whom nobody else looks at."""
+"""Searches over recommenders and explainers: judged on validation data, on users who are not used otherwise."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_one_who_only_answers_explicitly_is_judged_by_what_it_displaces(tmp_path
         (explaining("RemovesSome"), "it", {}, "it explains nothing here: no implicit format"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_judged_is_told(
+def test_what_cannot_be_judged_is_reported(
     config: dict[str, Any], component: str, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UserError, match=said):

@@ -199,7 +199,7 @@ class Unrandom:
 def test_the_loss_of_a_tiny_case_is_the_evidence_bound_by_hand(
     beta: float, noise: float, dropout: float
 ) -> None:
-    """A step that changes nothing (a learning rate of nearly 0): its loss is told.
+    """A step that changes nothing (a learning rate of nearly 0): its loss is reported.
 
     What dropout leaves, here everything, is scaled up as if the rest had been dropped.
     """
@@ -226,8 +226,8 @@ def test_the_divergence_counts_more_from_epoch_to_epoch_up_to_its_weight() -> No
         return np.array([look["loss"] for look in summary_of(summary)])
 
     def summary_of(summary: dict[str, Any]) -> list[dict[str, float]]:
-        looks: list[dict[str, float]] = summary["history"]
-        return looks
+        evaluations: list[dict[str, float]] = summary["history"]
+        return evaluations
 
     added = losses(8.0) - losses(0.0)
     np.testing.assert_allclose(added / added[-1], [0, 0.25, 0.5, 0.75, 1, 1, 1], atol=1e-4)

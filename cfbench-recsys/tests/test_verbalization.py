@@ -1,4 +1,4 @@
-"""The one explanation that a run tells: whose it is, which it is, and how it reads."""
+"""The explanation that a run verbalizes: its choice and its text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from cfbench_core.run_directory import RunCell
 from cfbench_recsys.naming import Naming
-from cfbench_recsys.verbalization import Told, best_explanation
+from cfbench_recsys.verbalization import RemovalExplanation, best_explanation
 
 FILMS = Naming(
     {"50": "Star Wars (1977)", "181": "Return of the Jedi (1983)", "7": "12"},
@@ -19,8 +19,8 @@ FILMS = Naming(
 )
 
 
-def told(*removed: str) -> Told:
-    return Told("cell", "mf", "lime-rs", "17", "50", 1, 14, removed)
+def explanation(*removed: str) -> RemovalExplanation:
+    return RemovalExplanation("cell", "mf", "lime-rs", "17", "50", 1, 14, removed)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def told(*removed: str) -> Told:
     ],
 )
 def test_a_sentence_by_hand(removed: tuple[str, ...], said: str) -> None:
-    words = told(*removed).words(FILMS)
+    words = explanation(*removed).words(FILMS)
     assert words.startswith("Star Wars (1977) was recommended to user 17 (place 1) because they liked ")
     assert said in words and words.endswith("place 14 (mf, explained by lime-rs).")
 

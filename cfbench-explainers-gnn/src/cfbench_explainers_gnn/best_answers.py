@@ -1,4 +1,4 @@
-"""The best answers that a method has met: hard choices, tested on the really edited graph.
+"""The best counterfactuals that a method has found: hard choices, tested on the really edited graph.
 
 Of each unit it is the one that displaces most items, then the one with the fewest edits. A unit rests when its
 answer cannot get better (all items displaced by one edit), or has not got better for some steps.
@@ -23,7 +23,7 @@ class BestAnswers:
         displaced: (B,) items that the best answer displaces, 0 where there is none.
         size: (B,) its edits.
         improved_at: (B,) the step at which it was found.
-        evaluations: (B,) how often the model was asked for the unit.
+        evaluations: (B,) model queries for the unit.
     """
 
     def __init__(self, block: Block) -> None:
@@ -38,12 +38,12 @@ class BestAnswers:
         self.wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
 
     def test(self, part: Block, chosen: BoolArray, step: int) -> IntArray:
-        """Asks the real model about ``chosen`` (E of ``part``) and keeps what is better.
+        """Queries the real model with ``chosen`` (E of ``part``) and stores what is better.
 
-        Only units whose choice is not the one tested last are asked about.
+        Only units whose choice differs from the one tested last are queried.
 
         Returns:
-            (units of ``part``,) items displaced; -1 where it was not asked.
+            (units of ``part``,) items displaced; -1 where the model was not queried.
         """
         changed = np.zeros(len(part), dtype=bool)
         changed[part.possible.rows[chosen != self._tested[part.edges]]] = True
@@ -58,7 +58,7 @@ class BestAnswers:
         return found
 
     def offer(self, part: Block, chosen: BoolArray, displaced: IntArray, step: int) -> None:
-        """Keeps of ``chosen`` (E of ``part``), seen to displace so many (units of ``part``,), what is better."""
+        """Stores of ``chosen`` (E of ``part``), seen to displace so many (units of ``part``,), what is better."""
         units, size = part.units, np.bincount(part.possible.rows[chosen], minlength=len(part))
         better = displaced > 0
         better &= (displaced > self.displaced[units]) | (

@@ -1,8 +1,8 @@
-"""Blocks: units that are looked at together, and margins under edits half made.
+"""Blocks: units that are processed together, and margins under fractional edits.
 
 Every method chooses among the same *possible edits* of a unit: the edges in its scope, to be removed, and, where
 the protocol lets edges be added, a bounded set of additions (see ``possible_edits.py``). Each has a number in
-[0, 1] while a method learns, how far the edit is made: 0 leaves the edge as it is, 1 removes (adds) it. So there
+[0, 1] while a method optimises, the fraction of the edit: 0 leaves the edge as it is, 1 removes (adds) it. So there
 is one parameter for each edge in scope, and the graph's normalisation and its gradient follow these numbers.
 
 The margin of item i is s_i - (the score of the K-th best other candidate), seen items being no candidates: i
@@ -23,15 +23,14 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
-from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
+from cfbench_recsys.soft_edits import list_margins, per_unit_scale, seen_mask
 from cfbench_recsys.targets import Answer, Context, Targets
 
 UNITS_AT_ONCE = 64
 CELLS_AT_ONCE = 4_000_000
 """Units of a block times nodes of the graph: what bounds the memory of one layer."""
-
-GRID = 2.0**24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +41,12 @@ class SearchConfig:
     max_batch_edges: Annotated[
         int,
         Range(minimum=1),
-        Help("units with more possible edits are looked at one at a time, to bound memory"),
+        Help("units with more possible edits are processed one at a time, to bound memory"),
     ] = 20_000
 
 
 class Block:
-    """B units that are looked at together, and the E edits that they may make.
+    """B units that are processed together, and the E edits that they may make.
 
     Attributes:
         targets: B units.
@@ -55,7 +54,7 @@ class Block:
         sizes: (B,) number of possible edits, a tensor.
         rows: (E,) to which unit a possible edit belongs, a tensor.
         units: (B,), edges: (E,) where they stand in the block that this one was taken from.
-        first_margins: (B, T) margins that a descent met first, kept to measure later ones by; None before.
+        first_margins: (B, T) margins at the first step of a descent, the unit of the later ones; None before.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Block:
         self._users = torch.from_numpy(targets.users)
         self._real = torch.from_numpy(targets.items >= 0)
         self._items = torch.from_numpy(np.maximum(targets.items, 0))
-        self._seen = torch.from_numpy(_seen(targets, context.interactions.shape[1]))
+        self._seen = torch.from_numpy(seen_mask(targets, context.interactions.shape[1]))
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -111,17 +110,8 @@ class Block:
         """(B, T) margins under ``made`` (E,), a tensor; a place that holds no item has a very low one."""
         import torch
 
-        scores = self.scores(made)
-        candidates = scores.masked_fill(self._seen, -torch.inf)
-        own = scores.gather(1, self._items)
-        k, items = self.targets.k, candidates.shape[1]
-        best = candidates.topk(min(k + 1, items), dim=1)
-        # An item among the first K has the (K+1)-th for its K-th other. By index: a tie must not make it its own rival.
-        among = (best.indices[:, None, :k] == self._items[:, :, None]).any(dim=2)
-        last = best.values[:, -1:]
-        before = best.values[:, -2:-1] if items > k else last
-        other = torch.where(among, last, before).clamp(min=-1e9)
-        return torch.where(self._real, own - other, -1e9)
+        margins = list_margins(self.scores(made), self._seen, self._items, self.targets.k)
+        return torch.where(self._real, margins, -1e9)
 
     def relative_hinge(self, margins: Any, slack: float) -> Any:
         """(B,) mean over the T items of max(0, margin + slack), in units of the margins of the first call.
@@ -143,11 +133,7 @@ class Block:
 
     def normalised(self, gradient: Any) -> Any:
         """(E,) the gradient in units of each unit's largest component, on the grid."""
-        import torch
-
-        largest = torch.zeros(len(self), dtype=torch.float64)
-        largest.scatter_reduce_(0, self.rows, gradient.abs(), "amax")
-        return torch.round(gradient / largest.clamp(min=1e-300)[self.rows] * GRID) / GRID
+        return per_unit_scale(gradient, self.rows, len(self))
 
     def gradient(self, loss: Any, of: Any) -> Any:
         """(E,) what :meth:`normalised` makes of the gradient of ``loss`` (B,) in ``of`` (E,)."""
@@ -157,7 +143,7 @@ class Block:
         return self.normalised(gradient)
 
     def noise(self, *names: str | int) -> Any:
-        """(E,) standard normal numbers, a tensor; each unit's are its own, whoever stands beside it."""
+        """(E,) standard normal numbers, a tensor; each unit has its own stream, independent of the rest of the batch."""
         import torch
 
         draws = [
@@ -186,16 +172,8 @@ def _slices(count: int, width: int) -> Iterator[slice]:
         yield slice(start, min(start + width, count))
 
 
-def _seen(targets: Targets, items: int) -> BoolArray:
-    """(B, items) True for the interactions of the user, which are no candidates."""
-    seen = np.zeros((len(targets), items), dtype=bool)
-    rows, columns = np.nonzero(~targets.padding)
-    seen[rows, targets.history[rows, columns]] = True
-    return seen
-
-
 def units_at_once(context: Context) -> int:
-    """How many edited graphs are looked at together."""
+    """How many edited graphs are scored together."""
     nodes = int(sum(context.interactions.shape))
     return max(1, min(UNITS_AT_ONCE, CELLS_AT_ONCE // nodes))
 
@@ -216,10 +194,10 @@ def in_blocks(
         some = targets.take(rows)
         possible = possible_edits(some, context, config.hops, additions)
         for units in _groups(possible, config.max_batch_edges):
-            told = answer(Block(some.take(units), possible.choose(units), context))
+            part = answer(Block(some.take(units), possible.choose(units), context))
             for place, unit in enumerate(units):
-                numbers = {name: float(values[place]) for name, values in told.details.items()}
-                found[rows.start + int(unit)] = (told.edits.take(place, place + 1), numbers)
+                numbers = {name: float(values[place]) for name, values in part.details.items()}
+                found[rows.start + int(unit)] = (part.edits.take(place, place + 1), numbers)
     parts = [found[unit] for unit in range(len(targets))]
     if not parts:
         return Answer(Edits.nothing(targets.users))
@@ -238,7 +216,7 @@ def places(strength: FloatArray, edges: Edits) -> IntArray:
 
 
 def _groups(possible: Edits, max_batch_edges: int) -> list[IntArray]:
-    """Units that are looked at together: those with many possible edits alone."""
+    """Units that are processed together: those with many possible edits alone."""
     sizes = possible.counts()
     together = np.flatnonzero(sizes <= max_batch_edges)
     alone = [np.array([unit]) for unit in np.flatnonzero(sizes > max_batch_edges)]

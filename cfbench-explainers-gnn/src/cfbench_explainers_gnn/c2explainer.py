@@ -1,7 +1,7 @@
 """C2Explainer: descend on a hard mask of edits, with the gradient passed straight through its threshold.
 
 Ma, "C2Explainer: Customizable Mask-based Counterfactual Explanation for Graph Neural Networks", 2025; adapted to
-recommendation as in paper 000, sec. 3.4.2.
+recommendation as in CFExpRec, sec. 3.4.2.
 
 One parameter p_e in [-1, 1] for each possible edit e: an edge in scope to be removed, and, where the protocol lets edges
 be added, a bounded set of edges to be added (see ``possible_edits.py``). Edit e is made if p_e > 0, wholly: what is

@@ -1,7 +1,7 @@
 """CF2: a soft mask of edges, as small as possible, whose removal flips the prediction; optionally it alone upholds it.
 
 Tan et al., "Learning and Evaluating Graph Neural Network Explanations based on Counterfactual and Factual
-Reasoning", WWW 2022; adapted to recommendation as in paper 000, sec. 3.4.2, which uses the counterfactual part alone.
+Reasoning", WWW 2022; adapted to recommendation as in CFExpRec, sec. 3.4.2, which uses the counterfactual part alone.
 
 M_e = sigmoid(p_e) for each edge e in scope says how far e belongs to the explanation. With
 margin(i) = s_i - (the K-th best other candidate's score), the loss of a unit with targets T is
@@ -11,7 +11,7 @@ margin(i) = s_i - (the K-th best other candidate's score), the loss of a unit wi
     L_c = 1/|T| sum over i in T of max(0, slack + margin(i) when e has weight 1 - M_e) / unit_i
     L_f = 1/|T| sum over i in T of max(0, slack - margin(i) when e has weight M_e) / unit_i
 
-where edges out of scope keep their weight of 1, and unit_i = max(|margin(i) at the start|, slack). The explanation is
+where edges out of scope have weight 1, and unit_i = max(|margin(i) at the start|, slack). The explanation is
 {e : M_e > 0.5}. The answer is the smallest explanation met on the way whose removal displaces the target on the real
 model, at list level the one that displaces most items. Is there no success, or might there be a smaller one, the 1,
 2, ..., ``prefixes`` edges with the largest M are tried too.
@@ -20,7 +20,7 @@ Departures from the paper, and why:
 - The prefixes: the loss is content when a *soft* mask flips the prediction, of which often no edge exceeds 0.5. The
   order of the mask is right all the same. Without them (``prefixes: 0``, the paper) a third of the targets have no answer.
 - The hinge compares with the K-th best other candidate, not with the runner-up class.
-- p starts at -``start`` for each edge alike, in place of random numbers: hardly anything is removed at first.
+- p starts at -``start`` for every edge, in place of random numbers: hardly anything is removed at first.
 - Steps are gradients in units of the unit's largest component, not Adam's (see ``cf_gnnexplainer.py``).
 - Edges only: recommenders on a graph of ids have no features to mask.
 
@@ -92,7 +92,7 @@ class CF2:
         return answers(targets, context, self.config, self, "cf2")
 
     def start(self, block: Block, noise: Any | None) -> Any:
-        """(E,) all alike."""
+        """(E,) the same for all edges."""
         import torch
 
         p = torch.full((len(block.rows),), -self.config.start, dtype=torch.float64)

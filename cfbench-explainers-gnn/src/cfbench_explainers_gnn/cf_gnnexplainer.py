@@ -1,7 +1,7 @@
 """CF-GNNExplainer: learn which few edges to remove so that the prediction flips.
 
 Lucic et al., "CF-GNNExplainer: Counterfactual Explanations for Graph Neural Networks", AISTATS 2022; adapted to
-recommendation as in paper 000, sec. 3.4.2: the prediction flips when the target leaves the top K (item level), or
+recommendation as in CFExpRec, sec. 3.4.2: the prediction flips when the target leaves the top K (item level), or
 when the items of the list do (list level).
 
 One parameter p_e for each edge e in scope; edge e has weight w_e = sigmoid(p_e) while learning, and is removed in the
@@ -85,7 +85,7 @@ class CFGNNExplainer:
         return answers(targets, context, self.config, self, "cf-gnnexplainer")
 
     def start(self, block: Block, noise: Any | None) -> Any:
-        """(E,) all alike."""
+        """(E,) the same for all edges."""
         import torch
 
         p = torch.full((len(block.rows),), self.config.start, dtype=torch.float64)

@@ -1,7 +1,7 @@
 """CLEAR: a graph variational autoencoder that writes counterfactual graphs, trained once, on other users.
 
 Ma et al., "CLEAR: generative counterfactual explanations on graphs", NeurIPS 2022; adapted to recommendation as
-in paper 000, sec. 3.4.2. For a unit (user u, targets T; r the item at rank K + 1) with the edges e in scope, each
+in CFExpRec, sec. 3.4.2. For a unit (user u, targets T; r the item at rank K + 1) with the edges e in scope, each
 described by numbers x_e (below), and auxiliary variables a:
 
     encoder   q(z | G, a) = N(m, diag s^2),     (m, log s^2) from a and the mean over e of tanh(x_e W + b)
@@ -10,7 +10,7 @@ described by numbers x_e (below), and auxiliary variables a:
     loss      hinge  +  beta / sqrt(E) * sum over e of -log(1 - p_e)  +  kl * KL(q || p)
 
 hinge is the mean over i in T of max(0, margin(i) + slack) in units of the first margin, margin(i) = s_i - (the
-K-th best other candidate's score), asked of the recommender itself when each edge is removed as far as p_e says,
+K-th best other candidate's score), evaluated on the recommender itself when each edge is removed by the fraction p_e,
 degrees included. The second term is the reconstruction of the graph: all edges in scope exist. z is sampled while
 learning, and is its mean m in explaining.
 
@@ -22,8 +22,8 @@ lowering the hinge, but the order that it leaves is as good as with a tenth of `
 
 Auxiliary variables: how far the targets stand above r, in standard deviations of the user's scores, and the
 logarithms of the degrees of the targets and of the user. They say how much must be undone, and what one edge
-weighs on either side (1/sqrt(degree)), so they tell apart units that need few edges and units that need many; the
-recommender and the graph give them, before any edit. (Drawn at random they would tell the prior nothing.)
+weighs on either side (1/sqrt(degree)), so they distinguish units that need few edges from units that need many; the
+recommender and the graph give them, before any edit. (Drawn at random they would not inform the prior.)
 
 x_e, for e = (v, j), with F the recommender's final embeddings, D degrees, w = 1/sqrt(D_v D_j), p the walks of up
 to 2 steps from u, q those from the targets less those from r, g = mean of F_i over T - F_r:
@@ -133,7 +133,7 @@ class CLEAR:
         around = Surroundings(context)
         users, lists = _lists(around, learned, config.k)
         if not len(users):
-            raise UserError("clear: there is nobody to learn from: all users are explained")
+            raise UserError("clear: there are no users to train on: all users are explained")
         network = {
             name: torch.from_numpy(array).requires_grad_() for name, array in self._initial(random).items()
         }
@@ -213,8 +213,8 @@ def _lists(around: Surroundings, learned: sparse.csr_matrix, k: int) -> tuple[In
         blank = Targets.of(learned, some, np.zeros((len(some), 1), dtype=np.int64), k, "item", "full")
         scores = around.user_vectors[some] @ around.item_vectors.T
         lists[start : start + 256] = top_k(scores, blank.history, blank.padding, k)
-    kept = (lists >= 0).any(axis=1)
-    return users[kept], lists[kept]
+    complete = (lists >= 0).any(axis=1)
+    return users[complete], lists[complete]
 
 
 class Surroundings:
@@ -355,8 +355,8 @@ def loss_terms(
     prior_log_variance = prior_log_variance.clamp(-10, 10)
     apart = ((mean - prior_mean) ** 2 + torch.exp(log_variance)) / torch.exp(prior_log_variance)
     divergence = (prior_log_variance - log_variance + apart - 1).sum(dim=1) / 2
-    kept = block.sums(softplus(logits)) / block.sizes.clamp(min=1).sqrt()
-    return hinge, kept, divergence
+    retained = block.sums(softplus(logits)) / block.sizes.clamp(min=1).sqrt()
+    return hinge, retained, divergence
 
 
 def removal_logits(network: Network, block: Block, around: Surroundings) -> FloatArray:

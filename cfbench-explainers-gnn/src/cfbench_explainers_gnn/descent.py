@@ -43,7 +43,7 @@ class Descent(Protocol):
     """What a method brings along: parameters p, one for each possible edit, and what is to become smaller."""
 
     evaluations: int
-    """How often ``loss`` asks the model for each unit."""
+    """Model queries of ``loss`` for each unit."""
 
     def start(self, block: Block, noise: Any | None) -> Any:
         """(E,) parameters to start from, float64; with ``noise`` (E,) standard normal in a restart."""

@@ -6,7 +6,7 @@ scope of the unit. Of the edges that a set may grow by, the ``width`` with the g
 
 A set that is reached on several ways is tried once. A set below which nothing is left to try is closed, and so is one
 that the best answer leaves no room for another edge. :class:`EdgeTree` only proposes sets and takes in what they did; it
-never asks the model, so that the sets of many explanations can be scored together.
+never queries the model, so that the sets of many explanations can be scored together.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class TreeOptions:
 
 
 class Surroundings:
-    """The strongest ``keep`` edges at a node of the graph, or of all, strongest first."""
+    """The strongest ``limit`` edges at a node of the graph, or of all, strongest first."""
 
-    def __init__(self, users: IntArray, items: IntArray, strength: FloatArray, keep: int) -> None:
-        self.users, self.items, self.strength, self.keep = users, items, strength, keep
+    def __init__(self, users: IntArray, items: IntArray, strength: FloatArray, limit: int) -> None:
+        self.users, self.items, self.strength, self.limit = users, items, strength, limit
         self._order = [np.lexsort((-strength, nodes)) for nodes in (users, items)]
         self._nodes = [nodes[order] for nodes, order in zip((users, items), self._order, strict=True)]
 
@@ -69,16 +69,16 @@ class Surroundings:
 
     def strongest(self) -> IntArray:
         """Of all edges."""
-        return np.argsort(-self.strength, kind="stable")[: self.keep]
+        return np.argsort(-self.strength, kind="stable")[: self.limit]
 
     def _at(self, side: int, node: int) -> IntArray:
         low, high = np.searchsorted(self._nodes[side], [node, node + 1])
-        return self._order[side][low : min(high, low + self.keep)]
+        return self._order[side][low : min(high, low + self.limit)]
 
     def together(self, parts: Sequence[IntArray]) -> IntArray:
         """The strongest edges of all ``parts``."""
         edges = np.unique(np.concatenate(parts))
-        return edges[np.argsort(-self.strength[edges], kind="stable")[: self.keep]]
+        return edges[np.argsort(-self.strength[edges], kind="stable")[: self.limit]]
 
 
 class _Node:
@@ -273,7 +273,7 @@ class EdgeTree:
         outcome = self._known[edges]
         parent, choice = path[-1]
         if outcome.displaced >= self.wanted:
-            parent.value[choice] = -np.inf  # more edges are not asked for
+            parent.value[choice] = -np.inf  # more edges are not requested
             return
         parent.value[choice] = outcome.reward
         for node, which in path[:-1]:
@@ -293,7 +293,7 @@ class EdgeTree:
         return self._complete_from[0]
 
     def take_gains(self, gains: FloatArray) -> None:
-        """What :meth:`wants_gains` asked for, (E,)."""
+        """The gains that :meth:`wants_gains` requested, (E,)."""
         self._gains_there = gains
 
     def _completed(self) -> list[EdgeSet]:

@@ -46,7 +46,7 @@ SPEC = ComponentSpec(
 )
 
 SETS_AT_ONCE = 1024
-"""Sets that are made before the best of them is looked for."""
+"""Sets that are generated before the best of them is selected."""
 
 
 @dataclass(frozen=True, kw_only=True)

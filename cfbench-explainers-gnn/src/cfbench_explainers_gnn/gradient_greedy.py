@@ -5,7 +5,7 @@ each step makes the edit e (not yet made) with the most negative
 
     d/dm_e of sum over i in T of max(0, margin(i)),    at the graph as edited so far,
 
-degrees included, asks the real model whether the target has left, and computes the gradient anew. It ends when all
+degrees included, queries the real model whether the target has left, and computes the gradient anew. It ends when all
 targets have left, after ``max_edits`` edits, or when the gradient says that no edit helps. The answer is the shortest
 prefix that displaces the most items; ties go to the lower user, then the lower item; none: no answer.
 

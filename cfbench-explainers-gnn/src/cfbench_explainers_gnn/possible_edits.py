@@ -99,18 +99,18 @@ class _Around:
         if scope not in ("user-vector", "user-only"):
             others = _pairs(self.neighbours(config.neighbours), rivals)
             users, items = np.concatenate([users, others[0]]), np.concatenate([items, others[1]])
-        kept: BoolArray = (
+        retained: BoolArray = (
             np.asarray(self.graph[users, items] == 0).ravel() if len(users) else np.empty(0, bool)
         )
-        users, items = users[kept], items[kept]
+        users, items = users[retained], items[retained]
         if scope == "indirect":
-            kept = self._indirect(users, items)
+            retained = self._indirect(users, items)
         elif scope == "k-hop":
-            kept = self._within(users, items, hops)
+            retained = self._within(users, items, hops)
         else:
-            kept = np.ones(len(users), dtype=bool)
-        order = np.lexsort((items[kept], users[kept]))
-        return users[kept][order], items[kept][order]
+            retained = np.ones(len(users), dtype=bool)
+        order = np.lexsort((items[retained], users[retained]))
+        return users[retained][order], items[retained][order]
 
     def neighbours(self, count: int) -> IntArray:
         """At most ``count`` users: who has an explained item before who does not, then by shared items."""

@@ -5,9 +5,9 @@
     edits = from_explanation(explanation, threshold=0.5)
 
 The graph of an explanation is homogeneous and undirected: each interaction stands in both directions, as PyTorch
-Geometric keeps undirected graphs. It holds the edges of the scope k-hop, those met by breadth-first search up to
+Geometric represents undirected graphs. It holds the edges of the scope k-hop, those met by breadth-first search up to
 ``hops`` levels from the user and the explained items, and what else the edits name. ``node_id`` says which node is
-which: user u is u, item i is |U| + i. ``edge_mask`` holds, for both directions of an edge alike, 1 for an edge that is
+which: user u is u, item i is |U| + i. ``edge_mask`` holds, for both directions of an edge, 1 for an edge that is
 edited and 0 for one that is not, or the importance of an interaction of the user's. ``edge_added`` marks the edges that
 edits add; the others exist.
 

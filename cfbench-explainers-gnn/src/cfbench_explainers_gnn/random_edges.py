@@ -1,9 +1,9 @@
 """Random edges: edges of the scope in random order, until the target has left the list.
 
 The answer is the shortest prefix of a random order that displaces the most target items, of at most ``max_edits``
-edits; each prefix is asked about on the real model. None displaces any: no answer.
+edits; each prefix is tested on the real model. If none displaces any, there is no counterfactual.
 
-Ours; there is no paper. The floor for explanations on a graph: how far one gets by luck, and with so many tries, in
+Ours; there is no paper. The baseline for explanations on a graph: what chance achieves with this number of tries in
 this scope. Where the protocol lets edges be added, these are drawn too (see ``possible_edits.py``).
 Cost: at most ``max_edits`` model evaluations.
 """
@@ -40,7 +40,7 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, SearchConfig):
-    max_edits: Annotated[int, Range(minimum=1), Help("after which it gives up")] = 20
+    max_edits: Annotated[int, Range(minimum=1), Help("after which the search ends")] = 20
 
 
 class RandomEdges:

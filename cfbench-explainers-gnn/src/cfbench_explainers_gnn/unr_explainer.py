@@ -1,7 +1,7 @@
 """UNR-Explainer: Monte Carlo tree search for a small subgraph whose removal replaces the neighbours.
 
 Kang et al., "UNR-Explainer: Counterfactual Explanations for Unsupervised Node Representation Learning Models", ICLR
-2024; adapted to recommendation as in paper 000, sec. 3.4.2: the importance of a subgraph is the share of the list that
+2024; adapted to recommendation as in CFExpRec, sec. 3.4.2: the importance of a subgraph is the share of the list that
 leaves the top K when it is removed.
 
 With margin_i(S) = s_i - (the K-th best other candidate's score) once the edges S are removed, the reward of S for a
@@ -11,8 +11,8 @@ unit with items T is
     r_i  = 1                                                         where i ranks beyond K,
            partial * min(1, max(0, 1 - margin_i(S) / margin_i({})))  where not.
 
-``partial`` 0 gives the paper's importance: at list level the share of the list, at item level 0 or 1, which tells
-the search nothing before it succeeds.
+``partial`` 0 gives the paper's importance: at list level the share of the list, at item level 0 or 1, which gives
+the search no information before it succeeds.
 
 The search (see ``edge_tree.py``) starts at the user and the explained items and adds, one at a time, an edge in scope
 that touches what it has, as the paper's walks with restarts do. A set is worth the best reward seen below it, not the
@@ -31,7 +31,8 @@ Departures from the paper, and why:
   ``prior: none`` is the paper's way: random edges, UCB1, nothing but scores.
 - The tree is one of sets, not of walks: two walks over the same edges are one subgraph, scored once.
 - The smallest set is the one with the fewest edges. The published code counts nodes, and stops at its first success.
-- The explained items are starting points beside the user: what holds an item in a list is partly on its side.
+- The explained items are starting points in addition to the user: the edges that hold an item in a list are partly its
+  own.
 - ``patience`` ends a search that has an answer only; the published code gives up after 500 walks.
 
 Cost: one evaluation for each set, one for the untouched graph, and in each round one with its gradient.
@@ -114,24 +115,24 @@ class UNRExplainer:
         return in_blocks(targets, context, self.config, self._explain)
 
     def _explain(self, block: Block) -> Answer:
-        everybody = range(len(block))
+        all_units = range(len(block))
         first = first_margins(block)
         trees = self._trees(block, first)
         starts = np.searchsorted(block.possible.rows, np.arange(len(block)))
-        asked = np.ones(len(block)) + (self.config.prior == "gradient")
+        queries = np.ones(len(block)) + (self.config.prior == "gradient")
         while True:
-            proposed = [(unit, edges) for unit in everybody for edges in trees[unit].propose()]
+            proposed = [(unit, edges) for unit in all_units for edges in trees[unit].propose()]
             if not proposed:
                 break
             units = np.array([unit for unit, _ in proposed])
-            outcomes = ask(block, _edits(block, starts, proposed), units, first, self.config.partial)
+            outcomes = outcomes_of(block, _edits(block, starts, proposed), units, first, self.config.partial)
             for unit in np.unique(units).tolist():
                 own = np.flatnonzero(units == unit)
                 trees[unit].learn([proposed[p][1] for p in own], [outcomes[p] for p in own])
-                asked[unit] += len(own)
-            asked += _new_gains(block, starts, trees, first)
-        best = _edits(block, starts, [(unit, trees[unit].best) for unit in everybody])
-        return Answer(best, {"evaluations": asked})
+                queries[unit] += len(own)
+            queries += _new_gains(block, starts, trees, first)
+        best = _edits(block, starts, [(unit, trees[unit].best) for unit in all_units])
+        return Answer(best, {"evaluations": queries})
 
     def _trees(self, block: Block, margins: FloatArray) -> list[EdgeTree]:
         options = TreeOptions(
@@ -212,7 +213,7 @@ def first_margins(block: Block) -> FloatArray:
     return _margins(scores, block.targets)
 
 
-def ask(block: Block, edits: Edits, of: IntArray, first: FloatArray, partial: float) -> list[Outcome]:
+def outcomes_of(block: Block, edits: Edits, of: IntArray, first: FloatArray, partial: float) -> list[Outcome]:
     """What edit p does to unit ``of[p]`` of the block, on the really edited graph; ``first``: :func:`first_margins`."""
     found: list[Outcome] = []
     width = units_at_once(block.context)

@@ -1,8 +1,9 @@
 """ACCENT: remove what holds an item above those just below the list, until one of these takes its place.
 
 Tran, Ghazimatin & Saha Roy, "Counterfactual explanations for neural recommenders", SIGIR 2021; item level in
-papers 000-002, list level is ours. With s_c the logit of candidate c, and I(i, c) an estimate of how much s_c
-falls when interaction i is removed, the gap between target y and rival r changes by
+CFExpRec, Refined fidelity and Consistency beyond top-1, list level is ours. With s_c the logit of candidate c, and
+I(i, c) an estimate of how much s_c falls when interaction i is removed, the gap between target y and rival r
+changes by
 
     G_r(i) = I(i, y) - I(i, r)                              (at list level I(i, y) is the mean over the list).
 
@@ -11,7 +12,7 @@ descending G_r, logits being taken to fall by the sum of the I(i, .), up to the 
 predicted to leave the top K (``stopping_rule: displaced``; at list level: with which the most items are). The answer is
 the shortest such prefix of all rivals; then the rival that could get furthest ahead; none when no prefix does
 it. ``stopping_rule: overtaken`` is the rule of the paper: stop when r is predicted to pass y, which at rank 1 may leave y
-in the top K. ``stopping_rule: verified`` lets the real model say which prefix of the order against that rival does it.
+in the top K. ``stopping_rule: verified`` determines on the real model which prefix of the order against that rival does it.
 Importances: G_r(i) for the rival of the answer.
 
 What I(i, c) is (``variant``). A recommender that computes the user's vector from the profile forgets a removed
@@ -34,15 +35,15 @@ interaction at its input, at once and without training; the paper's recommenders
 - ``refit``: the same question, answered by fitting p again without i (Newton's method). Slow: a check.
 
 Departs from the paper: H has d rows here, so that it is solved directly and not by conjugate gradients (their
-parameters are those of the user and of the target; nobody trained on (u, y), so the second block has no part in
+parameters are those of the user and of the target; the model was not trained on (u, y), so the second block has no part in
 the removal of another interaction); rivals lie below the list, never in it; the prediction looks at the
-ranks of all candidates down to the last rival. The public code of papers 000-002 takes gaps to other members of
-the list, with which the first removal always "succeeds", and multiplies an empty dictionary.
-When it misleads: effects are added up, so that joint effects are missed, and the prediction then is wrong in
-either direction (the suite verifies it); an item held by a bias is never predicted to leave: no answer.
-Cost for each user, n its interactions: leave-one-out n + 1 model evaluations; input-gradient K + ``rivals``
-with gradients, and 1; influence 1, and d^2 operations for each item; refit some 4 n times that. The search
-takes (K + rivals) rivals n operations for each unit; ``stopping_rule: verified`` asks the model for each prefix.
+ranks of all candidates down to the last rival. The public code of CFExpRec, Refined fidelity and Consistency beyond
+top-1 takes gaps to other members of the list, with which the first removal always "succeeds", and multiplies an
+empty dictionary. When it misleads: effects are added up, so that joint effects are missed, and the prediction then
+is wrong in either direction (the suite verifies it); an item held by a bias is never predicted to leave: no answer.
+Cost for each user, n its interactions: leave-one-out n + 1 model evaluations; input-gradient K + ``rivals`` with
+gradients, and 1; influence 1, and d^2 operations for each item; refit some 4 n times that. The search takes (K +
+rivals) rivals n operations for each unit; ``stopping_rule: verified`` queries the model for each prefix.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Config:
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
-        """What the variant needs of the recommender beside its scores."""
+        """What the variant needs of the recommender in addition to its scores."""
         access = {"input-gradient": "gradients", "influence": "embeddings", "refit": "embeddings"}.get(
             self.variant
         )
@@ -198,14 +199,14 @@ class Accent:
     def _effects(self, targets: Targets, context: Context) -> Effects:
         users, first, owners = np.unique(targets.users, return_index=True, return_inverse=True)
         of_users = targets.take(first)
-        asked = [np.unique(targets.items[owners == user]) for user in range(len(users))]
+        wanted_items = [np.unique(targets.items[owners == user]) for user in range(len(users))]
         wanted = targets.k + self._rivals(targets)
         rows: list[IntArray] = []
         logits: list[FloatArray] = []
         for block, scores in score_blocks(context.model, Edits.nothing(users), context.interactions):
             ranked = top_k(scores, of_users.history[block], of_users.padding[block], wanted)
             for row, best in enumerate(ranked):
-                candidates = np.concatenate([best, np.setdiff1d(asked[block.start + row], best)])
+                candidates = np.concatenate([best, np.setdiff1d(wanted_items[block.start + row], best)])
                 rows.append(candidates)
                 logits.append(np.where(candidates < 0, -np.inf, scores[row, candidates]))
         width = max(map(len, rows))
@@ -241,7 +242,7 @@ class Accent:
         most, size = gain.max(axis=2), gain.argmax(axis=2) + 1  # (B, R), the shortest prefix with the most
         rival = np.lexsort((duels.least_gaps(), size, -most), axis=-1)[:, 0]
         units, count = np.arange(len(targets)), targets.items.shape[1]
-        opposed = duels.valid[units, rival]  # else there is nobody below the list
+        opposed = duels.valid[units, rival]  # otherwise there is no item below the list
         gaps = np.where(opposed[:, None], duels.gaps[units, rival], duels.own_drops) / count
         size = np.where(most[units, rival] > 0, size[units, rival], 0)
         return Plan(gaps, duels.order[units, rival], size)
@@ -347,9 +348,11 @@ def gradients(users: Targets, columns: IntArray, context: Context) -> FloatArray
         if on_graph:
             weight = torch.zeros(shape, dtype=torch.float64, requires_grad=True)
             edges = torch.from_numpy(np.tile(history, shape[0]))
-            asked, edge_users = (torch.full((size,), user) for size in (shape[0], len(edges)))
+            repeated, edge_users = (torch.full((size,), user) for size in (shape[0], len(edges)))
             rows = torch.arange(shape[0]).repeat_interleave(len(history))
-            scores = context.graph_gradients.score_weighted(asked, rows, edge_users, edges, weight.flatten())
+            scores = context.graph_gradients.score_weighted(
+                repeated, rows, edge_users, edges, weight.flatten()
+            )
         else:
             weight = torch.ones(shape, dtype=torch.float64, requires_grad=True)
             empty = torch.zeros((shape[0], context.interactions.shape[1]), dtype=torch.float64)

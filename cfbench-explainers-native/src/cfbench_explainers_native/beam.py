@@ -1,15 +1,15 @@
-"""Beam: forward search with the real model that keeps several sets at each step, between greedy and exhaustive.
+"""Beam: forward search with the real model over several sets at each step, between greedy and exhaustive.
 
-At step t the ``width`` best sets of t interactions are kept: every kept set is enlarged by every open
+At step t the ``width`` best sets of t interactions are retained: every retained set is enlarged by every open
 interaction, equal sets are one, and those with the lowest margin stay (``greedy`` says what the margin is; ties
-go to the set whose parent was better, then to the lower item index). The kept sets are put to the recommender.
+go to the set whose parent was better, then to the lower item index). The retained sets are tested on the recommender.
 
-- Item level: the search ends at the first step at which a kept set has put the item out of the top K; the
+- Item level: the search ends at the first step at which a retained set has put the item out of the top K; the
   answer is the first of them.
 - List level: the shortest set that displaced the most, over all steps; it ends when all are displaced.
 
 With ``width`` 1 the steps are those of ``greedy``; with a width that no step exceeds, and a pool of |I_u|, every
-set of up to ``max_steps`` interactions is looked at, and an answer is as small as that of ``exhaustive`` (where
+set of up to ``max_steps`` interactions is tested, and an answer is as small as that of ``exhaustive`` (where
 several are, it may be another).
 
 Ours; there is no paper. As in ``greedy``, the steps after the first look only at the ``pool`` interactions
@@ -34,7 +34,7 @@ from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/beam",
-    summary="Forward search with the real model that keeps several sets at each step",
+    summary="Forward search with the real model over several sets at each step",
     target=f"{__name__}:Beam",
     config=f"{__name__}:Config",
     provides={
@@ -50,9 +50,9 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    width: Annotated[int, Range(minimum=1), Help("sets kept at each step")] = 8
+    width: Annotated[int, Range(minimum=1), Help("sets retained at each step")] = 8
     max_steps: Annotated[int, Range(minimum=1), Help("removals after which the search gives up")] = 10
-    pool: Annotated[int, Range(minimum=1), Help("interactions looked at in each step after the first")] = 32
+    pool: Annotated[int, Range(minimum=1), Help("interactions considered in each step after the first")] = 32
 
 
 @dataclass(frozen=True)
@@ -91,29 +91,31 @@ class Beam:
         wanted = (targets.items >= 0).sum(axis=1)
         most = np.zeros(len(targets), dtype=np.int64)
         answer = np.zeros(targets.history.shape, dtype=np.bool_)
-        kept = _single(alone, ~targets.padding).best(self.config.width)
+        retained = _single(alone, ~targets.padding).best(self.config.width)
         for step in range(1, self.config.max_steps + 1):
-            self._put_to_recommender(kept, most, answer, targets, context)
-            kept = kept.take(most[kept.units] < wanted[kept.units])
-            if step == self.config.max_steps or not len(kept.units):
+            self._test_on_recommender(retained, most, answer, targets, context)
+            retained = retained.take(most[retained.units] < wanted[retained.units])
+            if step == self.config.max_steps or not len(retained.units):
                 break
-            kept = _enlarged(kept, pool, targets, context).best(self.config.width)
+            retained = _enlarged(retained, pool, targets, context).best(self.config.width)
         return Edits.removals(targets.users, targets.history, answer)
 
-    def _put_to_recommender(
-        self, kept: Sets, most: IntArray, answer: BoolArray, targets: Targets, context: Context
+    def _test_on_recommender(
+        self, retained: Sets, most: IntArray, answer: BoolArray, targets: Targets, context: Context
     ) -> None:
-        """Takes up into ``most`` and ``answer`` the first kept set that displaces more than any before."""
+        """Stores in ``most`` and ``answer`` the first retained set that displaces more than any before."""
         if targets.level == "item":  # a positive margin: the item has not left
-            kept = kept.take(kept.margins <= 0)
-        edits = Edits.removals(targets.users[kept.units], targets.history[kept.units], kept.removed)
-        displaced = count_displaced(context.model, targets, edits, kept.units, context.interactions)
-        order = np.lexsort((-displaced, kept.units))
-        units, first = np.unique(kept.units[order], return_index=True)
+            retained = retained.take(retained.margins <= 0)
+        edits = Edits.removals(
+            targets.users[retained.units], targets.history[retained.units], retained.removed
+        )
+        displaced = count_displaced(context.model, targets, edits, retained.units, context.interactions)
+        order = np.lexsort((-displaced, retained.units))
+        units, first = np.unique(retained.units[order], return_index=True)
         best = order[first]
         more = displaced[best] > most[units]
         most[units[more]] = displaced[best[more]]
-        answer[units[more]] = kept.removed[best[more]]
+        answer[units[more]] = retained.removed[best[more]]
 
 
 def _single(alone: FloatArray, present: BoolArray) -> Sets:
@@ -124,12 +126,12 @@ def _single(alone: FloatArray, present: BoolArray) -> Sets:
     return Sets(units, removed, alone[units, places])
 
 
-def _enlarged(kept: Sets, pool: BoolArray, targets: Targets, context: Context) -> Sets:
-    """Every kept set with one more interaction, each set once."""
-    parents, places = np.nonzero(pool[kept.units] & ~kept.removed)
-    removed = kept.removed[parents]
+def _enlarged(retained: Sets, pool: BoolArray, targets: Targets, context: Context) -> Sets:
+    """Every retained set with one more interaction, each set once."""
+    parents, places = np.nonzero(pool[retained.units] & ~retained.removed)
+    removed = retained.removed[parents]
     removed[np.arange(len(parents)), places] = True
-    units = kept.units[parents]
+    units = retained.units[parents]
     fresh = _first_of_each(units, removed)
     units, removed = units[fresh], removed[fresh]
     edits = Edits.removals(targets.users[units], targets.history[units], removed)

@@ -1,7 +1,8 @@
 """Cosine: an interaction matters as much as its item resembles the explained one, by the users they share.
 
 With U_i the training users of item i: cos(i, y) = |U_i n U_y| / sqrt(|U_i| |U_y|), and 0 where an item has no
-training users. At list level the mean over the listed items. A baseline of papers 001 and 002 ("Cosine").
+training users. At list level the mean over the listed items. A baseline of Refined fidelity and Consistency beyond
+top-1 ("Cosine").
 
 Departs from their code: a sparse product for the columns that are needed instead of all pairs of items, and
 an item unknown to training users has similarity 0 rather than raising.
@@ -36,7 +37,7 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    """There are no options."""
 
 
 class Cosine:

@@ -37,7 +37,7 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    """There are no options."""
 
 
 class ExactContribution:

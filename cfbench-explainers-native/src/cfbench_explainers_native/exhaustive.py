@@ -7,14 +7,14 @@ history (lexicographic). The answer is
 - list level: the first of the smallest sets that displace the most of i_1..i_K, as ``greedy`` has it.
 
 With it goes a certificate, ``none_up_to``: no set of at most so many removals does better, that is works at
-all (item level, or no answer), or displaces as many as the answer. Where every set of the history was looked
+all (item level, or no answer), or displaces as many as the answer. Where every set of the history was tested
 at and none works, it is |I_u|. ``proven`` says whether the answer is thereby the smallest, or the silence
 final; at list level also that no larger set displaces more, which only the whole search or a bound can say.
 
 Each set is put to the recommender once for all units of the user. After ``budget`` sets of a user the search
 ends, and the certificate with the last size that was finished. Where the logit is linear in the profile
 (``access: weights``), sets are spared that cannot work: at item level the search runs on sums and gives up
-partial sets as ``smallest_sets`` does; at list level the recommender is asked only about sets with which, by the
+partial sets as ``smallest_sets`` does; at list level the recommender is queried only with sets with which, by the
 sums, more items may leave than have left before.
 
 Ours; there is no paper. A bound for every explainer that only removes. Cost: sum over s <= max_size of
@@ -56,13 +56,13 @@ SPEC = ComponentSpec(
 )
 
 FIRST_ROUND, LAST_ROUND = 64, 4096
-"""How many sets of a user are looked at together, at first and at most: twice as many in each round."""
+"""How many sets of a user are tested together, at first and at most: twice as many in each round."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     max_size: Annotated[int, Range(minimum=1), Help("interactions removed at most")] = 3
-    budget: Annotated[int, Range(minimum=1), Help("sets looked at for one user")] = 20_000
+    budget: Annotated[int, Range(minimum=1), Help("sets tested for one user")] = 20_000
 
 
 class Exhaustive:
@@ -89,12 +89,12 @@ class Exhaustive:
             if found is not None:
                 removed[unit, found] = True
         edits = Edits.removals(targets.users, targets.history, removed)
-        told = certificate(removed.sum(axis=1) > 0, none_up_to, targets)
-        return Answer(edits, {**told, "sets": sets.astype(np.float64)})
+        proof = certificate(removed.sum(axis=1) > 0, none_up_to, targets)
+        return Answer(edits, {**proof, "sets": sets.astype(np.float64)})
 
 
 class _LinearLists:
-    """What sums tell about the lists of a linear recommender before it is asked.
+    """What sums show about the lists of a linear recommender without querying it.
 
     Attributes:
         at_least: (B, T) fewest removals with which an item could leave; NEVER for one that cannot.
@@ -176,11 +176,11 @@ class _Search:
         }
         width = FIRST_ROUND
         while sets:
-            asked = {owner: _next(sets[owner], min(width, int(self.left[owner])), size) for owner in sets}
-            self._ask({owner: self._hopeful(owner, places) for owner, places in asked.items()}, units_of)
-            for owner, places in asked.items():
+            proposed = {owner: _next(sets[owner], min(width, int(self.left[owner])), size) for owner in sets}
+            self._test({owner: self._hopeful(owner, places) for owner, places in proposed.items()}, units_of)
+            for owner, places in proposed.items():
                 self.left[owner] -= len(places)
-                if len(places) < width:  # all were looked at, or the budget is spent
+                if len(places) < width:  # all were tested, or the budget is spent
                     self.stopped[owner] = next(sets[owner], None) is not None
                     del sets[owner]
                 elif not self._could_do_better(size)[units_of[owner]].any():
@@ -194,20 +194,20 @@ class _Search:
         hopeful: IntArray = places[self.known.at_most(owner, places) > self.most[owner]]
         return hopeful
 
-    def _ask(self, asked: Mapping[int, IntArray], units_of: Mapping[int, IntArray]) -> None:
-        """Looks at (m, size) places of each owner's history, and keeps the first that displaces the most."""
-        counts = [len(places) for places in asked.values()]
-        of = np.repeat(np.array(list(asked), dtype=np.int64), counts)
+    def _test(self, proposed: Mapping[int, IntArray], units_of: Mapping[int, IntArray]) -> None:
+        """Tests (m, size) places of each owner's history, and stores the first that displaces the most."""
+        counts = [len(places) for places in proposed.values()]
+        of = np.repeat(np.array(list(proposed), dtype=np.int64), counts)
         if not len(of):
             return
-        every = np.concatenate(list(asked.values()))
+        every = np.concatenate(list(proposed.values()))
         rows, users = np.repeat(np.arange(len(of)), every.shape[1]), self.together.users[of]
         items = np.take_along_axis(self.together.history[of], every, axis=1).ravel()
         edits = Edits(users, rows, users[rows], items, np.full(len(rows), REMOVE, dtype=np.int8))
         ranks = target_ranks(self.context.model, edits, self.together, of, self.context.interactions)
         out = (ranks > self.targets.k) & (self.together.items[of] >= 0)
         start = 0
-        for owner, places in asked.items():
+        for owner, places in proposed.items():
             rows_of = slice(start, start + len(places))
             start += len(places)
             for unit in units_of[owner] if len(places) else ():

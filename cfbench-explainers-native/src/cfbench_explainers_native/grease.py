@@ -1,7 +1,7 @@
 """GREASE: search on a surrogate graph network for the edges without which an item leaves the list.
 
 Chen, Silvestri, Wang, Zhang, Huang, Ahn & Tolomei, "GREASE: Generate Factual and Counterfactual Explanations
-for GNN-based Recommendations", 2022 (arXiv:2208.04222), counterfactual part, as in paper 000, section 3.4.1.
+for GNN-based Recommendations", 2022 (arXiv:2208.04222), counterfactual part, as in CFExpRec, section 3.4.1.
 The recommender is a black box that gives embeddings. A surrogate graph convolution is fitted to them around
 the user and the target; which edges to remove is searched with the surrogate's gradients; what is found is
 tried on the recommender.
@@ -15,7 +15,7 @@ last (at first: none) plus what the surrogate says that the soft mask changes fr
 i over the targets that are still in the list, and w' the derivative of the weight, its value at the start scaled
 to 1: an edge is worth removing if it moves the margin by more than ``distance`` times what the steepest edge
 does. Whenever the hard mask has changed it is tried on the recommender. The first that works (at list level:
-that displaces more than before) is kept. Of its edges, lowest p first, the shortest prefix that works as well is
+that displaces more than before) is stored. Of its edges, lowest p first, the shortest prefix that works as well is
 the answer (of long ones, the shortest of some thirty).
 
 Details: ``surrogate fidelity``, Spearman's correlation of the surrogate's and the recommender's scores over the
@@ -51,6 +51,7 @@ from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of, top_k
 from cfbench_recsys.scopes import EdgesInScope, edges_in_scope
 from cfbench_recsys.scoring import score_once
+from cfbench_recsys.soft_edits import GRID, list_margins, per_unit_scale, seen_mask
 from cfbench_recsys.targets import Answer, Context, Targets
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/explainer/grease",
-    summary="Search on a surrogate graph network for the edges that keep an item in the list",
+    summary="Search on a surrogate graph network for the edges that hold an item in the list",
     target=f"{__name__}:Grease",
     config=f"{__name__}:Config",
     provides={
@@ -74,9 +75,6 @@ SPEC = ComponentSpec(
 
 BLOCK = 64
 """Units that are searched for together."""
-
-GRID = 2.0**24
-"""Gradients are rounded to steps of 1 / GRID, so that rounding noise, which depends on the batch, cannot grow."""
 
 
 PREFIXES = 16
@@ -160,7 +158,7 @@ class _Search:
         self.edges = (torch.from_numpy(scope.users), torch.from_numpy(scope.items))
         self.users = torch.from_numpy(targets.users)
         self.items = torch.from_numpy(np.maximum(targets.items, 0))
-        self.seen = torch.from_numpy(_seen(targets, context.interactions.shape[1]))
+        self.seen = torch.from_numpy(seen_mask(targets, context.interactions.shape[1]))
         self.removed: BoolArray = np.zeros(len(scope.rows), dtype=np.bool_)  # tried last
         self.inside: BoolArray = targets.items >= 0  # (B, T) the targets that were in the list then
         self.wanted = self.inside.sum(axis=1)
@@ -183,7 +181,8 @@ class _Search:
             margins = self.margins(self.scores(torch.sigmoid(p)) + self.offset)
             (effect,) = torch.autograd.grad((margins * torch.from_numpy(self.inside)).sum(), p)
             with torch.no_grad():
-                p -= rate * (self.in_units_of_the_steepest(effect) - self.config.distance * _slope(p) / slope)
+                scaled = per_unit_scale(effect, self.rows, len(self.targets))
+                p -= rate * (scaled - self.config.distance * _slope(p) / slope)
             rate *= self.config.growth
             self.test(p.detach().numpy())
             if (self.gain >= self.wanted).all():
@@ -197,21 +196,10 @@ class _Search:
 
     def margins(self, scores: torch.Tensor) -> torch.Tensor:
         """(B, T) the score of each target less that of the K-th best other candidate."""
-        k = min(self.targets.k, scores.shape[1] - 1)
-        best = scores.masked_fill(self.seen, -1e9).topk(k + 1, dim=1).values
-        own = scores.gather(1, self.items)
-        return own - best[:, k - 1 : k].where(own < best[:, k - 1 : k], best[:, k:])
-
-    def in_units_of_the_steepest(self, effect: torch.Tensor) -> torch.Tensor:
-        """(E,) each unit's gradient with its largest component scaled to 1, on the grid."""
-        import torch
-
-        largest = torch.zeros(len(self.targets), dtype=torch.float64)
-        largest.scatter_reduce_(0, self.rows, effect.abs(), "amax")
-        return torch.round(effect / largest.clamp(min=1e-300)[self.rows] * GRID) / GRID
+        return list_margins(scores, self.seen, self.items, self.targets.k)
 
     def test(self, p: FloatArray) -> None:
-        """Tries the hard masks that changed on the recommender, and keeps those that displace more."""
+        """Tries the hard masks that changed on the recommender, and stores those that displace more."""
         removed = p < 0
         changed = np.zeros(len(self.targets), dtype=np.bool_)
         changed[self.scope.rows[removed != self.removed]] = True
@@ -221,7 +209,7 @@ class _Search:
         if not len(units):
             return
         real = score_once(self.context.model, self.edits(removed).choose(units), self.context.interactions)
-        self.go_on_from(real, units)
+        self.calibrate(real, units)
         self.inside[units] = self.still_inside(real, units)
         gain = self.wanted - self.inside.sum(axis=1)
         better = changed & (gain > self.gain)
@@ -229,8 +217,8 @@ class _Search:
         edges = better[self.scope.rows]
         self.best[edges], self.order[edges] = removed[edges], p[edges]
 
-    def go_on_from(self, real: FloatArray, units: IntArray) -> None:
-        """From here on the surrogates tell changes to the recommender's scores under the hard mask just tried."""
+    def calibrate(self, real: FloatArray, units: IntArray) -> None:
+        """From here on the surrogates relate changes to the recommender's scores under the hard mask just tried."""
         import torch
 
         with torch.no_grad():
@@ -257,8 +245,8 @@ class _Search:
                 edits = self.prefixes(place, units, lengths)
                 scores = score_once(self.context.model, edits, self.context.interactions)
                 gain = self.wanted[units] - self.still_inside(scores, units).sum(axis=1)
-                tasks = gain >= self.gain[units]
-                np.minimum.at(high, units[tasks], lengths[tasks])
+                succeeds = gain >= self.gain[units]
+                np.minimum.at(high, units[succeeds], lengths[succeeds])
             for unit, length in tries:
                 if length < high[unit]:
                     low[unit] = max(low[unit], length)
@@ -297,14 +285,6 @@ def _slope(p: torch.Tensor) -> torch.Tensor:
     return weight * (1.0 - weight)
 
 
-def _seen(targets: Targets, items: int) -> BoolArray:
-    """(B, items) True for the interactions of the user, which are no candidates."""
-    seen: BoolArray = np.zeros((len(targets), items), dtype=np.bool_)
-    rows, columns = np.nonzero(~targets.padding)
-    seen[rows, targets.history[rows, columns]] = True
-    return seen
-
-
 def _fidelity(fitted: FloatArray, real: FloatArray, targets: Targets) -> dict[str, FloatArray]:
     """How far the surrogates rank as the recommender does, before anything is removed: two details."""
     lists = [top_k(scores, targets.history, targets.padding, targets.k) for scores in (fitted, real)]
@@ -312,7 +292,7 @@ def _fidelity(fitted: FloatArray, real: FloatArray, targets: Targets) -> dict[st
         np.isin(own[own >= 0], other).mean() if (own >= 0).any() else np.nan
         for other, own in zip(*lists, strict=True)
     ]
-    candidates = ~_seen(targets, real.shape[1])
+    candidates = ~seen_mask(targets, real.shape[1])
     correlations = [
         _spearman(*(s[row][candidates[row]] for s in (fitted, real))) for row in range(len(targets))
     ]
@@ -320,7 +300,7 @@ def _fidelity(fitted: FloatArray, real: FloatArray, targets: Targets) -> dict[st
 
 
 def _spearman(first: FloatArray, second: FloatArray) -> float:
-    """Correlation of ranks, equal up to rounding being equal; NaN for fewer than two, or where all are alike."""
+    """Correlation of ranks, equal up to rounding being equal; NaN for fewer than two, or where all are equal."""
     if len(first) < 2:
         return float("nan")
     ranks = [rankdata(np.rint(s / max(float(np.abs(s).max()), 1e-300) * GRID)) for s in (first, second)]

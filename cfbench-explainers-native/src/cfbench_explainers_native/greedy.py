@@ -12,7 +12,7 @@ which ranks are decided; ties go to the lower item index.
 
 Ours; there is no paper. A bound: it sees joint effects and the rivals of y, which leave-one-out does not, but
 it may name more interactions than the smallest counterfactual has.
-To keep the cost bounded on long histories, the steps after the first look only at the ``width`` interactions
+To bound the cost on long histories, the steps after the first consider only the ``width`` interactions
 that lowered the margin most alone: with at least ``width`` = |I_u| it is the full search.
 Cost: |I_u| model evaluations for each user (shared by all its units), then at most ``width`` for each unit
 and step.
@@ -53,7 +53,7 @@ SPEC = ComponentSpec(
 @dataclass(frozen=True, kw_only=True)
 class Config:
     max_steps: Annotated[int, Range(minimum=1), Help("removals after which the search gives up")] = 10
-    width: Annotated[int, Range(minimum=1), Help("interactions looked at in each step after the first")] = 32
+    width: Annotated[int, Range(minimum=1), Help("interactions considered in each step after the first")] = 32
 
 
 @dataclass
@@ -124,7 +124,7 @@ def _open(search: Search, pool: BoolArray, targets: Targets) -> BoolArray:
 def _next_margins(
     search: Search, pool: BoolArray, active: IntArray, targets: Targets, context: Context
 ) -> FloatArray:
-    """(B, H) margins with one more interaction removed; +inf where that is not looked at."""
+    """(B, H) margins with one more interaction removed; +inf where that is not considered."""
     rows, positions = np.nonzero(_open(search, pool, targets)[active])
     units = active[rows]
     removed = search.removed[units]

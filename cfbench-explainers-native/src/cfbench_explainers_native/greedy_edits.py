@@ -51,7 +51,7 @@ SPEC = ComponentSpec(
 class Config:
     additions: Annotated[int, Range(minimum=1), Help("items that may be added: the next in the ranking")] = 32
     max_steps: Annotated[int, Range(minimum=1), Help("edits after which the search gives up")] = 10
-    width: Annotated[int, Range(minimum=1), Help("edits looked at in each step after the first")] = 32
+    width: Annotated[int, Range(minimum=1), Help("edits considered in each step after the first")] = 32
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _margins(
     targets: Targets,
     context: Context,
 ) -> FloatArray:
-    """(len(active), C) margin with one more candidate edited; +inf where that is not looked at."""
+    """(len(active), C) margin with one more candidate edited; +inf where that is not considered."""
     rows, places = np.nonzero((pool & ~chosen)[active])
     units = active[rows]
     tried = chosen[units]

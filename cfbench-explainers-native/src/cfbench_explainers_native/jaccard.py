@@ -1,7 +1,7 @@
 """Jaccard: an interaction matters as much as its item resembles the explained one, by the users they share.
 
 With U_i the training users of item i: jac(i, y) = |U_i n U_y| / |U_i u U_y|, and 0 where neither has training
-users. At list level the mean over the listed items. A baseline of papers 001 and 002 ("Jaccard").
+users. At list level the mean over the listed items. A baseline of Refined fidelity and Consistency beyond top-1 ("Jaccard").
 
 Departs from their code as ``cosine.py`` does. Cost: no model evaluation.
 """
@@ -34,7 +34,7 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    """There are no options."""
 
 
 class Jaccard:

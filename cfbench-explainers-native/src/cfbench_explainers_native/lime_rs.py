@@ -1,7 +1,7 @@
 """LIME-RS: a linear surrogate of the recommender around a user's profile, learned from parts of it.
 
 Nóbrega & Marinho, "Towards explaining recommendations through local surrogate models", SAC 2019; with the
-user's own interactions as the interpretable features, as paper 000 (section 3.4.1) uses it. With z^1..z^n in
+user's own interactions as the interpretable features, as CFExpRec (section 3.4.1) uses it. With z^1..z^n in
 {0, 1}^H subsets of the history (z^1 all of it) and f(z)_y the logit of y for the profile z:
 
     beta, b = argmin  sum_j w_j (f(z^j)_y - b - z^j . beta)^2 + ridge |beta|^2
@@ -12,9 +12,10 @@ LIME: the number of removals uniform in 1..H, then which ones; when the history 
 all of them are taken. At list level f is the mean logit of the listed items. The H x H normal equations are
 solved, or the n x n dual when n < H.
 
-``variant: lxr`` repeats the sampling of the code of papers 000-002: 150 neighbours, each with 50 to 100
-random items of the catalogue flipped (seen ones removed, unseen ones added) and weights 1 - d_j /
-sum(d), d_j the number of flips. In a large catalogue such neighbours hardly ever touch a short history.
+``variant: lxr`` repeats the sampling of the code of CFExpRec, Refined fidelity and Consistency beyond top-1: 150
+neighbours, each with 50 to 100 random items of the catalogue flipped (seen ones removed, unseen ones added) and
+weights 1 - d_j / sum(d), d_j the number of flips. In a large catalogue such neighbours hardly ever touch a short
+history.
 
 Departs from the sources: logits rather than probabilities (their saturation makes ties); all targets of a
 user share one set of subsets and forwards; no selection of features; in the variant the explained item may be
@@ -111,10 +112,10 @@ class LimeRS:
         generator = context.generator("lime-rs", user)
         if self.published:
             return _flips(user, history, self.samples, context.interactions.shape[1], generator)
-        kept = subsets(len(history), self.samples, generator)
-        users = np.full(len(kept), user)
-        edits = Edits.removals(users, np.broadcast_to(history, kept.shape), ~kept)
-        return Neighbours(kept.astype(np.float64), edits)
+        retained = subsets(len(history), self.samples, generator)
+        users = np.full(len(retained), user)
+        edits = Edits.removals(users, np.broadcast_to(history, retained.shape), ~retained)
+        return Neighbours(retained.astype(np.float64), edits)
 
     def _weights(self, features: FloatArray, length: int) -> FloatArray:
         """(n,) how much each neighbour counts, by its distance from the full profile."""

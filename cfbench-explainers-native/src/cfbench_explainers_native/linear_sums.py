@@ -27,7 +27,7 @@ from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
 
 QUICK = 8
-"""How many of the largest gains are looked at first: it mostly takes fewer."""
+"""How many of the largest gains are sorted first: fewer mostly suffice."""
 
 NEVER = np.iinfo(np.int64).max // 2
 """The m_r of a rival that no set of removals brings ahead."""
@@ -73,7 +73,7 @@ class Sums:
     def fewest(self, exact_up_to: int = QUICK) -> IntArray:
         """(R,) m_r: how many removals a rival would need if it alone mattered.
 
-        Those beyond ``exact_up_to`` may be told too low, by no less than ``exact_up_to`` + 1, if there are K
+        Those beyond ``exact_up_to`` may be too low, by no less than ``exact_up_to`` + 1, if there are K
         that are not beyond.
         """
         interactions = self.gains.shape[1]
@@ -102,19 +102,19 @@ class Recommender:
     """Puts sets of removals to the recommender itself, for one item of one unit.
 
     Attributes:
-        asked: how often it was asked.
-        sets: how many sets, partial ones too, were looked at on its sums.
+        queries: the number of queries.
+        sets: how many sets, including partial ones, were tested on its sums.
     """
 
     def __init__(self, targets: Targets, unit: int, context: Context) -> None:
         self._one = targets.take(slice(unit, unit + 1))
         self._context = context
-        self.asked = 0
+        self.queries = 0
         self.sets = 0
 
     def displaces(self, places: IntArray) -> bool:
         """Whether the item has left when the interactions at these places of the history are removed."""
-        self.asked += 1
+        self.queries += 1
         removed = np.zeros(self._one.history.shape, dtype=np.bool_)
         removed[0, places] = True
         edit = Edits.removals(self._one.users, self._one.history, removed)

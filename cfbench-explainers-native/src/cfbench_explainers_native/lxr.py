@@ -1,4 +1,4 @@
-"""LXR: a network, trained on other users, that tells in one pass which interactions carry a recommendation.
+"""LXR: a network, trained on other users, that predicts in one pass which interactions carry a recommendation.
 
 Barkan et al., "A counterfactual framework for learning and evaluating explanations for recommender systems",
 WWW 2024; Gurevitch et al., "LXR: learning to explain recommendations", ACM TORS 2025. With x the profile, I_u
@@ -9,18 +9,18 @@ its items, W_1, W_2, W_4 (items, h) and W_3 (2h, h):
     loss = -lambda_pos log p_y(x * m) + lambda_neg max(log p_y(x * (1 - m)), log 1e-7) + alpha mean_{I_u} m_i
 
 (mean over a batch of users; Adam), y drawn from the user's top ``k`` unseen items anew in every epoch. The
-masked profile is to keep the recommendation, its complement to lose it. At list level the importances are the
-mean of the masks of the listed items: they stay in [0, 1], so paper 000's threshold of 0.5 keeps its meaning.
+masked profile should preserve the recommendation, its complement should not. At list level the importances are the
+mean of the masks of the listed items: they stay in [0, 1], so CFExpRec's threshold of 0.5 has the same meaning.
 
 What the probability p_y is, is up to ``link``, as recommenders give logits of different kinds:
 - ``margin``: sigmoid((s_y - the k-th best other unseen item) / the standard deviation of the user's unseen
-  items under the full profile), the k-th best under the same mask. It asks what a counterfactual asks, whether
-  y keeps its place; means the same for every recommender, whatever its logits' scale; and does not saturate.
+  items under the full profile), the k-th best under the same mask. It is the question of a counterfactual, whether
+  y stays in its place; means the same for every recommender, whatever its logits' scale; and does not saturate.
 - ``sigmoid`` and ``softmax`` (over all items) of the logits: the papers' for MF and for VAE.
 For MF, ``margin`` gives the best POS-P and NEG-P on ml-1m and amazon-fashion, and is level with ``softmax`` on
-debian-python; ``sigmoid``, which looks at y's own score alone, is better at DEL and INS, which do so too.
+debian-python; ``sigmoid``, which depends on y's own score alone, is better at DEL and INS, which do so too.
 
-``validation`` is a share of the *training* users; the epoch with the lowest POS-P@k - NEG-P@k on them is kept.
+``validation`` is a share of the *training* users; the epoch with the lowest POS-P@k - NEG-P@k on them is selected.
 
 Departs from the papers' code: trained on users who are not explained only, and chosen on others again (paper
 000's code learns from the explained users, too, and stops by the training loss; the authors' code chooses the
@@ -80,7 +80,7 @@ LOOK_EVERY = 2
 """Epochs from one look at the validation users to the next."""
 
 VALIDATION_USERS = 200
-"""At most so many of the training users are kept for validation."""
+"""At most so many of the training users are used for validation."""
 
 BLOCK = 64
 """Rows of a matrix product, always the same number: how it rounds depends on it."""
@@ -92,7 +92,7 @@ class Config:
         float,
         Range(minimum=0),
         Search(1, 50, log=True),
-        Help("weight of keeping the item with what the mask keeps"),
+        Help("weight of preserving the item under the mask"),
     ] = 5.0
     lambda_neg: Annotated[
         float,
@@ -113,7 +113,7 @@ class Config:
         int,
         Range(minimum=1),
         Search(choices=(1, 5, 10, 20)),
-        Help("targets are of the user's top k; with link margin, the place to be kept"),
+        Help("targets are of the user's top k; with target_probability margin, the place to be preserved"),
     ] = 5
     hidden: Annotated[
         int, Range(minimum=1), Search(choices=(32, 64, 128)), Help("units of each hidden layer")
@@ -125,7 +125,7 @@ class Config:
         int, Range(minimum=0), Help("epochs after which the learning rate falls to a tenth; 0: never")
     ] = 15
     patience: Annotated[
-        int, Range(minimum=1), Help("looks without a better order (one every 2 epochs) before stopping")
+        int, Range(minimum=1), Help("evaluations without a better order (one every 2 epochs) before stopping")
     ] = 8
     validation: Annotated[
         float, Range(minimum=0, below=1), Help("share of the training users to choose the epoch on")
@@ -137,16 +137,16 @@ class LXR:
         self.config = config
 
     def prepare(self, context: Context) -> dict[str, np.ndarray]:
-        """The network, and ``validation`` (looks, 3): epoch, POS-P@k and NEG-P@k of each look, if any."""
+        """The network, and ``validation`` (evaluations, 3): epoch, POS-P@k and NEG-P@k of each evaluation, if any."""
         users = np.flatnonzero(np.diff(context.training.indptr))
         drawn = context.generator("lxr", "validation").permutation(len(users))
         kept_back = min(VALIDATION_USERS, int(self.config.validation * len(users)))
         chosen_on = Lessons.of(context, np.sort(users[drawn[:kept_back]]), self.config.k)
         learned_from = Lessons.of(context, users[drawn[kept_back:]], self.config.k)
         if not len(learned_from):
-            raise UserError("lxr: there is nobody to learn from: all users are explained")
+            raise UserError("lxr: there are no users to train on: all users are explained")
         training = Training(self.config, context, learned_from)
-        looks: list[tuple[float, float, float]] = []
+        evaluations: list[tuple[float, float, float]] = []
         best, best_gap, in_vain = None, math.inf, 0
         for epoch in range(1, self.config.epochs + 1):
             training.epoch(epoch)
@@ -154,7 +154,7 @@ class LXR:
                 continue
             state = training.state()
             pos, neg = self._quality(chosen_on, state, context)
-            looks.append((epoch, pos, neg))
+            evaluations.append((epoch, pos, neg))
             in_vain += 1
             if pos - neg < best_gap:
                 best, best_gap, in_vain = state, pos - neg, 0
@@ -162,7 +162,7 @@ class LXR:
                 break
         if best is None:
             return training.state()
-        return {**best, "validation": np.array(looks)}
+        return {**best, "validation": np.array(evaluations)}
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) masks in [0, 1]; at list level their mean over the listed items."""

@@ -1,6 +1,6 @@
 """Personalised PageRank between items, by walks item - user - item over the interactions.
 
-A walker stops at each node with probability alpha, and else goes on to a random neighbour. pi(i, v) is the
+A walker stops at each node with probability alpha, and otherwise moves to a random neighbour. pi(i, v) is the
 probability that one who starts at item i stops at item v. With R (users, items), D_U and D_I the degrees,
 
     pi = alpha sum_t (1 - alpha)^2t T^t = alpha (1 - (1 - alpha)^2 T)^-1,      T = D_I^-1 R^T D_U^-1 R.
@@ -28,7 +28,7 @@ EXACT_UP_TO = 6000
 """Items for which all pairs are computed: 288 MB, and twice as much while they are."""
 
 PUSH_ERROR = 1e-7
-"""The error for more items than that, where none is asked for."""
+"""The error for more items than that, if none is configured."""
 
 COLUMNS = 64
 """Items that are pushed from side by side."""
@@ -36,11 +36,11 @@ COLUMNS = 64
 
 @dataclass(frozen=True)
 class ItemProximity:
-    """pi(i, v) for all i and for the v that were asked for.
+    """pi(i, v) for all i and for the requested v.
 
     Attributes:
         values: (items, columns), dense or sparse.
-        columns: (items,) where the column of each item stands, -1 if it was not asked for.
+        columns: (items,) where the column of each item stands, -1 if it was not requested.
     """
 
     values: FloatArray | sparse.csc_matrix
@@ -127,7 +127,7 @@ def all_pairs(interactions: sparse.csr_matrix, alpha: float) -> FloatArray:
 
 
 def _steps(matrix: sparse.csr_matrix, alpha: float) -> sparse.csr_matrix:
-    """Rows to columns, each neighbour alike, if the walker does not stop."""
+    """Rows to columns, each neighbour with equal probability, if the walker does not stop."""
     return (sparse.diags((1.0 - alpha) * _inverse(_degrees(matrix))) @ matrix).tocsr()
 
 

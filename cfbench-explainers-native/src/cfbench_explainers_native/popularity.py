@@ -32,7 +32,7 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    """There are no options."""
 
 
 class Popularity:

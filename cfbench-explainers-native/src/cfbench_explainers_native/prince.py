@@ -2,10 +2,10 @@
 
 Ghazimatin, Balalau, Saha Roy & Weikum, "PRINCE: Provider-side Interpretability with Counterfactual
 Explanations in Recommender Systems", WSDM 2020. Its question is about a recommender that is Personalised
-PageRank; paper 000 (section 3.4.1) asks it of any, with PageRank on the interactions as a stand-in.
+PageRank; CFExpRec (section 3.4.1) applies it to any recommender, with PageRank on the interactions as a stand-in.
 
-A walker starts at user u, goes to one of the kept interactions S \\ A of u, and on over the graph, stopping at
-each node with probability alpha; whoever comes back to u goes out along S \\ A again. Let q(i, v) be the
+A walker starts at user u, goes to one of the remaining interactions S \\ A of u, and on over the graph, stopping at
+each node with probability alpha; a walker that returns to u leaves along S \\ A again. Let q(i, v) be the
 probability to stop at v, from item i, without coming back to u. Then (the idea of the paper, in our terms)
 
     PPR(u, v; A) = g(A) sum over i in S \\ A of q(i, v),        g(A) > 0 the same for all v,
@@ -24,11 +24,11 @@ smallest first (then that of the better ranked replacement), at most ``attempts`
 y leaves the top K is the answer. The detail ``ppr_success`` says whether PageRank had any set to offer.
 
 As in the paper, an action is an edge that leaves u: what leads from items to u stays when it is removed.
-Departs from the paper: the graph holds training users and the explained user, nobody else who is explained.
+Departs from the paper: the graph holds training users and the explained user, but no other explained user.
 A replacement that PageRank prefers before anything is removed says nothing of removals, and is passed over;
 where PageRank prefers all of them, there is no answer. Removing the whole history leaves no walk, which is no
 success. No self-loop at u: it would only scale g. ``attempts: 1`` tries the smallest set alone, as a method
-must that cannot ask the recommender.
+must that cannot query the recommender.
 Cost: one model evaluation for each user, and at most ``attempts`` for each unit; the proximity of all items
 once (beyond 6000 items, of those in question once for each batch), and for each user a system as large as the
 history.
@@ -153,9 +153,9 @@ class Prince:
             for row, unit in enumerate(searching):
                 removed[row, proposals[unit][attempt]] = True
             edits = Edits.removals(targets.users[searching], targets.history[searching], removed)
-            tasks = count_displaced(context.model, targets, edits, searching, context.interactions) > 0
-            chosen[searching[tasks]] = removed[tasks]
-            searching = searching[~tasks]
+            succeeds = count_displaced(context.model, targets, edits, searching, context.interactions) > 0
+            chosen[searching[succeeds]] = removed[succeeds]
+            searching = searching[~succeeds]
         return chosen
 
 

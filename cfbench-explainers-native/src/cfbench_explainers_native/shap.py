@@ -1,7 +1,7 @@
 """SHAP: Shapley values of a user's interactions, for the logit of what was recommended.
 
 Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017; with the user's own
-interactions as the features, as papers 000 (section 3.4.1) and 001 use it, and the empty profile as background.
+interactions as the features, as CFExpRec (section 3.4.1) and 001 use it, and the empty profile as background.
 With v(S) the logit of y for the profile S, a part of the history I_u with n interactions (at list level the mean
 logit of the listed items), the value of interaction i is
 
@@ -31,7 +31,7 @@ rather than all of the catalogue as features, hence no background sample and no 
 targets of a user share the evaluations; what fails is an error, not a row of zeros. Values are rounded to the
 grid of 2**-30.
 When it misleads: profiles far from any real one count as much as near ones; items that stand in for one another
-share what they bring, so that each looks unimportant; and nothing is said of the rivals of y.
+share what they bring, so that each appears unimportant; and the rivals of y are not considered.
 Cost: at most ``samples`` model evaluations for each user, however many items are explained; the permutation
 estimator takes no fewer than one pair of orders, 2 n evaluations, and time n for each of them. The kernel
 estimator never takes more, but solves a system of size n: n^3 / 3 for each user. Memory: ``samples`` n.
@@ -72,7 +72,7 @@ SPEC = ComponentSpec(
 )
 
 EVALUATIONS_AT_ONCE = 4096
-"""Users are worked on together until they ask for that many: few evaluations would not fill a block."""
+"""Users are processed together until they need that many: few evaluations would not fill a block."""
 
 ROUNDS = 100
 """Of k-means, at most."""
@@ -96,10 +96,10 @@ class Config:
 
 
 class Design(Protocol):
-    """Which coalitions of m players are looked at, and what follows from their responses.
+    """Which coalitions of m players are evaluated, and what follows from their responses.
 
     Attributes:
-        coalitions: (E, m) who takes part; the first nobody, the last everybody.
+        coalitions: (E, m) the members; the first is empty, the last has all players.
     """
 
     coalitions: BoolArray
@@ -166,7 +166,7 @@ class Shap:
 
 @dataclass(frozen=True)
 class Game:
-    """What is asked about one user.
+    """The game of one user.
 
     Attributes:
         units: rows of the targets of this user.
@@ -199,43 +199,43 @@ class Parts:
     """E parts of the histories of G users, made into edits when they are scored.
 
     Attributes:
-        users: (G,); history, padding: (G, H); owners: (E,) whose part; kept: (E, H), False at padding.
+        users: (G,); history, padding: (G, H); owners: (E,) whose part; members: (E, H), False at padding.
     """
 
     users: IntArray
     history: IntArray
     padding: BoolArray
     owners: IntArray
-    kept: BoolArray
+    members: BoolArray
 
     @staticmethod
     def of(games: list[Game]) -> Parts:
         shape = len(games), max(len(game.history) for game in games)
         sizes = [len(game.design.coalitions) for game in games]
         history, padding = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=np.bool_)
-        kept = np.zeros((sum(sizes), shape[1]), dtype=np.bool_)
+        members = np.zeros((sum(sizes), shape[1]), dtype=np.bool_)
         start = 0
         for row, (game, size) in enumerate(zip(games, sizes, strict=True)):
             length = len(game.history)
             history[row, :length], padding[row, :length] = game.history, False
-            kept[start : start + size, :length] = game.design.coalitions[:, game.players]
+            members[start : start + size, :length] = game.design.coalitions[:, game.players]
             start += size
         users = np.array([game.user for game in games])
-        return Parts(users, history, padding, np.repeat(np.arange(len(games)), sizes), kept)
+        return Parts(users, history, padding, np.repeat(np.arange(len(games)), sizes), members)
 
     def __len__(self) -> int:
         return len(self.owners)
 
     def choose(self, which: IntArray) -> Parts:
-        return Parts(self.users, self.history, self.padding, self.owners[which], self.kept[which])
+        return Parts(self.users, self.history, self.padding, self.owners[which], self.members[which])
 
     def edits(self) -> Edits:
-        removed = ~self.kept & ~self.padding[self.owners]
+        removed = ~self.members & ~self.padding[self.owners]
         return Edits.removals(self.users[self.owners], self.history[self.owners], removed)
 
     def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
-        columns = self.history[self.owners][self.kept]
-        return binary_rows(self.kept, columns, interactions.shape[1])
+        columns = self.history[self.owners][self.members]
+        return binary_rows(self.members, columns, interactions.shape[1])
 
 
 def _responses(games: list[Game], targets: Targets, context: Context) -> dict[int, FloatArray]:
@@ -280,8 +280,8 @@ class Permutations:
         both = np.stack([orders, orders[:, ::-1]], axis=1).reshape(2 * pairs, players)
         self._places = np.argsort(both, axis=1)  # where each player stands in each order
         steps = self._places[:, None, :] < np.arange(1, players)[:, None]
-        nobody = np.zeros((1, players), dtype=np.bool_)
-        self.coalitions: BoolArray = np.concatenate([nobody, steps.reshape(-1, players), ~nobody])
+        empty = np.zeros((1, players), dtype=np.bool_)
+        self.coalitions: BoolArray = np.concatenate([empty, steps.reshape(-1, players), ~empty])
 
     def values(self, responses: FloatArray) -> FloatArray:
         values: FloatArray = self._of_pairs(responses).mean(axis=0)
@@ -311,8 +311,8 @@ class Kernel:
 
     def __init__(self, players: int, samples: int, generator: np.random.Generator) -> None:
         between, weights = kernel_coalitions(players, samples - 2, generator)
-        nobody = np.zeros((1, players), dtype=np.bool_)
-        self.coalitions: BoolArray = np.concatenate([nobody, between, ~nobody])
+        empty = np.zeros((1, players), dtype=np.bool_)
+        self.coalitions: BoolArray = np.concatenate([empty, between, ~empty])
         self._shares = between.mean(axis=1)
         # phi = (v(1) - v(0)) / m + psi, the psi add up to 0, and z . psi = (z - |z| / m) . psi.
         centred = between - self._shares[:, None]

@@ -13,7 +13,7 @@ from cfbench_recsys.ranking import GRID
 from cfbench_recsys.targets import Context, Targets
 
 ALL_ITEMS = 2**28
-"""Bytes up to which the users of all items are kept as bits; beyond, those of the items of a batch."""
+"""Bytes up to which the users of all items are stored as bits; beyond, those of the items of a batch."""
 
 PAIRS = 1024
 """Pairs of items whose users are compared at once."""

@@ -3,18 +3,18 @@
 The item leaves the top K when K rivals are ahead of it. For a logit that is linear in the profile this is a
 matter of sums of W[i, y] - W[i, r] over the removed interactions, and the smallest set is found by bounds from
 both sides, and between them a search in depth, then an integer programme: see ``smallest_sets``. What is proven
-is told with the answer,
+is reported with the answer,
 
     none_up_to: no set of at most so many removals puts the item out of the list,
 
 so an answer with ``none_up_to`` + 1 edits is the smallest, and no answer with ``none_up_to`` = |I_u| means that
 the item stays whatever is removed. Where the search runs out of its budget, the answer is the smallest found.
 
-Ours; there is no paper. A bound for every explainer that only removes, at item level (several items that are
-to leave together have no such order of sums). Needs ``access: weights`` for linearity; the weights themselves
-are read off single removals, one batch of scores for all items, which is exact to rounding and faster than
-looking them up.
-Cost: |I_u| + 1 model evaluations for each user, however many items are explained, then arithmetic.
+Ours; there is no paper. A lower bound on the size for every explainer that only removes, at item level (several
+items that are to leave together have no such order of sums). Needs ``access: weights`` for linearity; the weights
+themselves are read off single removals, one batch of scores for all items, which is exact to rounding and faster
+than looking them up. Cost: |I_u| + 1 model evaluations for each user, however many items are explained, then
+arithmetic.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    budget: Annotated[int, Range(minimum=0), Help("partial sets looked at for one explanation")] = 300_000
+    budget: Annotated[int, Range(minimum=0), Help("partial sets tested for one explanation")] = 300_000
     nodes: Annotated[
-        int, Range(minimum=0), Help("of the integer programme that goes on where these do not suffice")
+        int, Range(minimum=0), Help("of the integer programme that continues where these do not suffice")
     ] = 20_000
-    width: Annotated[int, Range(minimum=1), Help("of the beam that looks for an answer to start from")] = 8
+    width: Annotated[int, Range(minimum=1), Help("of the beam that searches for an initial answer")] = 8
 
 
 class Smallest:
@@ -58,7 +58,7 @@ class Smallest:
         self.config = config
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
-        """B edits, with the size up to which there is none, and how many partial sets were looked at."""
+        """B edits, with the size up to which there is none, and how many partial sets were tested."""
         removed = np.zeros(targets.history.shape, dtype=np.bool_)
         none_up_to, sets = np.zeros((2, len(targets)), dtype=np.int64)
         for unit, _, sums in sums_of_units(targets, context):
@@ -76,5 +76,5 @@ class Smallest:
                 removed[unit, found] = True
         sizes = removed.sum(axis=1)
         edits = Edits.removals(targets.users, targets.history, removed)
-        told = certificate((sizes > 0) & (sizes == none_up_to + 1), none_up_to, targets)
-        return Answer(edits, {**told, "sets": sets.astype(np.float64)})
+        proof = certificate((sizes > 0) & (sizes == none_up_to + 1), none_up_to, targets)
+        return Answer(edits, {**proof, "sets": sets.astype(np.float64)})

@@ -3,7 +3,7 @@
 Bound from below: what each rival would need alone (see ``linear_sums``). Bound from above: beam search on the
 sums. Where they differ, a search in depth over sets of exactly s interactions decides, s ascending: a partial
 set is given up when fewer than K rivals could still get ahead, each with the largest gains that it finds among
-what may still be added. Where that takes too long, an integer programme goes on from there:
+what may still be added. Where that takes too long, an integer programme continues from there:
 
     min sum_i x_i   such that   sum_i gain_ir x_i >= needed_r z_r + low_r (1 - z_r),   sum_r z_r >= K,
 
@@ -19,8 +19,8 @@ from scipy import optimize, sparse
 from cfbench_explainers_native.linear_sums import NEVER, QUICK, Recommender, Sums
 from cfbench_recsys.edits import FloatArray, IntArray
 
-QUESTION = 1_000
-"""What it costs of the budget to put a set to the recommender; matters where very many items tie."""
+QUERY_COST = 1_000
+"""The cost of a query to the recommender, in units of the budget; matters where very many items tie."""
 
 NUMBERS_AT_ONCE = 500_000
 """Gaps (partial sets x rivals) that one step of the search holds."""
@@ -37,9 +37,9 @@ def smallest_set(
 
     Args:
         largest: size after which the search ends.
-        budget: partial sets that it looks at; after these the set is the smallest found.
+        budget: partial sets that it tests; after these the set is the smallest found.
         width: of the beam that finds a set to start from; 0: without.
-        nodes: of the integer programme that goes on where the search had to stop; 0: without.
+        nodes: of the integer programme that continues where the search had to stop; 0: without.
     """
     fewest = sums.fewest()
     least = sums.at_least(fewest)
@@ -62,7 +62,7 @@ def smallest_set(
             better, none = programme(near, size, largest, nodes)
             if better is None:
                 return found, none
-            if tasks(sums, sums.gaps(better), better, recommender):
+            if succeeds(sums, sums.gaps(better), better, recommender):
                 return better, none
             return found, min(none, len(better) - 1)
         if better is not None:
@@ -94,37 +94,37 @@ def beam(sums: Sums, width: int, steps: int, recommender: Recommender) -> IntArr
         grown = sets[rows[order]]
         grown[np.arange(len(order)), places[order]] = True
         _, first = np.unique(np.packbits(grown, axis=1), axis=0, return_index=True)
-        kept = np.sort(first)[:width]
-        sets, gaps = grown[kept], left[order[kept]]
-        for row in np.flatnonzero(worst[order[kept]] <= sums.slack):
+        retained = np.sort(first)[:width]
+        sets, gaps = grown[retained], left[order[retained]]
+        for row in np.flatnonzero(worst[order[retained]] <= sums.slack):
             chosen = np.flatnonzero(sets[row])
-            if tasks(sums, gaps[row], chosen, recommender):
+            if succeeds(sums, gaps[row], chosen, recommender):
                 return chosen
     return None
 
 
-def tasks(sums: Sums, gaps: FloatArray, places: IntArray, recommender: Recommender) -> bool:
-    """Whether the set at ``places`` works, which leaves the gaps (R,); asks only where the sums cannot tell."""
+def succeeds(sums: Sums, gaps: FloatArray, places: IntArray, recommender: Recommender) -> bool:
+    """Whether the set at ``places`` works, which leaves the gaps (R,); queries only where the sums do not decide."""
     if np.count_nonzero(gaps <= -sums.slack) >= sums.k:
         return True
     return bool(np.count_nonzero(gaps <= sums.slack) >= sums.k) and recommender.displaces(places)
 
 
 class OutOfBudgetError(Exception):
-    """The search had to stop before it could tell."""
+    """The search had to stop before it was decided."""
 
 
 class Search:
     """Sets of exactly ``size`` interactions, in depth.
 
     Only for a size of which all smaller sets are known to fail. Then every member of a set that works helps
-    some rival, or else it would work without; where the recommender had to be asked, because sums could not
-    tell, this is not relied on.
+    some rival, or else it would work without; where the recommender had to be queried, because sums did not
+    decide, this is not assumed.
     """
 
     def __init__(self, sums: Sums, size: int, budget: int, recommender: Recommender) -> None:
         helpful = (sums.gains > 0).any(axis=0)
-        useful = np.flatnonzero(helpful | (recommender.asked > 0))
+        useful = np.flatnonzero(helpful | (recommender.queries > 0))
         shares = np.maximum(sums.gains[:, useful], 0.0) / np.maximum(np.abs(sums.needed), sums.slack)[:, None]
         self.places = useful[np.argsort(-shares.mean(axis=0), kind="stable")]
         self.gains = np.ascontiguousarray(sums.gains[:, self.places].T)  # (n, R)
@@ -181,10 +181,10 @@ class Search:
 
     def _decide(self, gaps: FloatArray, members: IntArray) -> IntArray | None:
         for gap, member in zip(gaps, members, strict=True):
-            places, before = np.sort(self.places[member]), self.recommender.asked
-            if tasks(self.sums, gap, places, self.recommender):
+            places, before = np.sort(self.places[member]), self.recommender.queries
+            if succeeds(self.sums, gap, places, self.recommender):
                 return places
-            self.left -= QUESTION * (self.recommender.asked - before)
+            self.left -= QUERY_COST * (self.recommender.queries - before)
             if self.left < 0:
                 raise OutOfBudgetError
         return None
@@ -192,7 +192,7 @@ class Search:
 
 def programme(sums: Sums, smallest: int, largest: int, nodes: int) -> tuple[IntArray | None, int]:
     """Places of a smallest set of ``smallest`` to ``largest`` interactions that works, and the size up to which
-    there is none, if there is none of less than ``smallest``: what ``nodes`` nodes of the programme tell."""
+    there is none, if there is none of less than ``smallest``: what ``nodes`` nodes of the programme prove."""
     needed = sums.needed - sums.slack
     scale = np.maximum(np.abs(sums.gains).max(axis=1), np.maximum(np.abs(needed), sums.slack))
     gains, needed = sums.gains / scale[:, None], needed / scale
@@ -200,7 +200,7 @@ def programme(sums: Sums, smallest: int, largest: int, nodes: int) -> tuple[IntA
     low = np.minimum(0.0, np.sort(gains, axis=1)[:, :largest]).sum(axis=1)
     ahead = sparse.hstack([sparse.csr_matrix(gains), sparse.diags(low - needed)], format="csr")
     count = np.repeat([[1.0, 0.0], [0.0, 1.0]], [interactions, rivals], axis=1)
-    told = optimize.milp(
+    solution = optimize.milp(
         count[0],
         integrality=np.ones(interactions + rivals),
         bounds=optimize.Bounds(0, 1),
@@ -210,11 +210,11 @@ def programme(sums: Sums, smallest: int, largest: int, nodes: int) -> tuple[IntA
         ],
         options={"node_limit": nodes},
     )
-    if told.status == _INFEASIBLE:
+    if solution.status == _INFEASIBLE:
         return None, largest
-    bound = told.mip_dual_bound
+    bound = solution.mip_dual_bound
     none = smallest - 1 if bound is None else max(smallest, int(np.ceil(bound - 1e-6))) - 1
-    return (None if told.x is None else np.flatnonzero(told.x[:interactions] > 0.5)), none
+    return (None if solution.x is None else np.flatnonzero(solution.x[:interactions] > 0.5)), none
 
 
 _INFEASIBLE = 2  # a status of scipy.optimize.milp

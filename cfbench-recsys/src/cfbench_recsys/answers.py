@@ -31,7 +31,7 @@ def count_displaced(
 
 
 def threshold(targets: Targets, importances: FloatArray, above: float = 0.5) -> Edits:
-    """Removes every interaction whose importance exceeds ``above`` (paper 000's explicit form of LXR)."""
+    """Removes every interaction whose importance exceeds ``above`` (CFExpRec's explicit form of LXR)."""
     return Edits.removals(targets.users, targets.history, (importances > above) & ~targets.padding)
 
 
@@ -97,9 +97,9 @@ def prune(model: ScoringModel, targets: Targets, edits: Edits, interactions: spa
         place[trying] = np.where(found, back, place[trying] + width)
         in_vain[trying] = np.where(found, 0, in_vain[trying] + width)
         displaced[trying] = np.where(found, now[np.arange(len(trying)), best], displaced[trying])
-        kept = np.ones(len(edits.rows), dtype=bool)
-        kept[(first + back)[found]] = False
-        edits = edits.where(kept)
+        retained = np.ones(len(edits.rows), dtype=bool)
+        retained[(first + back)[found]] = False
+        edits = edits.where(retained)
     return edits
 
 
@@ -142,9 +142,9 @@ class _AllButOne:
     def edits(self) -> Edits:
         chosen = self.whole.choose(self.which)
         first = np.searchsorted(chosen.rows, np.arange(len(self)))
-        kept = np.ones(len(chosen.rows), dtype=bool)
-        kept[first + self.edge - np.searchsorted(self.whole.rows, self.which)] = False
-        return chosen.where(kept)
+        retained = np.ones(len(chosen.rows), dtype=bool)
+        retained[first + self.edge - np.searchsorted(self.whole.rows, self.which)] = False
+        return chosen.where(retained)
 
     def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
         return self.edits().profiles(interactions)

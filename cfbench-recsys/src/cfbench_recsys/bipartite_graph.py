@@ -3,7 +3,7 @@
 A is the symmetric adjacency matrix over users and items, D its diagonal of degrees, and one layer of
 propagation is Ã = D^-1/2 A D^-1/2 (0 for a node without edges). The graph is bipartite, so a layer takes user
 values to items by Rᵀ and item values to users by R, with R (users, items) the binary interactions; both are
-kept as sparse matrices of O(edges).
+stored as sparse matrices of O(edges).
 
 B edited graphs A_b = A + Delta_b (Delta_b a few edges, of any weight) need no B matrices: a layer applied to
 one column for each graph, x (nodes, B), is

@@ -1,13 +1,13 @@
-"""One training seen at several levels of quality (paper 002): which epochs are kept, and how they are named.
+"""Checkpoints of one training at several levels of quality (Consistency beyond top-1): which epochs, and their names.
 
 A checkpoint is named by a share of the training, "25%", or by a share of the best validation HR@10, "q80%".
 Training ends, for this purpose, with the epoch that model selection chose ("100%"): what comes after it only
-showed that it was the best. "q80%" is the first look at the validation data with at least 80% of the HR@10 of
+showed that it was the best. "q80%" is the first evaluation at the validation data with at least 80% of the HR@10 of
 the chosen epoch.
 
-How long training lasts is known at its end only, so looks are kept as it goes: at most ``MOST``, thinned by
-half (every second, every fourth, ...) whenever they become more. A checkpoint is the kept look nearest to
-its place, which is off by at most 1/64 of the training; the chosen epoch itself is always kept.
+How long training lasts is known at its end only, so evaluations are stored during the training: at most ``MOST``, thinned by
+half (every second, every fourth, ...) whenever they become more. A checkpoint is the stored evaluation nearest to
+its place, which is off by at most 1/64 of the training; the chosen epoch itself is always stored.
 """
 
 from __future__ import annotations
@@ -24,80 +24,84 @@ from cfbench_recsys.models import load_state, save_state
 
 MOST = 64
 CRITERION, LEVEL = "NDCG@10", "HR@10"
-"""What the best look is chosen by (as in ``training.py``), and what shares of the best quality are shares of."""
+"""What the best evaluation is chosen by (as in ``training.py``), and what shares of the best quality are shares of."""
 
 State = dict[str, np.ndarray]
 
 
 class EvaluationHistory:
-    """The looks at the validation data of one training, their states on disk below ``folder``."""
+    """The evaluations on the validation data of one training, their states on disk below ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.seen: list[dict[str, float]] = []  # every look: epoch and quality
-        self.kept: dict[int, bool] = {}  # epochs on disk; True: among the thinned, False: only for being best
+        self.seen: list[dict[str, float]] = []  # every evaluation: epoch and quality
+        self.stored: dict[
+            int, bool
+        ] = {}  # epochs on disk; True: among the thinned, False: only for being best
         self._stride = 1
         self._best = -np.inf
 
-    def keep(self, epoch: int, quality: Mapping[str, float], state: Callable[[], State]) -> None:
-        """To be called at each look, in order of epochs; see ``training.train``."""
+    def record(self, epoch: int, quality: Mapping[str, float], state: Callable[[], State]) -> None:
+        """To be called at each evaluation, in order of epochs; see ``training.train``."""
         number = len(self.seen)
         self.seen.append({"epoch": epoch, **quality})
         best = not quality or quality[CRITERION] > self._best
         regular = number % self._stride == 0
         if best:
             self._best = quality.get(CRITERION, -np.inf)
-            for earlier in [old for old, thinned in self.kept.items() if not thinned]:
+            for earlier in [old for old, thinned in self.stored.items() if not thinned]:
                 self._drop(earlier)
         if best or regular:
-            self.kept[epoch] = regular
+            self.stored[epoch] = regular
             (self.folder / str(epoch)).mkdir(parents=True, exist_ok=True)
             save_state(state(), self.folder / str(epoch))
-        if sum(self.kept.values()) > MOST:
+        if sum(self.stored.values()) > MOST:
             self._thin()
 
     def _thin(self) -> None:
         self._stride *= 2
-        numbers = {int(look["epoch"]): number for number, look in enumerate(self.seen)}
-        best = max(self.seen, key=lambda look: look.get(CRITERION, look["epoch"]))["epoch"]
-        for epoch in [old for old in self.kept if numbers[old] % self._stride]:
+        numbers = {int(evaluation["epoch"]): number for number, evaluation in enumerate(self.seen)}
+        best = max(self.seen, key=lambda evaluation: evaluation.get(CRITERION, evaluation["epoch"]))["epoch"]
+        for epoch in [old for old in self.stored if numbers[old] % self._stride]:
             if epoch == best:
-                self.kept[epoch] = False
+                self.stored[epoch] = False
             else:
                 self._drop(epoch)
 
     def _drop(self, epoch: int) -> None:
         shutil.rmtree(self.folder / str(epoch))
-        del self.kept[epoch]
+        del self.stored[epoch]
 
     def at(self, name: str, best_epoch: int) -> tuple[State, dict[str, float]]:
         """The state of the checkpoint ``name``, and what is known of it: epoch, quality, the chosen epoch."""
         share = float(name.removeprefix("q").removesuffix("%")) / 100
-        looks = {int(look["epoch"]): look for look in self.seen}
+        evaluations = {int(evaluation["epoch"]): evaluation for evaluation in self.seen}
         if name.startswith("q"):
-            if LEVEL not in looks[best_epoch]:
-                raise UserError(f"checkpoint {name}: there are no validation data to tell quality by")
-            enough = share * looks[best_epoch][LEVEL]
-            wanted = float(next(epoch for epoch, look in looks.items() if look[LEVEL] >= enough))
+            if LEVEL not in evaluations[best_epoch]:
+                raise UserError(f"checkpoint {name}: there are no validation data to measure the quality on")
+            enough = share * evaluations[best_epoch][LEVEL]
+            wanted = float(
+                next(epoch for epoch, evaluation in evaluations.items() if evaluation[LEVEL] >= enough)
+            )
         else:
             wanted = share * best_epoch
-        candidates = sorted(epoch for epoch in self.kept if epoch <= best_epoch)
-        epoch = min(candidates, key=lambda kept: (abs(kept - wanted), kept))
-        return load_state(self.folder / str(epoch)), {**looks[epoch], "of": best_epoch}
+        candidates = sorted(epoch for epoch in self.stored if epoch <= best_epoch)
+        epoch = min(candidates, key=lambda stored: (abs(stored - wanted), stored))
+        return load_state(self.folder / str(epoch)), {**evaluations[epoch], "of": best_epoch}
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """Removes what is on disk."""
         shutil.rmtree(self.folder)
 
 
-def save_checkpoint(folder: Path, name: str, state: State, look: Mapping[str, float]) -> None:
+def save_checkpoint(folder: Path, name: str, state: State, evaluation: Mapping[str, float]) -> None:
     """Into ``folder/name``."""
     (folder / name).mkdir(parents=True)
     save_state(state, folder / name)
-    (folder / name / "look.json").write_text(json.dumps(look), encoding="utf-8")
+    (folder / name / "evaluation.json").write_text(json.dumps(evaluation), encoding="utf-8")
 
 
 def load_checkpoint(folder: Path, name: str) -> tuple[State, dict[str, float]]:
     """What :func:`save_checkpoint` wrote."""
-    look: dict[str, float] = json.loads((folder / name / "look.json").read_text(encoding="utf-8"))
-    return load_state(folder / name), look
+    evaluation: dict[str, float] = json.loads((folder / name / "evaluation.json").read_text(encoding="utf-8"))
+    return load_state(folder / name), evaluation

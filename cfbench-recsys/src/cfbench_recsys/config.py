@@ -26,7 +26,7 @@ class Postprocess:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoints:
-    """At which levels of quality each recommender that is trained in epochs is explained (paper 002)."""
+    """At which levels of quality each recommender that is trained in epochs is explained (Consistency beyond top-1)."""
 
     training: Annotated[
         tuple[float, ...],
@@ -92,5 +92,5 @@ class RecsysConfig(Experiment):
     metrics: Annotated[
         tuple[ConfiguredComponent, ...] | None,
         OfKind("metric"),
-        Help("none: those of paper 000 with coverage and success"),
+        Help("none: those of CFExpRec with coverage and success"),
     ] = None

@@ -29,5 +29,5 @@ protocol:
   level: [item, list]                  # an explanation for each item, or one for the list
   format: [implicit, explicit]         # importances, or interactions to remove
   users: 200                           # explained users, drawn at random
-limits: {{seconds: 1800, memory_gb: 8}}  # of each piece of work
+limits: {{seconds: 1800, memory_gb: 8}}  # of each task
 """

@@ -71,7 +71,7 @@ class Recommender(Protocol):
     def fit(self, split: Split, generator: Streams, report: Progress, /) -> Mapping[str, Any] | None:
         """Trains on ``split.train`` and selects the epoch on ``split.validation``, never on the test part.
 
-        A recommender that declares ``checkpoints: yes`` takes a fourth argument ``keep``, see
+        A recommender that declares ``checkpoints: yes`` takes a fourth argument ``checkpoint``, see
         :class:`CheckpointedRecommender`.
 
         Returns:
@@ -100,9 +100,14 @@ class CheckpointedRecommender(Recommender, Protocol):
     """A recommender that is trained in epochs (``checkpoints: yes``)."""
 
     def fit(
-        self, split: Split, generator: Streams, report: Progress, keep: CheckpointCallback | None = None, /
+        self,
+        split: Split,
+        generator: Streams,
+        report: Progress,
+        checkpoint: CheckpointCallback | None = None,
+        /,
     ) -> Mapping[str, Any] | None:
-        """As :meth:`Recommender.fit`; calls ``keep`` at each evaluation on the validation data."""
+        """As :meth:`Recommender.fit`; calls ``checkpoint`` at each evaluation on the validation data."""
 
 
 class ProfileRecommender(Protocol):

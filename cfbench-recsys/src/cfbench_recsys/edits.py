@@ -22,7 +22,7 @@ REMOVE, ADD = -1, 1
 
 @dataclass(frozen=True)
 class Edits:
-    """B edits of the interaction graph, each asked about on behalf of one user.
+    """B edits of the interaction graph, each of which is scored for one user.
 
     Attributes:
         users: (B,) whose scores are wanted under edit b.
@@ -105,7 +105,7 @@ class Edits:
     def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
         """(B, items) the edited profiles of ``users``, binary, indices sorted.
 
-        Edges of other users change nobody's own profile; removing what is not there, or adding what is,
+        Edges of other users do not change the user's own profile; removing what is not there, or adding what is,
         changes nothing.
         """
         blocks = [

@@ -134,7 +134,7 @@ def _numbers(column: pd.Series, path: Path) -> pd.Series:
 def unknown_units(table: pd.DataFrame, units: pd.Series, path: Path) -> str:
     """What to remark about units of a table that are not among the explained ones; empty when all are.
 
-    A table may hold more than is asked for (other users, longer lists): the rest is left out, and said.
+    A table may hold more units than are explained (other users, longer lists): these are excluded and reported.
 
     Raises:
         UserError: when none of its units is explained.

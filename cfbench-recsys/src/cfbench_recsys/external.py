@@ -1,4 +1,4 @@
-"""A table of explanations made elsewhere: whose they are and of what kind, told before anything is computed."""
+"""A table of external explanations: which explainers and formats it holds, read before anything is computed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Attention over the edges of a graph, and the same on many edited graphs at once. Memory O(edges x heads).
 
-Node n on one side of the graph looks at its neighbours m on the other, with weights w_nm (1 in the graph as it
+Node n on one side of the graph attends to its neighbours m on the other, with weights w_nm (1 in the graph as it
 is). For each head, with queries q, keys k and values v of c columns,
 
     s_nm = q_n . k_m / sqrt(c)

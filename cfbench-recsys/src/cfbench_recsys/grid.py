@@ -139,7 +139,7 @@ class Grid:
         return Cell(labels, columns, self.stages(explainer, point, fitting), role=explainer.spec.role)
 
     def labels(self, explainer: ConfiguredComponent, point: ProtocolPoint) -> dict[str, str | int]:
-        """What tells a cell from the others: columns of every table."""
+        """The labels that identify a cell: columns of every table."""
         return {
             "dataset": self.dataset.label,
             "model": self.model.label,
@@ -215,7 +215,7 @@ class Grid:
     def explained(
         self, explainer: ConfiguredComponent, point: ProtocolPoint, known: Mapping[str, Stage]
     ) -> Stage:
-        """The stage that ends in explanations of the asked format, by whatever way the explainer goes."""
+        """The stage that produces explanations of the requested format."""
         if self.external is not None:
             return self.stage(
                 "import_explanations",
@@ -285,7 +285,7 @@ class Grid:
 
 
 def _pretraining(explanations: Stage) -> dict[str, Stage]:
-    """The stage that prepared the explainer, if it is pre-trained: named, so that its cost can be told."""
+    """The stage that prepared the explainer, if it is pre-trained: named, so that its cost can be reported."""
     of = explanations.inputs.get("importances", explanations)
     return {role: stage for role, stage in of.inputs.items() if role == "explainer"}
 

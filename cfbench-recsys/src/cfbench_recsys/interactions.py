@@ -1,4 +1,4 @@
-"""Interactions of users with items, with the names that people read, and how they are kept on disk."""
+"""Interactions of users with items, with the names that people read, and how they are stored on disk."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def load_interactions(folder: Path) -> Interactions:
 
 
 def save_matrix(matrix: sparse.csr_matrix, path: Path, extra: Mapping[str, FloatArray] | None = None) -> None:
-    """A binary (users, items) matrix as rows ``user, item`` (indices), with further columns beside them."""
+    """A binary (users, items) matrix as rows ``user, item`` (indices), with further columns."""
     import pyarrow as pa
 
     columns = {
@@ -120,7 +120,7 @@ def save_matrix(matrix: sparse.csr_matrix, path: Path, extra: Mapping[str, Float
 
 
 def load_matrix(path: Path) -> tuple[sparse.csr_matrix, dict[str, FloatArray]]:
-    """What :func:`save_matrix` wrote: the matrix, and the columns beside it."""
+    """What :func:`save_matrix` wrote: the matrix, and the further columns."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
@@ -160,7 +160,7 @@ def from_pairs(
         times: (E,) or None.
         core: interactions that each user and each item must have.
         names: of items, by identifier.
-        expected: users, items, interactions as published; a difference is told in ``about``, and nothing
+        expected: users, items, interactions as published; a difference is reported in ``about``, and nothing
             else.
 
     Raises:
@@ -168,14 +168,14 @@ def from_pairs(
     """
     user_ids, user = index_ids(users)
     item_ids, item = index_ids(items)
-    kept = _last_of_each(user, item, len(item_ids), times)
-    duplicates = len(user) - len(kept)
-    kept = kept[k_core(user[kept], item[kept], core)]
-    if not len(kept):
+    retained = _last_of_each(user, item, len(item_ids), times)
+    duplicates = len(user) - len(retained)
+    retained = retained[k_core(user[retained], item[retained], core)]
+    if not len(retained):
         rule = f" where every user and item has at least {core}" if core > 1 and len(user) else ""
         raise UserError(f"{name}: no interactions are left{rule} ({len(user):,} were read)")
-    user_left, user = np.unique(user[kept], return_inverse=True)
-    item_left, item = np.unique(item[kept], return_inverse=True)
+    user_left, user = np.unique(user[retained], return_inverse=True)
+    item_left, item = np.unique(item[retained], return_inverse=True)
     user_ids, item_ids = user_ids[user_left], item_ids[item_left]
     order = np.lexsort((item, user))
     matrix = binary_matrix(user[order], item[order], (len(user_ids), len(item_ids)))
@@ -186,13 +186,13 @@ def from_pairs(
         user_ids,
         item_ids,
         _strings([(names or {}).get(id) or id for id in item_ids.tolist()]),
-        None if times is None else np.asarray(times, dtype=np.float64)[kept][order],
+        None if times is None else np.asarray(times, dtype=np.float64)[retained][order],
         {**(about or {}), "duplicates": duplicates, **_compared(found, expected)},
     )
 
 
 def _compared(found: tuple[int, int, int], expected: tuple[int, int, int] | None) -> dict[str, Any]:
-    """Counts beside the published ones; a difference is reported, not hidden, and stops nobody."""
+    """The counts and the published ones. A difference is reported and is not an error."""
     nouns = ("users", "items", "interactions")
     differences = [
         f"{there:,} {noun}, published: {published:,}"
@@ -239,12 +239,12 @@ def k_core(users: IntArray, items: IntArray, k: int) -> BoolArray:
     Users and items with fewer go, with their interactions, until none is left to go. Each pair must be there
     once.
     """
-    kept = np.ones(len(users), dtype=bool)
+    retained = np.ones(len(users), dtype=bool)
     while True:
-        left = at_least(users[kept], items[kept], k)
+        left = at_least(users[retained], items[retained], k)
         if left.all():
-            return kept
-        kept[kept] = left
+            return retained
+        retained[retained] = left
 
 
 def at_least(users: IntArray, items: IntArray, n: int) -> BoolArray:

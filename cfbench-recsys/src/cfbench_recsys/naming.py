@@ -1,4 +1,5 @@
-"""What people call the users and items of a run: told from the data that it was computed on, while they are kept."""
+"""What people call the users and items of a run: read from the data that it was computed on, as long as these are
+in the cache."""
 
 from __future__ import annotations
 

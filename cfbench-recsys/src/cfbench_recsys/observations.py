@@ -1,6 +1,6 @@
 """What metrics are computed from: how the recommender responds to an explanation.
 
-Metrics are pure functions of observations. An observation is made when a metric first asks for it, and kept:
+Metrics are pure functions of observations. An observation is computed when a metric first needs it, and cached:
 metrics that look at the same edited profiles share their forward passes. Throughout: B units, T items of each
 target (T = 1 at item level, K at list level), S steps.
 """

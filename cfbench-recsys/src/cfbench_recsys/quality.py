@@ -1,6 +1,6 @@
-"""How well a recommender finds what was held back: HR@K, NDCG@K and Recall@K.
+"""How well a recommender finds held-out interactions: HR@K, NDCG@K and Recall@K.
 
-For a user with held-back items T (at least one), and L the first K candidates of the model's ranking (all
+For a user with held-out items T (at least one), and L the first K candidates of the model's ranking (all
 items but those of the user's input; ties to the lower item index):
 
     HR@K     = 1[L and T have an item in common]
@@ -8,7 +8,7 @@ items but those of the user's input; ties to the lower item index):
     NDCG@K   = sum_{p: L_p in T} 1/log2(p + 1)  /  sum_{p = 1..min(K, |T|)} 1/log2(p + 1),   p = 1..K
 
 each the plain mean over the users. Ranks come from float64 scores of all items, never from a sample of them.
-Explaining a model that finds nothing says nothing, so every run reports these.
+Explanations of a model without predictive quality are meaningless, so every run reports these.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def ranking_quality(
 ) -> dict[str, float]:
     """The same for any source of scores: ``scores(rows)`` gives (len(rows), items) for rows of the holdout.
 
-    Empty when there are no users. It is always asked for ``BLOCK`` rows (the last row fills the last block),
-    so that numbers do not hang on a batch.
+    Empty when there are no users. It is always called with ``BLOCK`` rows (the last row fills the last block),
+    so that numbers do not depend on the batch.
     """
     n = len(holdout.users)
     if n == 0:
@@ -58,11 +58,11 @@ def ranking_quality(
     found = np.zeros((n, max(ks)), dtype=np.bool_)
     for start in range(0, n, BLOCK):
         rows = np.arange(start, start + BLOCK)
-        kept = min(BLOCK, n - start)
+        retained = min(BLOCK, n - start)
         rows = np.minimum(rows, n - 1)
         seen, padding = padded_rows(holdout.inputs, rows)
-        lists = top_k(scores(rows), seen, padding, max(ks))[:kept]
-        found[start : start + kept] = _are_targets(lists, holdout.targets, rows[:kept])
+        lists = top_k(scores(rows), seen, padding, max(ks))[:retained]
+        found[start : start + retained] = _are_targets(lists, holdout.targets, rows[:retained])
     wanted = np.diff(holdout.targets.indptr)
     gains = 1.0 / np.log2(np.arange(2, max(ks) + 2))
     ideal = np.concatenate([[0.0], np.cumsum(gains)])

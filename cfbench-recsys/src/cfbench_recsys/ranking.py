@@ -31,7 +31,7 @@ def ranks_of(scores: FloatArray, items: IntArray, history: IntArray, padding: Bo
 
     rank(i) = 1 + #{j: s_j > s_i} + #{j < i: s_j = s_i}. The history is the *original* one: an item that an
     edit removed does not come back into the ranking. A place of a list that holds no item (-1: fewer
-    candidates than places) keeps its own rank, so that it is never displaced.
+    candidates than places) has its own place as its rank, so that it is never displaced.
     """
     flat, row_starts = scores.reshape(-1), np.arange(len(scores))[:, None] * scores.shape[1]
     seen_scores = np.where(padding, -np.inf, flat[row_starts + history])  # faster than take_along_axis
@@ -55,7 +55,7 @@ def ranks_of(scores: FloatArray, items: IntArray, history: IntArray, padding: Bo
     return np.where(items < 0, np.arange(1, items.shape[1] + 1), ranks)
 
 
-_ROWS_AT_ONCE = 16  # keeps what is compared, and what comes of it, in the cache
+_ROWS_AT_ONCE = 16  # so that the operands and the results of the comparison fit into the cache
 
 
 @contextmanager

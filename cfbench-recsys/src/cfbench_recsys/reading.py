@@ -137,8 +137,8 @@ def _is_header(rows: Sequence[Sequence[str]], known: Sequence[str], path: Path) 
     if any(_is_number(_plain(cell)) for cell in rows[1]):
         return True
     raise UserError(
-        f"{path}: cannot tell whether its first line {_short(','.join(first))} names the columns; "
-        "say 'header: true' or 'header: false'"
+        f"{path}: cannot determine whether its first line {_short(','.join(first))} names the columns; "
+        "set 'header: true' or 'header: false'"
     )
 
 

@@ -1,7 +1,7 @@
 """Removals along an order of importance: which interactions go first, and how the recommender responds.
 
-Histories are kept end to end (N = all interactions of all units), not padded: one user with a thousand
-interactions must not make everybody's arrays a thousand wide.
+Histories are stored end to end (N = all interactions of all units), not padded: one user with a thousand
+interactions must not make the arrays of all users a thousand wide.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class OrderedRemovals:
     def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
         """(P, items) what remains of the users' profiles, binary, indices sorted."""
         index, present, removed = self._interactions()
-        kept = present > removed
-        return binary_rows(kept, self.order.items[index[kept]], interactions.shape[1])
+        retained = present > removed
+        return binary_rows(retained, self.order.items[index[retained]], interactions.shape[1])
 
     def edits(self) -> Edits:
         """The same as a list of edges."""
@@ -113,7 +113,7 @@ class OrderedRemovals:
 
 
 class RemovalResponses:
-    """Ranks and logits of the targets after removals along the order; each is scored once, whoever asks.
+    """Ranks and logits of the targets after removals along the order; each is scored once and cached.
 
     A unit with n interactions knows 2n removals: of its 0..n most important ones, and of its 1..n-1 least
     important ones.

@@ -1,4 +1,4 @@
-"""Which edges of the graph an explanation may touch (paper 000, sec. 4.5).
+"""Which edges of the graph an explanation may touch (CFExpRec, sec. 4.5).
 
 - ``user-only`` (and ``user-vector``): the user's own interactions.
 - ``indirect``: edges on paths user - item' - user' - target.
@@ -58,13 +58,13 @@ def _edges(
     hops: int,
 ) -> tuple[IntArray, IntArray]:
     if scope == "full":
-        kept = np.ones(graph.nnz, dtype=bool)
+        retained = np.ones(graph.nnz, dtype=bool)
     elif scope == "indirect":
-        kept = _indirect(graph, transposed, user, items)
+        retained = _indirect(graph, transposed, user, items)
     else:
-        kept = _within_hops(graph, transposed, user, items, hops)
-    users = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))[kept]
-    return users.astype(np.int64), graph.indices[kept].astype(np.int64)
+        retained = _within_hops(graph, transposed, user, items, hops)
+    users = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))[retained]
+    return users.astype(np.int64), graph.indices[retained].astype(np.int64)
 
 
 def _indirect(
@@ -84,8 +84,8 @@ def _indirect(
     columns = graph.indices
     first = (users == user) & bridged[columns]
     rest = between[users] & (bridged[columns] | targets[columns])
-    kept: np.ndarray[tuple[int], np.dtype[np.bool_]] = first | rest
-    return kept
+    retained: np.ndarray[tuple[int], np.dtype[np.bool_]] = first | rest
+    return retained
 
 
 def _within_hops(
@@ -102,8 +102,8 @@ def _within_hops(
             reached_items | (transposed @ users > 0),
         )
     ends = np.repeat(users, np.diff(graph.indptr))
-    kept: np.ndarray[tuple[int], np.dtype[np.bool_]] = ends | reached_items[graph.indices]
-    return kept
+    retained: np.ndarray[tuple[int], np.dtype[np.bool_]] = ends | reached_items[graph.indices]
+    return retained
 
 
 def _row(graph: sparse.csr_matrix, row: int) -> IntArray:

@@ -89,7 +89,7 @@ def target_responses(
 ) -> tuple[IntArray, FloatArray]:
     """(B, T) ranks and (B, T) logits of the items of target ``of[b]`` under edit b.
 
-    The user's original history is left out of the ranking. A place that holds no item keeps its rank (see
+    The user's original history is left out of the ranking. A place that holds no item has its own place as its rank (see
     ``ranks_of``); its logit is NaN.
     """
     ranks = np.empty((len(edits), targets.items.shape[1]), dtype=np.int64)

@@ -1,16 +1,17 @@
 """What is known of each user when a model is fitted, chosen, tested and explained.
 
-- ``per-interaction`` (paper 000): the interactions are divided at random, 8:1:1. A user always keeps one for
+- ``per-interaction`` (CFExpRec): the interactions are divided at random, 8:1:1. A user always has one for
   training.
 - ``per-user`` (LXR): the users are divided; those of the test part are the first 20% of
   ``numpy.random.RandomState(42).permutation(users)``, as in the published code. Models learn from the full
-  histories of the training users; of each other user 20% of the interactions are kept back.
+  histories of the training users; of each other user 20% of the interactions are held out.
 - ``leave-one-out``: each user's last interaction is for the test, the one before for validation (by time
-  where there are times, else at random). Who has two keeps one and is tested; who has one is in neither.
+  where there are times, else at random). A user with two interactions has one in training and one in test; a user
+  with one is in neither.
 - ``temporal``: one moment for all: what happened after it is for the test. Nobody who was not there before it
   is in a holdout: nothing is known of them.
 
-A model is asked about a held-out user with ``inputs`` alone. A user of whom nothing is left to ask with
+A held-out user is scored from ``inputs`` alone. A user without any remaining input
 is left out of the holdout (``per-user``: who has a single interaction), and may be explained all the same.
 """
 
@@ -50,7 +51,7 @@ class SplitConfig:
     holdout: Annotated[
         float,
         Range(above=0, below=1),
-        Help("per-user: share of a held-out user's interactions that is kept back"),
+        Help("per-user: share of a held-out user's interactions that is held out"),
     ] = 0.2
     user_seed: Annotated[
         int, Range(minimum=0, maximum=2**32 - 1), Help("per-user: of the order of the users")
@@ -63,12 +64,12 @@ class SplitConfig:
 
 @dataclass(frozen=True)
 class Holdout:
-    """Interactions kept back: what a model sees of n users, and what it should find.
+    """Held-out interactions: what a model sees of n users, and what it should find.
 
     Attributes:
         users: (n,) user indices.
         inputs: (n, items) their profiles as the model sees them.
-        targets: (n, items) what was kept back; at least one in each row.
+        targets: (n, items) the held-out interactions; at least one in each row.
     """
 
     users: IntArray
@@ -231,10 +232,10 @@ def _rows(matrix: sparse.csr_matrix) -> IntArray:
     return np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
 
 
-def _select(matrix: sparse.csr_matrix, kept: BoolArray) -> sparse.csr_matrix:
-    """The same shape, with only the entries that ``kept`` (in the order of ``matrix.data``) marks."""
-    ends = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)
-    return sparse.csr_matrix((matrix.data[kept], matrix.indices[kept], ends), shape=matrix.shape)
+def _select(matrix: sparse.csr_matrix, retained: BoolArray) -> sparse.csr_matrix:
+    """The same shape, with only the entries that ``retained`` (in the order of ``matrix.data``) marks."""
+    ends = np.concatenate([[0], np.cumsum(retained)])[matrix.indptr].astype(matrix.indptr.dtype)
+    return sparse.csr_matrix((matrix.data[retained], matrix.indices[retained], ends), shape=matrix.shape)
 
 
 def save_split(split: Split, folder: Path) -> None:

@@ -95,7 +95,7 @@ class RecsysSuite:
         return tuple(_named(registry, "metric", name) for name in DEFAULT_METRICS)
 
     def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
-        """What a class named by ``import:`` can do, told from the methods it has."""
+        """What a class named by ``import:`` can do, derived from the methods it has."""
         if kind == "recommender":
             return _recommender_capabilities(implementation), {}
         if kind == "explainer":
@@ -156,10 +156,10 @@ def _named(registry: Registry, kind: str, name: str) -> ConfiguredComponent:
 
 
 def _references(table: ExternalTable) -> tuple[ConfiguredComponent, ...]:
-    """Stand for whoever made the explanations of a table."""
+    """Stand for the explainers of a table of external explanations."""
     spec = ComponentSpec(
         id="recsys/explainer/external",
-        summary="explanations made elsewhere",
+        summary="explanations external",
         target="cfbench_recsys.stages.explaining:import_explanations",
     )
     return tuple(ConfiguredComponent("explainer", name, spec) for name in table.explainers())

@@ -172,8 +172,8 @@ class Answer:
 
     Attributes:
         edits: B edits.
-        details: by name, (B,) numbers; NaN where there is none. Kept with the explanations (``details.parquet``)
-            and told by the analysis ``details``.
+        details: by name, (B,) numbers; NaN where there is none. Stored with the explanations (``details.parquet``)
+            and reported by the analysis ``details``.
     """
 
     edits: Edits

@@ -1,9 +1,9 @@
 """How ``cfbench tune`` judges a recommender or an explainer. Imports neither torch nor pandas.
 
 - A recommender: by its quality on the validation part of the split, as its training reports it
-  (``fit.validation``). The test part is not looked at.
+  (``fit.validation``). The test part is not used.
 - An explainer: by a metric over users who may be explained but are not: they are drawn apart from those whom a run
-  with this configuration explains, and nothing that learns (``Context.training``) sees either. It is asked at the
+  with this configuration explains, and nothing that learns (``Context.training``) sees either. It is evaluated at the
   first K of the configuration, at item level if it can, for the first recommender and data set there.
 """
 
@@ -23,10 +23,10 @@ from cfbench_recsys.config import Checkpoints, RecsysConfig
 from cfbench_recsys.grid import STAGES, Grid, ProtocolPoint, models_of, protocol_points, split_stage
 
 QUALITIES = tuple(f"{name}@{k}" for k in (10, 20) for name in ("NDCG", "HR", "Recall"))
-"""What a recommender may be judged by, the first unless one is asked for."""
+"""What a recommender may be judged by, the first by default."""
 
 EXPLANATION_METRICS = ("POS-P@{k}", "PN-S@{k}")
-"""What an explainer is judged by unless something is asked for: the first that fits its answers."""
+"""What an explainer is judged by if no metric is named: the first that fits its answers."""
 
 
 def tunable(
@@ -144,7 +144,8 @@ def _place(
     reference: ConfiguredComponent,
     metric: str | None,
 ) -> tuple[ProtocolPoint, Column, ConfiguredComponent]:
-    """Where of the protocol the explainer is asked, the column that judges it, and the metric that fills it."""
+    """The point of the protocol at which the explainer is evaluated, the column that judges it, and the metric that
+    fills it."""
     k = config.protocol.k[0]
     cells = [
         (point, grid.cell(reference, point))
@@ -161,10 +162,10 @@ def _place(
     if not known:
         reasons = "; ".join(dict.fromkeys(cell.skipped for _, cell in cells))
         raise UserError(f"{reference.label} explains nothing here: {reasons}")
-    asked = f"--metric {metric}" if metric is not None else " and ".join(wanted)
+    requested = f"--metric {metric}" if metric is not None else " and ".join(wanted)
     hint = did_you_mean(wanted[0], known)
     raise UserError(
-        f"{asked}: not among what is measured of {reference.label}.{hint} There is {', '.join(known)}"
+        f"{requested}: not among the metrics of {reference.label}.{hint} There is {', '.join(known)}"
     )
 
 

@@ -18,7 +18,7 @@ _NUMBERS = ("", "it", "these two", "these three", "these four", "these five")
 
 
 @dataclass(frozen=True)
-class Told:
+class RemovalExplanation:
     """An explicit answer at item level: removals from the user's own history that push the item out of the list."""
 
     cell: str
@@ -48,13 +48,13 @@ def best_explanation(run: Run) -> str:
     Of its answers: two removals if possible, the first place, and of these one that falls a middling way, for the
     farthest fall is the least typical.
     """
-    told = next((told for cell in _cells(run) if (told := _told(run, cell))), [])
-    if not told:
+    found = next((found for cell in _cells(run) if (found := _removal_explanations(run, cell))), [])
+    if not found:
         return ""
-    simplest = min((abs(len(one.removed) - 2), one.place) for one in told)
-    alike = [one for one in told if (abs(len(one.removed) - 2), one.place) == simplest]
-    alike.sort(key=lambda one: (one.rank_after, one.user, one.item))
-    chosen = alike[len(alike) // 2]
+    simplest = min((abs(len(one.removed) - 2), one.place) for one in found)
+    simplest_ones = [one for one in found if (abs(len(one.removed) - 2), one.place) == simplest]
+    simplest_ones.sort(key=lambda one: (one.rank_after, one.user, one.item))
+    chosen = simplest_ones[len(simplest_ones) // 2]
     return chosen.words(naming_of(run, chosen.cell))
 
 
@@ -65,17 +65,17 @@ def _cells(run: Run) -> list[str]:
     after = scores[(scores["metric"] == RANK_AFTER.name) & (scores["status"] == "ok")]
     if after.empty or "item" not in after:
         return []
-    tasks = (after["value"] > after["k"]).groupby(after["cell"]).mean()
-    edits = {cell: len(run.explanations_of(cell)) for cell in tasks.index}
+    success = (after["value"] > after["k"]).groupby(after["cell"]).mean()
+    edits = {cell: len(run.explanations_of(cell)) for cell in success.index}
     quality = _quality(run)
     roles = {cell.id: cell.role for cell in run.cells()}
     labels = after.drop_duplicates("cell").set_index("cell")[["dataset", "model"]]
 
     def order(cell: str) -> tuple[bool, float, float, int, str]:
         where = tuple(labels.loc[cell])
-        return bool(roles.get(cell)), -quality.get(where, 0.0), -tasks[cell], edits[cell], cell
+        return bool(roles.get(cell)), -quality.get(where, 0.0), -success[cell], edits[cell], cell
 
-    return sorted(tasks.index, key=order)
+    return sorted(success.index, key=order)
 
 
 def _quality(run: Run) -> dict[tuple[str, ...], float]:
@@ -84,7 +84,7 @@ def _quality(run: Run) -> dict[tuple[str, ...], float]:
     return {(row["dataset"], row["model"]): float(row["value"]) for row in first.to_dict("records")}
 
 
-def _told(run: Run, cell: str) -> list[Told]:
+def _removal_explanations(run: Run, cell: str) -> list[RemovalExplanation]:
     """The answers of a cell that work: for each user that of the first place, or of the first that has one."""
     scores = run.scores
     found = scores[
@@ -96,12 +96,12 @@ def _told(run: Run, cell: str) -> list[Told]:
     return list(_answers(found, {str(unit): rows for unit, rows in answers.groupby("unit", observed=True)}))
 
 
-def _answers(found: pd.DataFrame, edits: dict[str, pd.DataFrame]) -> Iterator[Told]:
+def _answers(found: pd.DataFrame, edits: dict[str, pd.DataFrame]) -> Iterator[RemovalExplanation]:
     for row in found.to_dict("records"):
         answer = edits.get(row["unit"])
         if answer is None or not ((answer["op"] == "remove") & (answer["edge_user"] == answer["user"])).all():
             continue
-        yield Told(
+        yield RemovalExplanation(
             str(row["cell"]),
             str(row["model"]),
             str(row["explainer"]),

@@ -93,8 +93,8 @@ def _written(
             scores.append(units.assign(metric=metric, value=[*values], status="ok"))
         seconds = of["seconds"] or [0.001 * (1 + n) for n in range(len(units))]
         costs.append(units[["cell", "unit"]].assign(elapsed_seconds=seconds))
-        for told, values in of["details"].items():
-            details.append(units[["cell", "unit"]].assign(name=told, value=values))
+        for reported, values in of["details"].items():
+            details.append(units[["cell", "unit"]].assign(name=reported, value=values))
     by = [name for name in ("dataset", "model", "level", "k", "format", "edit", "scope") if name in labels]
     layout = {"by": by, "row": "explainer", "cluster": "user"}
     (directory / "plan.json").write_text(json.dumps({"suite": "recsys", "layout": layout, "cells": plan}))

@@ -61,7 +61,7 @@ def test_rankings_that_are_the_same_agree_wholly() -> None:
 
 def test_rankings_that_are_reversed_disagree_wholly() -> None:
     costs = np.array([[0.1, 0.2, 0.3], [0.9, 0.6, 0.5]])
-    assert agreement(costs) == pytest.approx([-1, -1, 2 / 3, 2 / 3])  # the second of three keeps its rank
+    assert agreement(costs) == pytest.approx([-1, -1, 2 / 3, 2 / 3])  # the second of three has the same rank
 
 
 def test_those_who_tie_share_a_rank() -> None:

@@ -1,4 +1,4 @@
-"""Whether explainers keep their ranking when the recommender gets better (paper 002)."""
+"""Whether rankings of explainers are stable when the recommender gets better (Consistency beyond top-1)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_ranking_that_stays_and_one_that_turns_round(climb: Climb) -> None:
 
 
 def test_a_ranking_that_only_the_first_items_turn_round(climb: Climb) -> None:
-    """Top 1: reversed at the second level; top 2: not. With every user alike, half of them say the same."""
+    """Top 1: reversed at the second level; top 2: not. With equal users, half of them give the same result."""
     table = quick.table([climb({"25%": UP, "100%": FIRST_DOWN})])
     for sample in ("all users", "size-matched"):
         row = of(table, sample=sample, top=2, against="top 1")
@@ -122,12 +122,12 @@ def test_a_ranking_that_only_the_first_items_keep(climb: Climb) -> None:
     assert "Among all users, no: -2" in quick.words(table)
 
 
-def test_a_small_difference_counts_as_none_and_a_doubtful_one_cannot_be_told(climb: Climb) -> None:
+def test_a_small_difference_counts_as_none_and_a_doubtful_one_is_undecided(climb: Climb) -> None:
     rng = np.random.default_rng(1)
     table = quick.table([climb({"25%": noisy(rng), "100%": noisy(rng)})])
     row = of(table, metric="mean of all", top=2, against="top 1")
     assert row["ci_low"] < 0 < row["ci_high"]
-    assert "Among all users, cannot tell" in quick.words(table)
+    assert "Among all users, undecided" in quick.words(table)
     assert "Among all users, no" in Consistency(Config(margin=2)).words(table)
 
 
@@ -342,10 +342,10 @@ def test_figures_and_words_are_the_same_from_a_kept_file(climb: Climb) -> None:
     table = quick.table(
         [climb({"25%": noisy(rng), "q50%": noisy(rng), "100%": noisy(rng), "q100%": noisy(rng)})]
     )
-    kept = pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    retained = pd.read_csv(io.StringIO(table.to_csv(index=False)))
     figures = quick.figures(table)
-    assert [figure.svg for figure in quick.figures(kept)] == [figure.svg for figure in figures]
-    assert quick.words(kept) == quick.words(table)
+    assert [figure.svg for figure in quick.figures(retained)] == [figure.svg for figure in figures]
+    assert quick.words(retained) == quick.words(table)
     assert len({figure.title for figure in figures}) == len(figures) == 8
     for figure in figures:
         ElementTree.fromstring(figure.svg)

@@ -92,8 +92,8 @@ def test_the_figure_has_a_logarithmic_axis_and_the_quality_of_the_models(write: 
     assert "lightgcn · full" in explicit.svg
 
 
-def test_times_that_are_not_known_are_not_told(write: Any, make_cell: Any) -> None:
-    """Explanations that were made elsewhere."""
+def test_unknown_times_are_not_reported(write: Any, make_cell: Any) -> None:
+    """Explanations that were external."""
     run = write(
         make_cell("theirs", METRICS, seconds=[np.nan] * 4), make_cell("a", METRICS, seconds=[1.0] * 4)
     )

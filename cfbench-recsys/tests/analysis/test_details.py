@@ -1,4 +1,4 @@
-"""What methods tell about their answers."""
+"""Details that methods report with their answers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,8 @@ def test_evaluations_are_a_cost(write: Any, make_cell: Any) -> None:
     )
     table = Cost().table([run]).set_index("metric")
     assert table.loc[EVALUATIONS, "mean"] == 5.0
-    assert details.incompatibility([run]) == "no method tells more than its answers"
+    assert details.incompatibility([run]) == "no method reports details"
 
 
-def test_a_run_that_tells_nothing_has_nothing_to_ask(write: Any, make_cell: Any) -> None:
-    assert (
-        details.incompatibility([write(make_cell("a", METRICS))]) == "no method tells more than its answers"
-    )
+def test_a_run_without_details_cannot_be_analysed(write: Any, make_cell: Any) -> None:
+    assert details.incompatibility([write(make_cell("a", METRICS))]) == "no method reports details"

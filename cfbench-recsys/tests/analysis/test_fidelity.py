@@ -104,14 +104,14 @@ def test_bounds_and_floors_do_not_lead(write: Any, make_cell: Any) -> None:
     )
     table = fidelity.table([run])
     assert (table["against"] == "").all() and len(table) == 6
-    assert fidelity.words(table) == ""  # nobody to compare with
+    assert fidelity.words(table) == ""  # no other explainer to compare with
     (figure,) = fidelity.figures(table)
     assert "greedy (bound)" in figure.svg and "random (floor)" in figure.svg
 
 
 def test_runs_without_these_metrics_say_why_not(write: Any, make_cell: Any) -> None:
     run = write(make_cell("a", {"POS-P@5": [0.5, 0.5]}))
-    assert "paper 001" in fidelity.incompatibility([run])
+    assert "Refined fidelity" in fidelity.incompatibility([run])
     one_length = write(make_cell("a", {"POS@5,1": [0.5, 0.5]}), name="one")
     assert "several lengths" in fidelity.incompatibility([one_length])
     failed = write(make_cell("a", {"INS@1": [0.5, 0.5], "INS@2": [1, 1]}, status="failed"), name="failed")

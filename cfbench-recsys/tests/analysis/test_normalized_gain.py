@@ -102,7 +102,7 @@ def test_where_nobody_is_better_than_random_there_is_no_scale(write: Any, make_c
     )
     table = normalized_gain.table([run])
     assert table["mean"].isna().all()
-    assert (table["reason"] == "nobody is better than random").all()
+    assert (table["reason"] == "no explainer is better than random").all()
 
 
 def test_a_best_that_cannot_be_told_from_random_gives_no_interval(write: Any, make_cell: Any) -> None:
@@ -113,7 +113,7 @@ def test_a_best_that_cannot_be_told_from_random_gives_no_interval(write: Any, ma
     assert sorted(table["mean"])[-1] == 1.0
     assert (
         table["ci_low"].isna().all()
-        and (table["reason"] == "no interval: the best cannot be told from random").all()
+        and (table["reason"] == "no interval: the best does not differ significantly from random").all()
     )
     assert normalized_gain.figures(table) == []
 

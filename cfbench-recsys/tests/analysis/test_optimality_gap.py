@@ -67,7 +67,7 @@ def test_of_a_list_only_answers_that_displace_as_much_count(write: Any, make_cel
 
 
 def test_a_search_with_a_certificate_proves_what_others_found(write: Any, make_cell: Any) -> None:
-    """It found 2 and excluded 1; it found none and excluded 3; it found 4 but excluded 2 only; it told nothing."""
+    """It found 2 and excluded 1; it found none and excluded 3; it found 4 but excluded 2 only; it reported nothing."""
     search = {"details": {"none_up_to": [1.0, 3.0, 2.0, NAN]}, "role": "bound"}
     run = write(
         answers(make_cell, "search", [1, 0, 1, 1], [2, None, 4, 1], **search),
@@ -93,7 +93,7 @@ def test_on_lists_a_proof_is_about_how_much_is_displaced() -> None:
 
 @pytest.mark.parametrize("without", [(), ("edit",)])
 def test_removals_are_not_measured_by_additions(write: Any, make_cell: Any, without: tuple[str, ...]) -> None:
-    """In a run that says what may be edited the two are of different settings, else the answers tell."""
+    """In a run that says what may be edited the two are of different settings, else the answers show it."""
     painter = answers(make_cell, "painter", [1, 1], [1, 5], more={"#Additions": [1, 2]}, edit="remove-or-add")
     cutter, pruner = (
         answers(make_cell, "cutter", [1, 1], [3, 3]),

@@ -89,7 +89,7 @@ def test_means_of_the_other_analyses_are_those_of_the_table(done: Run) -> None:
 
 
 def test_the_smallest_answers_are_edits_less_gaps(done: Run) -> None:
-    """At item level: of whoever succeeds, the mean gap is the mean size less the mean smallest, from the scores."""
+    """At item level: over the successes, the mean gap is the mean size less the mean smallest, from the scores."""
     table = made("optimality-gap").table([done])
     scores = done.scores
     sizes = scores[(scores["metric"] == "#Perturb given success@3") & (scores["level"] == "item")]
@@ -124,12 +124,12 @@ def test_a_kept_table_is_drawn_and_told_as_the_first_time(done: Run, spec: Compo
     analysis = made(spec.name)
     assert analysis.incompatibility([done]) == ""
     table = analysis.table([done])
-    kept = pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    retained = pd.read_csv(io.StringIO(table.to_csv(index=False)))
     drawn = analysis.figures(table)
-    assert drawn and [figure.svg for figure in analysis.figures(kept)] == [figure.svg for figure in drawn]
+    assert drawn and [figure.svg for figure in analysis.figures(retained)] == [figure.svg for figure in drawn]
     for figure in drawn:
         assert figure.title and ElementTree.fromstring(figure.svg).tag == "svg"
-    assert analysis.words(kept) == analysis.words(table) != ""
+    assert analysis.words(retained) == analysis.words(table) != ""
     assert {"mean", "ci_low", "ci_high", "n", "explainer", "role", "dataset", "level", "k"} <= set(
         table.columns
     )

@@ -19,7 +19,7 @@ def around(mean: float, seed: int) -> Any:
 
 
 def study(write: Any, make_cell: Any, means: dict[str, dict[str, float]], **given: Any) -> Any:
-    """``means``: model -> explainer -> POS-P; the first cell's letters tell roles."""
+    """``means``: model -> explainer -> POS-P; the first cell's letters are the roles."""
     roles = {"random": "floor", "popularity": "floor", "greedy": "bound"}
     scopes = {"lightgcn": "user-only"}
     return write(
@@ -45,7 +45,7 @@ SWAPPED = {
 }
 
 
-def test_two_explainers_that_change_places_are_told(write: Any, make_cell: Any) -> None:
+def test_two_explainers_that_change_places_are_reported(write: Any, make_cell: Any) -> None:
     run = study(write, make_cell, SWAPPED)
     assert recommenders.incompatibility([run]) == ""
     table = recommenders.table([run])
@@ -99,7 +99,7 @@ def test_two_floors_that_change_places_are_of_no_interest(write: Any, make_cell:
     assert (table["against"] == "").all() and "of 2 pairs" in recommenders.words(table)
 
 
-def test_a_competitor_that_falls_below_a_floor_is_told(write: Any, make_cell: Any) -> None:
+def test_a_competitor_that_falls_below_a_baseline_is_reported(write: Any, make_cell: Any) -> None:
     means = {"mf": {"random": 0.5, "a": 0.3}, "ease": {"random": 0.3, "a": 0.5}}
     table = recommenders.table([study(write, make_cell, means)])
     assert table[table["against"] != ""][["explainer", "role", "against", "mean"]].values.tolist() == [
@@ -127,7 +127,7 @@ def test_one_explainer_alone_has_no_standing(write: Any, make_cell: Any) -> None
 
 
 def test_other_edges_are_another_question(write: Any, make_cell: Any) -> None:
-    """What a graph explainer does with all edges stands beside no profile."""
+    """What a graph explainer does with all edges is not compared with a profile explainer."""
     run = write(
         make_cell("cf", {"PN-S@1": [1.0, 0.0]}, k=1, format="explicit", model="lightgcn", scope="full"),
         make_cell("cf", {"PN-S@1": [1.0, 0.0]}, k=1, format="explicit"),

@@ -1,4 +1,4 @@
-"""Effectiveness against edits and time: who is beaten by nobody on both."""
+"""Effectiveness against edits and time: which explainers no other beats on both."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def adding(write: Any, make_cell: Any, **how: Any) -> Any:
 def test_methods_that_add_edges_have_a_front_of_their_own(
     write: Any, make_cell: Any, without: tuple[str, ...]
 ) -> None:
-    """Also where a run does not say what may be edited: then the answers tell."""
+    """Also where a run does not say what may be edited: then the answers show it."""
     table = trade_off.table([adding(write, make_cell, without=without)])
     edits = table[table["axis"] == "edits"].set_index("explainer")
     assert edits["edit"].to_dict() == {"cutter": "remove", "pruner": "remove", "painter": "remove-or-add"}

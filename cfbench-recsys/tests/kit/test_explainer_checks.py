@@ -16,7 +16,7 @@ SCORES = {"recommender": {"access": frozenset({"scores"})}}
 
 
 class Good:
-    """Removes whatever it looks at first; and finds later interactions less important."""
+    """Removes the first interaction; and finds later interactions less important."""
 
     def __init__(self, config: None) -> None:
         self.config = config
@@ -70,7 +70,7 @@ class Unordered(Removing):
 
 
 class Forgetful(Good):
-    """Uses a random stream that nobody controls."""
+    """Uses an uncontrolled random stream."""
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         return np.random.random(targets.history.shape)
@@ -215,7 +215,7 @@ def test_a_good_pre_trained_explainer_passes_every_check_that_applies() -> None:
         (Undefined, "answers-are-well-formed", "NaN or infinite"),
         (TooFew, "answers-are-well-formed", "edits for"),
         (Unordered, "answers-are-well-formed", "rows must ascend"),
-        (Forgetful, "is-deterministic", "answers differently when asked again"),
+        (Forgetful, "is-deterministic", "gives other explanations in a second call"),
         (InOrder, "is-independent-of-the-batch", "the order of the units matters"),
         (Averaging, "is-independent-of-the-batch", "alone it gets another answer"),
         (Wants, "explains-a-user-with-one-interaction", "ValueError: an unusual user"),
@@ -225,25 +225,25 @@ def test_a_good_pre_trained_explainer_passes_every_check_that_applies() -> None:
         (Adding, "stays-in-scope", "does not declare edit add"),
         (AddingAgain, "stays-in-scope", "adds an edge that exists"),
         (Twice, "stays-in-scope", "names an edge twice"),
-        (Nowhere, "stays-in-scope", "names an edge of nobody"),
+        (Nowhere, "stays-in-scope", "names an edge that does not exist"),
         (Removing, "says-none-when-nothing-helps", "names 1 edges for an item that they do not move"),
         (GivesUp, "says-none-when-nothing-helps", "RuntimeError: no counterfactual"),
         (Overwriting, "leaves-its-input-alone", "changes history"),
-        (Sneaking, "learns-from-training-users-only", "looks at the interactions of other users"),
+        (Sneaking, "learns-from-training-users-only", "uses the interactions of other users"),
     ],
 )
 def test_each_check_finds_the_explainer_it_is_for(broken: type, name: str, reason: str) -> None:
-    outcome, told = result(check("explainer", broken, ALL, SCORES), name)
+    outcome, message = result(check("explainer", broken, ALL, SCORES), name)
     assert outcome == "failed"
-    assert reason in told
+    assert reason in message
 
 
 def test_what_is_learned_beforehand_must_be_arrays() -> None:
-    outcome, told = result(
+    outcome, message = result(
         check("explainer", PreparesAList, {**ALL, "pretraining": {"yes"}}, SCORES), "prepares-named-arrays"
     )
     assert outcome == "failed"
-    assert "a dictionary of NumPy arrays" in told
+    assert "a dictionary of NumPy arrays" in message
 
 
 @pytest.mark.parametrize(
@@ -255,9 +255,9 @@ def test_what_is_learned_beforehand_must_be_arrays() -> None:
     ],
 )
 def test_capabilities_must_be_those_of_the_suite(provides: dict[str, set[str]], reason: str) -> None:
-    outcome, told = result(check("explainer", Good, provides, SCORES), "declares-what-it-can")
+    outcome, message = result(check("explainer", Good, provides, SCORES), "declares-what-it-can")
     assert outcome == "failed"
-    assert reason in told
+    assert reason in message
 
 
 def test_an_explainer_that_adds_edges_and_says_so_is_in_scope() -> None:
@@ -267,5 +267,5 @@ def test_an_explainer_that_adds_edges_and_says_so_is_in_scope() -> None:
 
 def test_what_the_kit_cannot_offer_is_said_and_not_passed() -> None:
     needs = {"recommender": {"access": frozenset({"training"})}}
-    outcome, told = result(check("explainer", Good, ALL, needs), "is-deterministic")
-    assert (outcome, told) == ("not applicable", "the kit has no recommender with access training")
+    outcome, message = result(check("explainer", Good, ALL, needs), "is-deterministic")
+    assert (outcome, message) == ("not applicable", "the kit has no recommender with access training")

@@ -164,7 +164,7 @@ class Bent(Neighbours):
 
 
 class Doubting(Neighbours):
-    """Adds noise when it is asked."""
+    """Adds noise when it scores."""
 
     def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
         noise = np.random.normal(0, 1e-14, (profiles.shape[0], profiles.shape[1]))
@@ -172,7 +172,7 @@ class Doubting(Neighbours):
 
 
 class Transposed(Neighbours):
-    """Its weights are right on the diagonal of what is asked only: they do not broadcast."""
+    """Its weights are right on the diagonal of the requested block only: they do not broadcast."""
 
     def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
         return self.similarity[rows.ravel()][:, columns.ravel()]
@@ -238,7 +238,7 @@ def test_of_a_floor_nobody_asks_that_it_knows_tastes() -> None:
         (Normalising, PROFILE, "is-independent-of-the-batch", "scores depend on the order"),
         (Wandering, PROFILE, "fits-the-same-under-a-seed", "fitting again gives another similarity"),
         (Losing, PROFILE, "keeps-what-it-learned", "scores change with storing"),
-        (Doubting, PROFILE, "answers-the-same-again", "the fitted model gives other scores when asked again"),
+        (Doubting, PROFILE, "answers-the-same-again", "the fitted model gives other scores in a second call"),
         (Chance, PROFILE, "learns-the-planted-tastes", "chance reaches"),
         (Frozen, GRAPH, "follows-edits", "differ from the edited data's"),
         (Bent, LINEAR, "is-as-linear-as-it-says", "the logit is not the sum of weights"),
@@ -254,6 +254,6 @@ def test_of_a_floor_nobody_asks_that_it_knows_tastes() -> None:
 def test_each_check_finds_the_recommender_it_is_for(
     broken: type, provides: dict[str, set[str]], name: str, reason: str
 ) -> None:
-    outcome, told = result(check("recommender", broken, provides), name)
+    outcome, message = result(check("recommender", broken, provides), name)
     assert outcome == "failed"
-    assert reason in told
+    assert reason in message

@@ -27,11 +27,11 @@ def test_what_is_kept_back_is_not_in_the_training_data() -> None:
 
 def test_the_favoured_item_of_a_kit_model_is_first_for_everybody() -> None:
     graph = interactions()
-    everybody = Edits.nothing(np.arange(graph.shape[0]))
+    all_users = Edits.nothing(np.arange(graph.shape[0]))
     for model in kit_models(graph):
         favouring = model.recommender.favouring(5)
         scores = (
-            favouring.score_edits(everybody)
+            favouring.score_edits(all_users)
             if isinstance(favouring, GraphModel)
             else favouring.score_profiles(graph)
         )

@@ -17,7 +17,7 @@ from cfbench_recsys.edits import Edits
 class Config:
     how: str = ""
     user: int = -1
-    """The index of the user for whom things go wrong; -1: for everybody."""
+    """The index of the user for whom things go wrong; -1: for all users."""
 
 
 class Misbehaves:

@@ -66,7 +66,7 @@ class TakesTheFirst:
 
 
 class TellsTheLength:
-    """Removes nothing, and tells how long the history is."""
+    """Removes nothing, and reports the length of the history."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -1,4 +1,4 @@
-"""Explainers of nobody's, with options to tune and a memory of whom they learned from."""
+"""Explainers for tests, with options to tune and a record of the users they learned from."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from cfbench_core.run_directory import Run
 
 
 @pytest.fixture(scope="module")
-def everybody(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def all_users(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Everybody explained in every way, with lists of 3 and of 50."""
-    folder = tmp_path_factory.mktemp("everybody")
+    folder = tmp_path_factory.mktemp("all_users")
     explainers = [{"import": "my_lab:ByIndex"}, {"import": "my_lab:TakesTheFirst"}]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CFBENCH_CACHE_DIR", str(folder / "cache"))
@@ -27,14 +27,14 @@ def everybody(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
         return run(whole, out=folder / "run")
 
 
-def test_awkward_users_fail_nothing(everybody: Run) -> None:
-    assert everybody.exit_code == 0
-    assert {cell.status for cell in everybody.cells()} == {"ok", "skipped"}
-    assert set(everybody.scores["status"]) == {"ok"}
+def test_awkward_users_fail_nothing(all_users: Run) -> None:
+    assert all_users.exit_code == 0
+    assert {cell.status for cell in all_users.cells()} == {"ok", "skipped"}
+    assert set(all_users.scores["status"]) == {"ok"}
 
 
-def test_a_user_with_one_interaction_is_scored_as_the_formulas_say(everybody: Run) -> None:
-    scores = everybody.scores[(everybody.scores["user"] == "one") & (everybody.scores["k"] == 3)]
+def test_a_user_with_one_interaction_is_scored_as_the_formulas_say(all_users: Run) -> None:
+    scores = all_users.scores[(all_users.scores["user"] == "one") & (all_users.scores["k"] == 3)]
     item = scores[(scores["level"] == "item") & (scores["explainer"] == "by-index")]
     assert len(values(item, metric="POS-P@3")) == 3
     # there is one order of one interaction: most and least important first are the same
@@ -44,42 +44,42 @@ def test_a_user_with_one_interaction_is_scored_as_the_formulas_say(everybody: Ru
     assert set(values(item, metric="Full removal").values()) == {1.0}
     assert set(values(item, metric="Gini").values()) == {0.0}
     # the empty profile of this recommender scores every item 0: lower indices come first
-    kept = {f"one/i{index:02}" for index in (0, 1, 2)}
-    gone = {unit: float(unit not in kept) for unit in values(item, metric="PN-S@3")}
+    retained = {f"one/i{index:02}" for index in (0, 1, 2)}
+    gone = {unit: float(unit not in retained) for unit in values(item, metric="PN-S@3")}
     assert values(item, metric="PN-S@3") == gone
     first = scores[(scores["level"] == "item") & (scores["explainer"] == "takes-the-first")]
     assert values(first, metric="PN-S@3") == gone
     whole = scores[(scores["level"] == "list") & (scores["explainer"] == "takes-the-first")]
     assert values(whole, metric="PN-S@3") == {"one": pytest.approx(np.mean([*gone.values()]))}
-    edited = everybody.explanations[everybody.explanations["user"] == "one"]
+    edited = all_users.explanations[all_users.explanations["user"] == "one"]
     assert set(edited["edge_user"]) == {"one"} and set(edited["edge_item"]) == {"i03"}
 
 
-def test_users_with_fewer_candidates_than_places_have_the_items_they_have(everybody: Run) -> None:
-    of_3 = everybody.scores[everybody.scores["k"] == 3]
+def test_users_with_fewer_candidates_than_places_have_the_items_they_have(all_users: Run) -> None:
+    of_3 = all_users.scores[all_users.scores["k"] == 3]
     cell = {"metric": "PN-S@3", "explainer": "by-index"}
-    # two of the twelve items of "all" were kept back, and two of the eleven of "nearly"
+    # two of the twelve items of "all" were held out, and two of the eleven of "nearly"
     items = values(of_3[of_3["user"] == "all"], level="item", **cell)
     assert len(items) == 2 and set(items.values()) == {0.0}
     assert len(values(of_3[of_3["user"] == "nearly"], level="item", **cell)) == 3
     lists = values(of_3, level="list", **cell)
     assert len(lists) == 32 and "all" not in lists and "nearly" in lists
-    for cell_of_3 in everybody.cells("ok"):
+    for cell_of_3 in all_users.cells("ok"):
         if cell_of_3.labels["k"] == 3:
             assert cell_of_3.reason.startswith("1 of 33 users have fewer than 3 items left to recommend: ")
 
 
 def test_lists_longer_than_the_catalogue_are_skipped_and_their_items_cannot_leave_them(
-    everybody: Run,
+    all_users: Run,
 ) -> None:
-    too_long = [cell for cell in everybody.cells() if cell.labels["k"] == 50]
+    too_long = [cell for cell in all_users.cells() if cell.labels["k"] == 50]
     lists = [cell for cell in too_long if cell.labels["level"] == "list" and "format" not in cell.reason]
     assert len(lists) == 3 and {(cell.status, cell.reason) for cell in lists} == {
         ("skipped", "33 of 33 users have fewer than 50 items left to recommend: no list to explain")
     }
-    scores = everybody.scores[everybody.scores["k"] == 50]
+    scores = all_users.scores[all_users.scores["k"] == 50]
     assert set(scores["level"]) == {"item"}
-    profile = everybody.scores[["user"]].drop_duplicates()
+    profile = all_users.scores[["user"]].drop_duplicates()
     assert set(scores["user"]) == set(profile["user"])
     assert set(scores[scores["metric"] == "POS-P@50"]["value"]) == {1.0}
     assert set(scores[scores["metric"] == "PN-S@50"]["value"]) == {0.0}
@@ -185,8 +185,8 @@ def test_explainers_that_go_wrong_cost_their_own_chunk_and_say_why(shop: Path, t
         assert set(lost["status"]) == {status} and lost["value"].isna().all()
         assert lost["user"].nunique() == 10 and "one" in set(lost["user"])
         assert lost["item"].notna().all() and lost["rank"].notna().all()
-        kept = values(own[own["status"] == "ok"], metric="POS-P@3")
-        assert kept == {unit: good[unit] for unit in kept} and len(kept) + 29 == len(good) == 98
+        retained = values(own[own["status"] == "ok"], metric="POS-P@3")
+        assert retained == {unit: good[unit] for unit in retained} and len(retained) + 29 == len(good) == 98
     assert not {"user_index", "items_index", "group"} & {*scores.columns}
 
 

@@ -1,4 +1,4 @@
-"""Explanations made elsewhere: tables of other units, of more, of fewer, of other cells."""
+"""Explanations external: tables of other units, of more, of fewer, of other cells."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class Estimate:
         return Estimate(self.point - other.point, self.replicates - other.replicates)
 
     def first_place(self) -> Estimate:
-        """The first along the first axis, that axis kept."""
+        """The first along the first axis, without dropping that axis."""
         return Estimate(self.point[:1], self.replicates[:, :1])
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:

@@ -146,7 +146,7 @@ class _Estimates:
 
 
 def _estimates(sample: Sample, seed: str, resamples: int, partitions: int) -> _Estimates:
-    everybody = np.arange(sample.users)[None]
+    all_users = np.arange(sample.users)[None]
     cuts = partition_draws(sample.users, partitions, generator("consistency", "partitions", seed))
     matched = mean_of_known(np.concatenate([size_matched(sample, draws) for draws in cuts]), axis=0)
     resampled = [
@@ -155,9 +155,9 @@ def _estimates(sample: Sample, seed: str, resamples: int, partitions: int) -> _E
     ]
     plains, matcheds, means = (np.concatenate(parts) for parts in zip(*resampled, strict=True))
     return _Estimates(
-        Estimate(_with_mean(plain(sample, everybody)[0]), _with_mean(plains)),
+        Estimate(_with_mean(plain(sample, all_users)[0]), _with_mean(plains)),
         Estimate(_with_mean(matched), _with_mean(matcheds)),
-        Estimate(level_means(sample, everybody)[0], means),
+        Estimate(level_means(sample, all_users)[0], means),
     )
 
 

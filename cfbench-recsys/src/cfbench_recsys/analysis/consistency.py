@@ -1,4 +1,4 @@
-"""Do explainers keep their ranking when the recommender gets better, and do longer lists help? (Paper 002.)
+"""Are rankings of explainers stable when the recommender gets better, and for longer lists? (Consistency beyond top-1.)
 
 A recommender is explained at several levels of quality (``protocol.checkpoints``). At each level the explainers are
 ranked by the mean of a metric over the first k items of each user's list, k = 1..K. Consistency is the agreement of
@@ -18,7 +18,7 @@ Intervals are percentiles over ``resamples`` draws of users with replacement, th
 all explainers. A draw adds noise of its own to every ranking: intervals of an agreement lie low, and can leave out
 the agreement itself where it is near 1. Those of size-matched differences have as much noise on both sides.
 
-The rows "mean of all" average over the metrics. With several runs (seeds), rows of each run stand beside those of
+The rows "mean of all" average over the metrics. With several runs (seeds), there are rows of each run and of
 their mean, whose ``spread`` is the standard deviation between runs. Floors are left out of the rankings, bounds
 take part (``controls``); so do only explainers that ended well at every level in every run.
 """
@@ -48,9 +48,9 @@ from cfbench_recsys.analysis.shared import (
     labels_in,
     lines,
     longest,
-    looks,
+    mean_ci,
     place,
-    told,
+    style_numbers,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/consistency",
-    summary="Do explainers keep their ranking when the recommender gets better?",
+    summary="Are rankings of explainers stable when the recommender gets better?",
     target=f"{__name__}:Consistency",
     config=f"{__name__}:Config",
     papers=("consistency2025",),
@@ -73,7 +73,7 @@ _WORDS = ("metric", "direction", "statistic", "sample", "against", "checkpoint",
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The paper's metrics, and paper 000's."""
+    """The paper's metrics, and CFExpRec's."""
 
     metrics: Annotated[tuple[str, ...], Help("what ranks explainers, by their names before the @")] = (
         "POS-P curve",
@@ -82,7 +82,7 @@ class Config:
         "NEG-P",
     )
     controls: Annotated[
-        tuple[Literal["bound", "floor"], ...], Help("controls that are ranked beside the explainers")
+        tuple[Literal["bound", "floor"], ...], Help("controls that are ranked with the explainers")
     ] = ("bound",)
     resamples: Annotated[int, Range(minimum=1), Help("draws of users behind the intervals")] = 1000
     partitions: Annotated[int, Range(minimum=1), Help("cuts into smaller samples that are averaged")] = 200
@@ -175,24 +175,24 @@ class _Answer:
         self.margin = margin
         self.levels = rows.loc[rows["statistic"] == LEVEL_MEAN, "checkpoint"].nunique()
         self.kind = labels["levels"]
-        asked = rows[(rows["statistic"] == SPEARMAN) & (rows["metric"] == ALL)]
-        self.at_top_1 = _first(asked[(asked["against"] == "") & (asked["top"] == 1)])
-        self.top = int(asked["top"].max())
-        last = asked[asked["top"] == self.top]
+        selected = rows[(rows["statistic"] == SPEARMAN) & (rows["metric"] == ALL)]
+        self.at_top_1 = _first(selected[(selected["against"] == "") & (selected["top"] == 1)])
+        self.top = int(selected["top"].max())
+        last = selected[selected["top"] == self.top]
         self.at_last = _first(last[(last["against"] == "") & (last["sample"] == ALL_USERS)])
         differences = last[last["against"] == TOP_1].to_dict("records")
         self.gains: Mapping[str, Any] = {row["sample"]: row for row in differences}
 
     def verdict(self, sample: str) -> str:
-        """ "yes", "no" or "cannot tell": whether the agreement rises."""
+        """ "yes", "no" or "undecided": whether the agreement rises."""
         low, high = self.gains[sample]["ci_low"], self.gains[sample]["ci_high"]
         if high < 0 or (low >= -self.margin and high <= self.margin):
             return "no"
-        return "yes" if low > 0 else "cannot tell"
+        return "yes" if low > 0 else "undecided"
 
     def agreement(self) -> str:
         return (
-            f"{self.place}: rankings of explainers at {self.levels} levels of {self.kind} agree by {told(self.at_top_1)} "
+            f"{self.place}: rankings of explainers at {self.levels} levels of {self.kind} agree by {mean_ci(self.at_top_1)} "
             "(Spearman, mean over metrics and pairs of levels)."
         )
 
@@ -201,15 +201,15 @@ class _Answer:
         return (
             f"{self.place}: from the first item to the first {self.top}, the agreement of rankings at {self.levels} "
             f"levels of {self.kind} (Spearman, mean over metrics) goes from {self.at_top_1['mean']:.3g} to "
-            f"{self.at_last['mean']:.3g}. Does it rise? Among all users, {self.verdict(ALL_USERS)}: {told(plain)}; "
-            f"with as many explanations (size-matched), {self.verdict(MATCHED)}: {told(matched)}."
+            f"{self.at_last['mean']:.3g}. Does it rise? Among all users, {self.verdict(ALL_USERS)}: {mean_ci(plain)}; "
+            f"with as many explanations (size-matched), {self.verdict(MATCHED)}: {mean_ci(matched)}."
         )
 
 
 def _counted(answers: Sequence[_Answer], sample: str) -> str:
-    """ "yes in 2, no in 1, cannot tell in 3"."""
+    """ "yes in 2, no in 1, undecided in 3"."""
     verdicts = [answer.verdict(sample) for answer in answers]
-    known = [name for name in ("yes", "no", "cannot tell") if name in verdicts]
+    known = [name for name in ("yes", "no", "undecided") if name in verdicts]
     return ", ".join(f"{name} in {verdicts.count(name)}" for name in known)
 
 
@@ -225,8 +225,8 @@ def _matrix(rows: pd.DataFrame, title: str) -> Figure:
     from cfbench_core.analyses import Figure
     from cfbench_core.reports.charts import heat_map
 
-    asked = rows[(rows["statistic"] == SPEARMAN) & (rows["sample"] == ALL_USERS) & (rows["against"] == "")]
-    values = asked.pivot(index="metric", columns="top", values="mean").reindex(asked["metric"].unique())
+    selected = rows[(rows["statistic"] == SPEARMAN) & (rows["sample"] == ALL_USERS) & (rows["against"] == "")]
+    values = selected.pivot(index="metric", columns="top", values="mean").reindex(selected["metric"].unique())
     heading = f"Agreement of rankings: {title}"
     svg = heat_map(
         list(values.index),
@@ -243,10 +243,10 @@ def _agreement_by_top(rows: pd.DataFrame, metric: str, title: str) -> Figure:
     from cfbench_core.analyses import Figure
     from cfbench_core.reports.charts import Series, line_chart
 
-    asked = rows[(rows["statistic"] == SPEARMAN) & (rows["against"] == "")]
+    selected = rows[(rows["statistic"] == SPEARMAN) & (rows["against"] == "")]
     series = []
     for sample in (ALL_USERS, MATCHED):
-        own = asked[(asked["sample"] == sample) | (asked["top"] == 1)].sort_values("top")
+        own = selected[(selected["sample"] == sample) | (selected["top"] == 1)].sort_values("top")
         top, mean, low, high = (own[name].astype(float) for name in ("top", "mean", "ci_low", "ci_high"))
         series.append(Series(sample, top, mean, low, high))
     heading = f"{metric}, agreement of rankings: {title}"
@@ -262,13 +262,13 @@ def _agreement_by_top(rows: pd.DataFrame, metric: str, title: str) -> Figure:
 
 
 def _means_by_level(means: pd.DataFrame, metric: str, title: str, qualities: str) -> Iterator[Figure]:
-    """A line for each explainer over the levels, at top 1 and at top K (paper 002, figure 1)."""
+    """A line for each explainer over the levels, at top 1 and at top K (Consistency beyond top-1, figure 1)."""
     from cfbench_core.analyses import Figure
     from cfbench_core.reports.charts import line_chart
 
     levels = list(dict.fromkeys(means["checkpoint"]))
     means = means.assign(place=means["checkpoint"].map(levels.index))
-    places = looks(means)
+    places = style_numbers(means)
     for _, rows in means.groupby("top"):
         heading = f"{metric}, top {int(rows['top'].iloc[0])}, across levels: {title}"
         svg = line_chart(
@@ -312,7 +312,7 @@ def _by_ladder(table: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFra
 
 
 def _place(labels: Labels, table: pd.DataFrame) -> str:
-    """ "ml-1m · mf", and what the levels are shares of where that tells ladders apart."""
+    """ "ml-1m · mf", and what the levels are shares of where ladders differ in it."""
     own = {name: value.item() if hasattr(value, "item") else value for name, value in labels.items()}
     kind = f" · levels of {labels['levels']}" if table["levels"].nunique() > 1 else ""
     return place(own, table) + kind

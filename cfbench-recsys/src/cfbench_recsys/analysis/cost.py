@@ -1,4 +1,4 @@
-"""What does an explanation cost? (Paper 000, section 4.6, table 6.)
+"""What does an explanation cost? (CFExpRec, section 4.6, table 6.)
 
 - seconds each: wall time of making one explanation, on average over the units (those of one batch share its time
   evenly, and count as one measurement for the interval). For edits derived from importances both count.
@@ -8,7 +8,7 @@
 - peak memory in bytes: the most resident memory of the process while explanations were made (for derived edits: while
   they were derived). It holds the model, the data and the libraries too.
 
-Times are of the machine of the run (``environment.json``). What came from the cache keeps the time that it took when
+Times are of the machine of the run (``environment.json``). A result from the cache has the time that it took when
 it was computed. Beside each row stands the quality of the model: explaining an untrained one may be quick.
 """
 
@@ -32,11 +32,11 @@ from cfbench_recsys.analysis.shared import (
     finished,
     lines,
     longest,
-    looks,
+    mean_ci,
     place,
     settings,
+    style_numbers,
     tidied,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _wanted(cell: RunCell) -> bool:
 
 class Cost:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         return "" if finished(runs, _wanted) else "no cell has ended well"
@@ -85,7 +85,7 @@ class Cost:
         of = _models(table)
         along = {name for name in ("dataset", "model", "scope") if name in table.columns}
         table = table.assign(of=of, at=of + _scopes(table)).drop(columns=list(along))
-        places = looks(table)
+        places = style_numbers(table)
         drawn = []
         for labels, rows in by_setting(longest(table), "metric"):
             if labels["metric"] in (MEMORY, EVALUATIONS) or rows["mean"].isna().all():
@@ -110,8 +110,8 @@ class Cost:
 
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)
-        asked = table[(table["role"] == "") & (table["metric"] == SECONDS) & table["mean"].notna()]
-        groups = [(labels, rows) for labels, rows in by_setting(asked) if len(rows) > 1]
+        selected = table[(table["role"] == "") & (table["metric"] == SECONDS) & table["mean"].notna()]
+        groups = [(labels, rows) for labels, rows in by_setting(selected) if len(rows) > 1]
         if not groups:
             return ""
         labels, rows = max(
@@ -126,7 +126,7 @@ class Cost:
 
 
 def _work(run: Run) -> dict[str, list[Mapping[str, Any]]]:
-    """The pieces of work of each stage as they ended last; runs of earlier versions do not say which stage."""
+    """The tasks of each stage as they ended last; runs of earlier versions do not say which stage."""
     latest = {line["key"]: line for line in run.outcomes if "stage" in line and line["status"] in DONE}
     found: dict[str, list[Mapping[str, Any]]] = {}
     for line in latest.values():
@@ -194,7 +194,7 @@ def _note(rows: pd.DataFrame) -> str:
 
 def _ms(row: pd.Series[Any]) -> str:
     thousand = {name: 1000 * row[name] for name in ("mean", "ci_low", "ci_high")}
-    return f"{told(thousand)} ms"
+    return f"{mean_ci(thousand)} ms"
 
 
 def _trained(table: pd.DataFrame) -> str:

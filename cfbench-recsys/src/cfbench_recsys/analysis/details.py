@@ -1,7 +1,7 @@
 """What do the methods know about their own answers?
 
-A method may tell more than edits: up to which size no smaller answer exists, how faithful its surrogate is, whether its
-own idea of success was met (``Answer.details``). Each number is averaged over the units for which it was told.
+A method may report more than edits: up to which size no smaller answer exists, how faithful its surrogate is, whether its
+own idea of success was met (``Answer.details``). Each number is averaged over the units for which it was reported.
 """
 
 from __future__ import annotations
@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from cfbench_core.plan import EVALUATIONS
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.analysis.shared import Statements, by_setting, finished, place, settings, tidied, told
+from cfbench_recsys.analysis.shared import (
+    Statements,
+    by_setting,
+    finished,
+    mean_ci,
+    place,
+    settings,
+    tidied,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,18 +40,14 @@ def _wanted(cell: RunCell) -> bool:
 
 class Details:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         told_of = {name for run in runs for name in run.details["name"].unique()}
-        return (
-            ""
-            if finished(runs, _wanted) and told_of - {EVALUATIONS}
-            else "no method tells more than its answers"
-        )
+        return "" if finished(runs, _wanted) and told_of - {EVALUATIONS} else "no method reports details"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: the labels, metric (what is told), explainer, role, mean, ci_low, ci_high, n."""
+        """Columns: the labels, metric (the name of the detail), explainer, role, mean, ci_low, ci_high, n."""
         statements = Statements()
         for setting in settings(runs, _wanted):
             for method in setting.methods:
@@ -63,5 +67,5 @@ class Details:
         if known.empty:
             return ""
         labels, rows = next(iter(by_setting(known)))
-        said = [f"{row['explainer']}: {row['metric']} {told(row)}" for _, row in rows.iterrows()]
+        said = [f"{row['explainer']}: {row['metric']} {mean_ci(row)}" for _, row in rows.iterrows()]
         return f"On average ({place(labels, table)}) {'; '.join(said)}."

@@ -1,8 +1,8 @@
-"""Fidelity against the length of the explanation (paper 001, figure 1, right column).
+"""Fidelity against the length of the explanation (Refined fidelity, figure 1, right column).
 
 POS@K_r,K_e, CDCG@K_e, INS@K_e and DEL@K_e for each K_e, a line for each explainer. The paper's third finding is that
-the best explainer changes with K_e ("its advantage appears only for K_e >= 3"): here whoever is best with the
-shortest explanation is compared with whoever is best with the longest, at every length and on the same items.
+the best explainer changes with K_e ("its advantage appears only for K_e >= 3"): here the explainer that is best with the
+shortest explanation is compared with the one that is best with the longest, at every length and on the same items.
 
 A row of the table is the mean of ``explainer``; where ``against`` names another, the mean difference of the two.
 """
@@ -26,13 +26,13 @@ from cfbench_recsys.analysis.shared import (
     finished,
     line_figures,
     longest,
-    looks,
+    mean_ci,
     means,
     place,
     refined,
     settings,
+    style_numbers,
     tidied,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ def _wanted(cell: RunCell) -> bool:
 
 class Fidelity:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         if finished(runs, _wanted):
             return ""
-        return "needs a metric of paper 001 (pos-at, cdcg, ins, del) at several lengths of the explanation"
+        return "needs a metric of Refined fidelity (pos-at, cdcg, ins, del) at several lengths of the explanation"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: the labels, metric ("POS@5"), direction, explainer, role, against, k_e, mean, ci_low, ci_high, n."""
@@ -90,7 +90,9 @@ class Fidelity:
         plain = table[table["against"] == ""]
         note = "Vertical lines are 95% intervals. Bounds and floors are grey: what is reachable, and had for nothing."
         groups = by_setting(longest(plain), "metric")
-        return line_figures(groups, table, looks(plain), "k_e", "interactions in the explanation, K_e", note)
+        return line_figures(
+            groups, table, style_numbers(plain), "k_e", "interactions in the explanation, K_e", note
+        )
 
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)
@@ -115,7 +117,8 @@ class Fidelity:
             f"Who is best depends on the length of the explanation in {len(changes)} of "
             f"{counted(len(compared), 'comparison')}. "
             f"By {labels['metric']} ({place(labels, table)}) {first['explainer']} leads at K_e = {first['k_e']} and "
-            f"{first['against']} at K_e = {last['k_e']}: the difference of the two is {told(first)}, then {told(last)}."
+            f"{first['against']} at K_e = {last['k_e']}: the difference of the two is {mean_ci(first)}, "
+            f"then {mean_ci(last)}."
         )
 
 

@@ -1,4 +1,4 @@
-"""The same recommender at several levels of quality: which cells of which runs make one comparison (paper 002).
+"""The same recommender at several levels of quality: which cells of which runs make one comparison.
 
 A model named "mf@25%" is the recommender "mf" after 25% of its training, "mf@q80%" at 80% of its best quality: two
 ladders, each with levels in ascending order. Runs that have a ladder in common repeat it, with other seeds.

@@ -7,7 +7,8 @@ even the best gets to 0.40, that is nearly all.
 
 Users are drawn with replacement, and each resample gives numerator and denominator together; which method is the best
 is settled beforehand. Where random is missing, or no method differs from it, there is no scale: ``mean`` is missing
-and ``reason`` says why. Where the best cannot be told from random (95%), ``mean`` is there without an interval.
+and ``reason`` says why. Where the best does not differ significantly from random (95%), ``mean`` is given without
+an interval.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from cfbench_recsys.analysis.shared import (
     finished,
     labels_in,
     longest,
+    mean_ci,
     means,
     place,
     refined,
     settings,
     tidied,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _wanted(cell: RunCell) -> bool:
 
 class NormalizedGain:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         cells = finished(runs, _wanted)
@@ -103,7 +104,8 @@ class NormalizedGain:
         table = tidied(table)
         known = table[table["ci_low"].notna() & table["metric"].map(refined).isna()]
         note = (
-            "Left out: metrics by which the best cannot be told from random, and those with K_e, which have figures of "
+            "Left out: metrics by which the best does not differ significantly from random, and those with K_e, which "
+            "have figures of "
             "their own (fidelity)."
         )
         order = {"": 0, "bound": 1, "floor": 2}
@@ -139,7 +141,7 @@ class NormalizedGain:
         row = tops.iloc[0].to_dict()
         near, far = float((tops["mean"] >= 0.95).mean()), float((tops["mean"] < 0.5).mean())
         return (
-            f"By {row['metric']} ({place(row, table)}) {row['explainer']} is the best competitor, {told(row)} of the way "
+            f"By {row['metric']} ({place(row, table)}) {row['explainer']} is the best competitor, {mean_ci(row)} of the way "
             f"from random to the best known, {row['best_is']}. Over {len(tops)} metrics and settings the best competitor "
             f"goes 0.95 of the way or more in {near:.0%}, and less than half of it in {far:.0%}."
         )
@@ -195,9 +197,11 @@ def _scale(values: FloatArray, drawn: FloatArray, random: int, direction: str) -
         return Scale(nothing, nothing, nothing, value, n, best, random, "no result of random")
     width = value[best] - value[random]
     if width == 0:
-        return Scale(nothing, nothing, nothing, value, n, best, random, "nobody is better than random")
+        return Scale(nothing, nothing, nothing, value, n, best, random, "no explainer is better than random")
     low, high = _interval(drawn, best, random, float(np.sign(width)))
-    reason = "" if not np.isnan(low[best]) else "no interval: the best cannot be told from random"
+    reason = (
+        "" if not np.isnan(low[best]) else "no interval: the best does not differ significantly from random"
+    )
     return Scale((value - value[random]) / width + 0.0, low, high, value, n, best, random, reason)
 
 

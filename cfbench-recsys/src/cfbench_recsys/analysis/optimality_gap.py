@@ -12,10 +12,10 @@ What counts as the smallest is fair to what is compared: an answer that displace
 item level all that work do), and, for a method that only removes edges, an answer that only removes. "Known" depends
 on who took part: the gap is a lower limit of the true one.
 
-Where a search tells up to which size nothing does better than its own answer (``none_up_to`` among its details), a
+Where a search reports up to which size nothing does better than its own answer (``none_up_to`` among its details), a
 fourth number says how much of this is more than "known", for methods that only remove:
 
-- proven smallest: the share of its successes that cannot be had with fewer removals, by somebody's proof.
+- proven smallest: the share of its successes that cannot be had with fewer removals, proven by one of the methods.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from cfbench_recsys.analysis.shared import (
     finished,
     has_metric,
     longest,
+    mean_ci,
     place,
     settings,
     tidied,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _wanted(cell: RunCell) -> bool:
 
 class OptimalityGap:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         if any(differ_in("explainer", (cell.labels for cell in finished([run], _wanted))) for run in runs):
@@ -79,7 +79,7 @@ class OptimalityGap:
         role, mean, ci_low, ci_high, n."""
         statements = Statements()
         for setting in settings(runs, _wanted):
-            if len(setting.methods) > 1:  # alone, everybody is the best
+            if len(setting.methods) > 1:  # a single method is always the best
                 _state(statements, setting)
         return statements.frame()
 
@@ -130,11 +130,11 @@ class OptimalityGap:
         best, reached = gaps.iloc[0], by_metric[REACHED].loc[name]
         text = (
             f"The competitor whose successes come nearest to the smallest known answer ({place(labels, table)}) is "
-            f"{name}: {told(best)} edits too many, none in {reached['mean']:.0%} of them; it succeeds for "
+            f"{name}: {mean_ci(best)} edits too many, none in {reached['mean']:.0%} of them; it succeeds for "
             f"{float(by_metric[SUCCESS]['mean'][name]):.0%} of the units."
         )
         if len(gaps) > 1:
-            text += f" Farthest: {gaps.index.tolist()[-1]}, {told(gaps.iloc[-1])}."
+            text += f" Farthest: {gaps.index.tolist()[-1]}, {mean_ci(gaps.iloc[-1])}."
         return text
 
 
@@ -176,7 +176,8 @@ def smallest_known(size: FloatArray, displaced: FloatArray, only_removes: np.nda
 
 
 def _proofs(setting: Setting, only_removes: np.ndarray[Any, Any], units: Any) -> FloatArray | None:
-    """(units, methods) ``none_up_to`` of the methods that only remove, NaN where it is not told; None: nowhere."""
+    """(units, methods) ``none_up_to`` of the methods that only remove, NaN where it is not reported; None if no
+    method reports it."""
     found = np.full((len(units), len(setting.methods)), np.nan)
     for at, method in enumerate(setting.methods):
         told_of = dict(method.details()) if only_removes[at] else {}
@@ -189,12 +190,12 @@ def _proofs(setting: Setting, only_removes: np.ndarray[Any, Any], units: Any) ->
 def proven_smallest(size: FloatArray, displaced: FloatArray, none_up_to: FloatArray) -> np.ndarray[Any, Any]:
     """(units, methods): whether fewer removals cannot displace as much, by the proof of some method.
 
-    A method that tells none_up_to = s says: no set of at most s removals displaces more than my answer, nor as much
+    A method that reports none_up_to = s states: no set of at most s removals displaces more than my answer, nor as much
     with fewer removals than it has.
 
     Args:
         size, displaced: as for :func:`smallest_known`.
-        none_up_to: (units, methods), NaN where a method tells nothing.
+        none_up_to: (units, methods), NaN where a method reports nothing.
     """
     proven = np.zeros(size.shape, dtype=np.bool_)
     for prover in range(size.shape[1]):

@@ -1,7 +1,7 @@
-"""Does the place of the explained item matter? (Paper 000, section 4.4, figures 3 and 4.)
+"""Does the place of the explained item matter? (CFExpRec, section 4.4, figures 3 and 4.)
 
 Item-level metrics by the rank of the item in its list, implicit and explicit. The paper expects that items further
-down are easier to displace, for they have less of a lead. Whether they are is told by pairs: the item in the last
+down are easier to displace, for they have less of a lead. This is tested in pairs: the item in the last
 place of a user's list less the one in the first, with an interval over users; for each explainer, and for the mean
 of the competitors (``explainer`` "mean of all").
 
@@ -31,11 +31,11 @@ from cfbench_recsys.analysis.shared import (
     has_metric,
     line_figures,
     longest,
-    looks,
+    mean_ci,
     place,
     settings,
+    style_numbers,
     tidied,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ EASIER = {"POS-P": -1, "PN-S": 1}
 class Config:
     """As in the paper, with the size of the answers."""
 
-    metrics: Annotated[tuple[str, ...], Help("looked at, by their names before the @")] = (
+    metrics: Annotated[tuple[str, ...], Help("compared, by their names before the @")] = (
         "POS-P",
         "PN-S",
         "NEG-P",
@@ -101,25 +101,27 @@ class Positions:
         groups = list(by_setting(longest(at_ranks), "metric"))
         first = {metric: at for at, metric in reversed(list(enumerate(at_ranks["metric"].map(base))))}
         groups.sort(key=lambda group: first[base(group[0]["metric"])])
-        return line_figures(groups, table, looks(at_ranks), "rank", "place of the item in the list", note)
+        return line_figures(
+            groups, table, style_numbers(at_ranks), "rank", "place of the item in the list", note
+        )
 
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)
         pooled = table[(table["explainer"] == ALL)].to_dict("records")
-        asked = [row for row in pooled if base(row["metric"]) in EASIER]
-        if not asked:
+        selected = [row for row in pooled if base(row["metric"]) in EASIER]
+        if not selected:
             return ""
-        clearly = [row for row in asked if clear(row)]
+        clearly = [row for row in selected if clear(row)]
         easier = [row for row in clearly if _towards(row) > 0]
         harder = [row for row in clearly if _towards(row) < 0]
-        rest = len(asked) - len(clearly)
+        rest = len(selected) - len(clearly)
         text = (
             f"The item in the last place is easier to displace than the one in the first in {len(easier)} of "
-            f"{counted(len(asked), 'comparison')}"
+            f"{counted(len(selected), 'comparison')}"
         )
         text += f", harder in {len(harder)}" if harder else ""
         text += f"; in {rest} it could be chance." if rest else "."
-        most = max(clearly or asked, key=lambda row: abs(row["mean"]))
+        most = max(clearly or selected, key=lambda row: abs(row["mean"]))
         return (
             f"{text} Most for {most['metric']} ({place(most, table)}): in the last place it is {_more(most)}, on average "
             "over the explainers."
@@ -130,8 +132,8 @@ def _more(row: Any) -> str:
     """ "lower by 0.2 (0.1 to 0.3)" of a difference of -0.2."""
     if row["mean"] < 0:
         turned = {"mean": -row["mean"], "ci_low": -row["ci_high"], "ci_high": -row["ci_low"]}
-        return f"lower by {told(turned)}"
-    return f"higher by {told(row)}"
+        return f"lower by {mean_ci(turned)}"
+    return f"higher by {mean_ci(row)}"
 
 
 def _towards(row: Any) -> float:

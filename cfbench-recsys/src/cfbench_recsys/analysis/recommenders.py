@@ -1,12 +1,12 @@
-"""Does the standing of an explainer depend on the recommender? (Paper 000, section 4.3, in place of figures 1 and 2.)
+"""Does the standing of an explainer depend on the recommender? (CFExpRec, section 4.3, in place of figures 1 and 2.)
 
 The paper draws radar charts of raw metrics; their axes are not comparable from model to model (a POS-P of 0.4 is good
 for a model with a strong bias, and bad for another), and the area depends on the order of the axes. Here a matrix for
 each metric has an explainer in each row and a recommender in each column, coloured by the scaled score (random is 0,
 the best known is 1 for each recommender; ``scaled.py``), with the mean in the cell. A column without colour is one in
-which the best cannot be told from random: what stands there is chance.
+which the best does not differ significantly from random: the differences in it are chance.
 
-Whether a standing depends on the recommender is told by reversals: two explainers of which one is better for one
+Whether a standing depends on the recommender is measured by reversals: two explainers of which one is better for one
 recommender and the other for another, both beyond chance (95% paired intervals over users, not corrected for their
 number). Two lists that differ in rank only by chance are no reversal. Floors take part, bounds do not.
 
@@ -44,11 +44,11 @@ from cfbench_recsys.analysis.shared import (
     is_checkpoint,
     listed,
     longest,
+    mean_ci,
     means,
     place,
     settings,
     tidied,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The metrics of paper 000."""
+    """The metrics of CFExpRec."""
 
-    metrics: Annotated[tuple[str, ...], Help("looked at, by their names before the @")] = (
+    metrics: Annotated[tuple[str, ...], Help("compared, by their names before the @")] = (
         "POS-P",
         "NEG-P",
         "PN-S",
@@ -116,8 +116,8 @@ class Recommenders:
         table = tidied(table).rename(columns={"model": "recommender"})  # here no label of the setting
         plain = table[table["against"] == ""]
         note = (
-            "In the cells: the mean. Colours are on a scale of each column, and there are none where the best cannot be "
-            "told from random."
+            "In the cells: the mean. Colours are on a scale of each column, and there are none where the best does "
+            "not differ significantly from random."
         )
         order = {"": 0, "bound": 1, "floor": 2}
         drawn = []
@@ -161,7 +161,8 @@ class Recommenders:
         return (
             f"Of {pairs} pairs of explainers {len(reversals) // 2} change places beyond chance between two recommenders; "
             f"most often {listed([f'{name} ({times})' for name, times in often])}. Clearest: by {first['metric']} ({where}) "
-            f"{first['explainer']} less {first['against']} is {told(first)} for {first['model']}, and {told(second)} for "
+            f"{first['explainer']} minus {first['against']} is {mean_ci(first)} for "
+            f"{first['model']}, and {mean_ci(second)} for "
             f"{second['model']}."
         )
 

@@ -1,4 +1,4 @@
-"""How much of the graph must an explainer be free to edit? (Paper 000, section 4.5, figures 5 and 6.)
+"""How much of the graph must an explainer be free to edit? (CFExpRec, section 4.5, figures 5 and 6.)
 
 Explicit metrics of a graph recommender where a run has several scopes: the user's own edges, those on indirect paths,
 those within k hops, all. The same lists are explained in every scope, so each narrower scope is compared with the
@@ -26,10 +26,10 @@ from cfbench_recsys.analysis.shared import (
     has_metric,
     line_figures,
     longest,
-    looks,
+    mean_ci,
     settings,
+    style_numbers,
     tidied,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ SCOPES = ("user-only", "indirect", "k-hop", "full")
 class Config:
     """As in the paper, with the size of the answers."""
 
-    metrics: Annotated[tuple[str, ...], Help("looked at, by their names before the @")] = (
+    metrics: Annotated[tuple[str, ...], Help("compared, by their names before the @")] = (
         "PN-S",
         "PN-R",
         "#Perturb given success",
@@ -87,7 +87,7 @@ class Scopes:
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         table = tidied(table).rename(columns={"scope": "within"})  # here no label of the setting
         plain = table[table["against"] == ""]
-        places = looks(plain)
+        places = style_numbers(plain)
         names = [scope for scope in SCOPES if (plain["within"] == scope).any()]
         plain = plain.assign(at=plain["within"].map(names.index)).sort_values("at", kind="stable")
         note = "Each explainer answers for the same lists in every scope. Vertical lines are 95% intervals."
@@ -97,17 +97,17 @@ class Scopes:
     def words(self, table: pd.DataFrame) -> str:
         table = tidied(table)
         narrower = table[(table["against"] != "") & (table["role"] == "")]
-        asked = narrower[narrower["metric"].map(base).isin(["PN-S", "PN-R"])].to_dict("records")
-        if not asked:
+        selected = narrower[narrower["metric"].map(base).isin(["PN-S", "PN-R"])].to_dict("records")
+        if not selected:
             return ""
-        clearly = [row for row in asked if clear(row)]
+        clearly = [row for row in selected if clear(row)]
         worse = sum(row["mean"] < 0 for row in clearly)
-        most = max(clearly or asked, key=lambda row: abs(row["mean"]))
-        rest = len(asked) - len(clearly)
+        most = max(clearly or selected, key=lambda row: abs(row["mean"]))
+        rest = len(selected) - len(clearly)
         return (
-            f"Of {counted(len(asked), 'comparison')} of a narrower scope with the widest, {worse} displace less, "
+            f"Of {counted(len(selected), 'comparison')} of a narrower scope with the widest, {worse} displace less, "
             f"{len(clearly) - worse} displace more, and {rest} could be chance. Largest: {most['metric']} of "
-            f"{most['explainer']} in the {most['scope']} scope minus that in the {most['against']} one is {told(most)}."
+            f"{most['explainer']} in the {most['scope']} scope minus that in the {most['against']} one is {mean_ci(most)}."
         )
 
 

@@ -70,7 +70,7 @@ class Method:
         return self.values.column(metric)
 
     def details(self) -> Iterator[tuple[str, FloatArray]]:
-        """What the method told about its answers: name, and (units,) numbers in the order of :meth:`column`."""
+        """What the method reported about its answers: name, and (units,) numbers in the order of :meth:`column`."""
         own = self.run.details[self.run.details["cell"] == self.cell.id]
         for name, rows in own.groupby("name", sort=False):
             yield str(name), rows.set_index("unit")["value"].reindex(self.values.units).to_numpy(np.float64)
@@ -156,7 +156,7 @@ def base(metric: str) -> str:
 
 
 def refined(metric: str) -> tuple[str, int] | None:
-    """("POS@20", 3) of "POS@20,3": a metric of paper 001 and its K_e; None of any other metric."""
+    """("POS@20", 3) of "POS@20,3": a metric of Refined fidelity and its K_e; None of any other metric."""
     found = _REFINED.match(metric)
     if found is None:
         return None
@@ -224,16 +224,16 @@ def longest(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def place(labels: Any, table: pd.DataFrame) -> str:
-    """The labels that tell a setting from the others of a table, in words: "debian-python · mf · top 5"."""
+    """The labels that distinguish a setting from the others of a table, as text: "debian-python · mf · top 5"."""
     from cfbench_core.reports.tables import label_words
 
     names = [name for name in SETTING if name in labels]
     telling = [name for name in names if table[name].nunique(dropna=False) > 1]
-    # The scope mostly follows from the model: it is told where it does not.
+    # The scope mostly follows from the model: it is shown where it does not.
     others = [name for name in telling if name != "scope"]
     if others and "scope" in telling and not _differs_within(table, others, "scope"):
         telling = others
-    # A profile has no choice of scope, and a metric tells the format.
+    # A profile has no choice of scope, and the format follows from the metric.
     said = {name: labels[name] for name in telling if labels[name] != OWN[0]}
     if "metric" in labels:
         said.pop("format", None)
@@ -245,8 +245,8 @@ def _differs_within(table: pd.DataFrame, groups: list[str], name: str) -> bool:
     return bool((table.groupby(groups, dropna=False)[name].nunique(dropna=False) > 1).any())
 
 
-def looks(table: pd.DataFrame) -> dict[str, int]:
-    """A look for each competitor, the same in all figures of a table."""
+def style_numbers(table: pd.DataFrame) -> dict[str, int]:
+    """The number of the line style of each competitor, the same in all figures of a table."""
     competitors = table.loc[table["role"] == "", "explainer"]
     return {name: number for number, name in enumerate(dict.fromkeys(competitors))}
 
@@ -281,7 +281,7 @@ def line_figures(
     """A line chart of each group (a setting and a metric), explainers over the numbers of the column ``x``.
 
     Args:
-        table: whose settings the titles must tell apart. places: looks of the competitors.
+        table: whose settings the titles must distinguish. places: line styles of the competitors.
         note: below the first. x_names: what stands at 0, 1, 2, ...
     """
     from cfbench_core.analyses import Figure
@@ -314,7 +314,7 @@ def coordinates(row: Any, axis: str) -> dict[str, float]:
 # Words
 
 
-def told(row: Any) -> str:
+def mean_ci(row: Any) -> str:
     """ "0.31 (0.28 to 0.34)": a mean and its interval."""
     if np.isnan(row["ci_low"]):
         return f"{row['mean']:.3g}"

@@ -1,9 +1,9 @@
 """What does effectiveness cost? PN-S against the number of edits, and against the time, with the Pareto front.
 
-Paper 000 ends with a trade-off between effectiveness and sparsity; here it is drawn, and who is beaten by nobody on
-both is marked. Sparsity is #Perturb of the successes: over all units an explainer that answers nothing would be the
-sparsest. (It is a mean over other units for every explainer: who answers only the easy ones needs few edits. The
-analysis ``smallest`` compares unit by unit.)
+CFExpRec ends with a trade-off between effectiveness and sparsity; here it is drawn, and the explainers that no
+other beats on both is marked. Sparsity is #Perturb of the successes: over all units an explainer that answers
+nothing would be the sparsest. (It is a mean over other units for every explainer: who answers only the easy ones
+needs few edits. The analysis ``smallest`` compares unit by unit.)
 
 Methods that may add edges are not compared with those that only remove: a new edge can do more than any removal. They
 have a front of their own, in a figure of its own. Controls are drawn, and are on no front.
@@ -31,10 +31,10 @@ from cfbench_recsys.analysis.shared import (
     labels_in,
     listed,
     longest,
+    mean_ci,
     place,
     settings,
     tidied,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _wanted(cell: RunCell) -> bool:
 
 class TradeOff:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         return "" if finished(runs, _wanted) else "needs the metric pn-s of explicit answers"
@@ -141,7 +141,7 @@ def _ends(front: pd.DataFrame, table: pd.DataFrame) -> str:
     said = []
     for row in ordered if len(ordered) < 2 else (ordered[0], ordered[-1]):
         reached = effect.loc[tuple(row[name] for name in (*labels, "explainer"))]
-        said.append(f"{row['explainer']} ({reached['metric']} {told(reached)} with {told(row)} edits)")
+        said.append(f"{row['explainer']} ({reached['metric']} {mean_ci(reached)} with {mean_ci(row)} edits)")
     where = place(ordered[0], table)
     return f"On {where} the front {'goes from ' + ' to '.join(said) if len(said) > 1 else 'is ' + said[0] + ' alone'}."
 
@@ -180,7 +180,7 @@ def _with_fronts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def unbeaten(cost: FloatArray, effect: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """(n,) whether nobody has at most the cost and at least the effect, and one of them better. NaN: never."""
+    """(n,) whether no other method has at most the cost and at least the effect, and one of them better. NaN: never."""
     at_least = (cost[None] <= cost[:, None]) & (effect[None] >= effect[:, None])
     better = at_least & ((cost[None] < cost[:, None]) | (effect[None] > effect[:, None]))
     return ~better.any(axis=1) & ~np.isnan(cost) & ~np.isnan(effect)

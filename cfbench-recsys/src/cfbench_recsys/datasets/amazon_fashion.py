@@ -1,11 +1,11 @@
-"""``amazon-fashion``: Amazon Reviews 2023 (Hou et al. 2024), category Amazon_Fashion, as paper 000 uses it.
+"""``amazon-fashion``: Amazon Reviews 2023 (Hou et al. 2024), category Amazon_Fashion, as CFExpRec uses it.
 
 A rating above 3 is an interaction; then users and items with at least three: 1,275 users, 1,374 items, 6,973
 interactions (in the table of these counts every user and item has three, so the rule is recursive). Read from
 
 - the owner's ratings ``Amazon_Fashion.csv.gz`` (user_id, parent_asin, rating, timestamp) or reviews
   ``Amazon_Fashion.jsonl.gz``, to which the rule is applied; titles from ``meta_Amazon_Fashion.jsonl.gz`` if
-  it lies beside it;
+  it is in the same folder;
 - ``amazon-fashion.csv`` (user_id, item_id), to which it was applied before, its identifiers numbered.
 """
 

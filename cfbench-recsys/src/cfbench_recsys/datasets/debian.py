@@ -1,6 +1,6 @@
 """What ``debian-python`` and ``debian-all`` have in common: a built table of pairs, and where it came from.
 
-``<id>.csv.gz`` has the columns ``package,dependency``; ``<id>.json`` beside it says of which release. Written
+``<id>.csv.gz`` has the columns ``package,dependency``; ``<id>.json`` in the same folder says of which release. Written
 by ``scripts/build_debian_datasets.py``, with the rule of ``debian_index.py``. A plain ``Packages`` index is
 read too.
 """

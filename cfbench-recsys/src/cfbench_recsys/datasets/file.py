@@ -115,7 +115,7 @@ def _positive(table: pd.DataFrame, path: Path, rating: str | None, min_rating: f
         return table
     if rating is None:
         raise UserError(
-            f"{path}: min_rating needs a rating, and no column looks like one; name it with 'rating: ...'. "
+            f"{path}: min_rating needs a rating, and no column has a usual name for it; name it with 'rating: ...'. "
             f"Its columns: {', '.join(table.columns)}"
         )
     return table[numbers(table, rating, path) >= min_rating]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,18 +10,27 @@ from cfbench_core.errors import UserError
 from cfbench_core.seeds import generator
 from cfbench_recsys.edits import IntArray
 
-if TYPE_CHECKING:
-    from cfbench_recsys.datasets.synthetic import Config
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """The counts of users, items and clusters, and the shape of the draws; see the options of ``synthetic``."""
+
+    users: int
+    items: int
+    clusters: int
+    exponent: float
+    loyalty: float
+    seed: int
 
 
 class LatentClusters:
     """Who likes what, and how much: drawn once; draws users and items from it.
 
     Attributes:
-        of_user (users,), of_item (items,): their tastes.
+        of_user (users,), of_item (items,): their clusters.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: ClusterOptions) -> None:
         self.config = config
         self.random = generator("synthetic", config.seed)
         self.of_user = self.random.integers(config.clusters, size=config.users)
@@ -51,20 +60,20 @@ class LatentClusters:
         return self.by_place[places]
 
 
-def different_pairs(tastes: LatentClusters, interactions: int) -> IntArray:
-    """(interactions,) different pairs as ``user * items + item``, ascending; everybody is in one at least.
+def different_pairs(clusters: LatentClusters, interactions: int) -> IntArray:
+    """(interactions,) different pairs as ``user * items + item``, ascending; every user and every item is in at least one.
 
     Raises:
         UserError: if so many different ones do not come up.
     """
-    config = tastes.config
-    everybody = np.arange(config.users)
-    keys = everybody * config.items + tastes.items_for(everybody)
+    config = clusters.config
+    all_users = np.arange(config.users)
+    keys = all_users * config.items + clusters.items_for(all_users)
     lonely = np.flatnonzero(np.bincount(keys % config.items, minlength=config.items) == 0)
-    keys = np.sort(np.concatenate([keys, tastes.users(len(lonely)) * config.items + lonely]))
+    keys = np.sort(np.concatenate([keys, clusters.users(len(lonely)) * config.items + lonely]))
     while (missing := interactions - len(keys)) > 0:
-        users = tastes.users(missing + missing // 8 + 1000)
-        drawn = np.sort(users * config.items + tastes.items_for(users))
+        users = clusters.users(missing + missing // 8 + 1000)
+        drawn = np.sort(users * config.items + clusters.items_for(users))
         drawn = drawn[np.append(True, drawn[1:] != drawn[:-1])]
         new = drawn[keys[np.minimum(np.searchsorted(keys, drawn), len(keys) - 1)] != drawn]
         if len(new) < min(missing, 10) or len(new) < missing / 100:
@@ -73,7 +82,7 @@ def different_pairs(tastes: LatentClusters, interactions: int) -> IntArray:
                 "take fewer interactions, a smaller exponent or less loyalty"
             )
         if len(new) > missing:
-            new = tastes.random.choice(new, missing, replace=False)
+            new = clusters.random.choice(new, missing, replace=False)
         keys = np.sort(np.concatenate([keys, new]))
     return keys
 

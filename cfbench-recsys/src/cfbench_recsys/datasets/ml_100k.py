@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
-from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+from cfbench_core.data_files import DataAccess, Form, Source
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.datasets.movielens import load_movielens, movielens_files, owners_table, titles
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
@@ -33,29 +34,16 @@ SPEC = ComponentSpec(
     },
 )
 
-LICENCE = "GroupLens licence"
-PAGE = "https://grouplens.org/datasets/movielens/100k/"
-FILES = DataFiles(
-    id="ml-100k",
-    suite="recsys",
+FILES = movielens_files(
+    "ml-100k",
+    page="100k",
     forms=(
         Form(files=("u.data",), extras=("u.item",)),
         Form(files=("ml-100k.inter",), extras=("ml-100k.item",)),
     ),
-    downloads=(
-        DataFile(
-            name="ml-100k.zip",
-            url="https://files.grouplens.org/datasets/movielens/ml-100k.zip",
-            # As published by catalogues, TensorFlow Datasets among them.
-            bytes=4_924_029,
-            sha256="50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
-            licence=LICENCE,
-            page=PAGE,
-            members=("ml-100k/u.data", "ml-100k/u.item"),
-        ),
-    ),
-    licence=LICENCE,
-    page=PAGE,
+    members=("ml-100k/u.data", "ml-100k/u.item"),
+    bytes=4_924_029,
+    archive_sha256="50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
     sha256={  # as published by several projects that use them
         "u.data": "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490",
         "u.item": "553841ebc7de3a0fd0d6b62a204ea30c1e651aacfb2814c7a6584ac52f2c5701",
@@ -67,7 +55,9 @@ EXPECTED = (942, 1_283, 55_211)
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    path: Annotated[str | None, InputFile(), Help("u.data, or an .inter file; titles lie beside it")] = None
+    path: Annotated[
+        str | None, InputFile(), Help("u.data, or an .inter file; titles are in the same folder")
+    ] = None
 
 
 class MovieLens100K:
@@ -78,25 +68,13 @@ class MovieLens100K:
         return access.find(FILES, self.config.path)
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
-        from cfbench_recsys.datasets.movielens import ABOVE, about, titles
-        from cfbench_recsys.interactions import from_pairs
-        from cfbench_recsys.reading import rated_above, read_table
+        from cfbench_recsys.reading import read_table
 
         paths = Source.of(source).paths
         if "u.data" in paths:
             path = paths["u.data"]
-            table = read_table(path, separator="\t", header=False, encoding="latin-1", quoted=False)
-            names = titles(paths.get("u.item"), separator="|")
+            table, names = owners_table(path, "\t"), titles(paths.get("u.item"), separator="|")
         else:
             path = paths["ml-100k.inter"]
-            table = read_table(path)
-            names = titles(paths.get("ml-100k.item"), separator=None)
-        kept = rated_above(table, path, ABOVE)
-        return from_pairs(
-            "ml-100k",
-            **kept,
-            core=2,
-            names=names,
-            about=about("MovieLens 100K", FILES),
-            expected=EXPECTED,
-        )
+            table, names = read_table(path), titles(paths.get("ml-100k.item"), separator=None)
+        return load_movielens(FILES, "MovieLens 100K", table, path, names, EXPECTED)

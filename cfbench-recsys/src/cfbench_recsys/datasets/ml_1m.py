@@ -1,4 +1,4 @@
-"""``ml-1m``: MovieLens 1M (Harper & Konstan 2015), as papers 000, 001 and 002 use it.
+"""``ml-1m``: MovieLens 1M (Harper & Konstan 2015), as CFExpRec, Refined fidelity and Consistency beyond top-1 use it.
 
 A rating of 4 or 5 is an interaction; then, recursively, users and items with fewer than two leave: 6,037
 users, 3,381 items, 575,128 interactions. Read from the owner's ``ratings.dat``, or from ``ml-1m.parquet``
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
-from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+from cfbench_core.data_files import DataAccess, Form, Source
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.datasets.movielens import load_movielens, movielens_files, owners_table, titles
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
@@ -33,29 +34,16 @@ SPEC = ComponentSpec(
     },
 )
 
-LICENCE = "GroupLens licence"
-PAGE = "https://grouplens.org/datasets/movielens/1m/"
-FILES = DataFiles(
-    id="ml-1m",
-    suite="recsys",
+FILES = movielens_files(
+    "ml-1m",
+    page="1m",
     forms=(
         Form(files=("ratings.dat",), extras=("movies.dat",)),
         Form(files=("ml-1m.parquet",), extras=("ml-1m.movies.dat", "movies.dat")),
     ),
-    downloads=(
-        DataFile(
-            name="ml-1m.zip",
-            url="https://files.grouplens.org/datasets/movielens/ml-1m.zip",
-            # As published by catalogues, TensorFlow Datasets among them.
-            bytes=5_917_549,
-            sha256="a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
-            licence=LICENCE,
-            page=PAGE,
-            members=("ml-1m/ratings.dat", "ml-1m/movies.dat"),
-        ),
-    ),
-    licence=LICENCE,
-    page=PAGE,
+    members=("ml-1m/ratings.dat", "ml-1m/movies.dat"),
+    bytes=5_917_549,
+    archive_sha256="a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
     sha256={  # of the archive's members, as published by several projects that use them
         "ratings.dat": "506d64ca44484487c11dc2d9a28de5c54948213e6b96285e298afe28d6ea4e0f",
         "movies.dat": "0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9",
@@ -70,7 +58,7 @@ class Config:
     path: Annotated[
         str | None,
         InputFile(),
-        Help("ratings.dat, or a prepared .parquet (user, item); titles lie beside it"),
+        Help("ratings.dat, or a prepared .parquet (user, item); titles are in the same folder"),
     ] = None
 
 
@@ -82,19 +70,10 @@ class MovieLens1M:
         return access.find(FILES, self.config.path)
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
-        from cfbench_recsys.datasets.movielens import ABOVE, about, titles
-        from cfbench_recsys.interactions import from_pairs
-        from cfbench_recsys.reading import rated_above, read_table
+        from cfbench_recsys.reading import read_table
 
         paths = Source.of(source).paths
         names = titles(paths.get("movies.dat") or paths.get("ml-1m.movies.dat"), separator="::")
-        if "ratings.dat" in paths:
-            path = paths["ratings.dat"]
-            table = read_table(path, separator="::", header=False, encoding="latin-1", quoted=False)
-            kept = rated_above(table, path, ABOVE)
-        else:
-            path = paths["ml-1m.parquet"]
-            kept = rated_above(read_table(path), path, ABOVE)
-        return from_pairs(
-            "ml-1m", **kept, core=2, names=names, about=about("MovieLens 1M", FILES), expected=EXPECTED
-        )
+        path = paths["ratings.dat"] if "ratings.dat" in paths else paths["ml-1m.parquet"]
+        table = owners_table(path, "::") if "ratings.dat" in paths else read_table(path)
+        return load_movielens(FILES, "MovieLens 1M", table, path, names, EXPECTED)

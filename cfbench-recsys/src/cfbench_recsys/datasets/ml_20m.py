@@ -1,4 +1,4 @@
-"""``ml-20m``: MovieLens 20M (Harper & Konstan 2015), by the rule of papers 000 to 002.
+"""``ml-20m``: MovieLens 20M (Harper & Konstan 2015), by the rule of CFExpRec, Refined fidelity and Consistency beyond top-1.
 
 A rating above 3.5 is an interaction; then, recursively, users and items with fewer than two leave. Read from
 the owner's ``ratings.csv`` (userId, movieId, rating, timestamp); titles from ``movies.csv``. No paper gives
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
-from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+from cfbench_core.data_files import DataAccess, Form, Source
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.datasets.movielens import load_movielens, movielens_files, titles
 
 if TYPE_CHECKING:
     from cfbench_recsys.interactions import Interactions
@@ -31,32 +32,19 @@ SPEC = ComponentSpec(
     },
 )
 
-LICENCE = "GroupLens licence"
-PAGE = "https://grouplens.org/datasets/movielens/20m/"
-FILES = DataFiles(
-    id="ml-20m",
-    suite="recsys",
+FILES = movielens_files(
+    "ml-20m",
+    page="20m",
     forms=(Form(files=("ratings.csv",), extras=("movies.csv",)),),
-    downloads=(
-        DataFile(
-            name="ml-20m.zip",
-            url="https://files.grouplens.org/datasets/movielens/ml-20m.zip",
-            # As published by catalogues, TensorFlow Datasets among them.
-            bytes=198_702_078,
-            sha256="96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
-            licence=LICENCE,
-            page=PAGE,
-            members=("ml-20m/ratings.csv", "ml-20m/movies.csv"),
-        ),
-    ),
-    licence=LICENCE,
-    page=PAGE,
+    members=("ml-20m/ratings.csv", "ml-20m/movies.csv"),
+    bytes=198_702_078,
+    archive_sha256="96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    path: Annotated[str | None, InputFile(), Help("ratings.csv; movies.csv lies beside it")] = None
+    path: Annotated[str | None, InputFile(), Help("ratings.csv; movies.csv is in the same folder")] = None
 
 
 class MovieLens20M:
@@ -67,16 +55,9 @@ class MovieLens20M:
         return access.find(FILES, self.config.path)
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
-        from cfbench_recsys.datasets.movielens import ABOVE, about, titles
-        from cfbench_recsys.interactions import from_pairs
-        from cfbench_recsys.reading import rated_above, read_table
+        from cfbench_recsys.reading import read_table
 
         paths = Source.of(source).paths
         path = paths["ratings.csv"]
-        return from_pairs(
-            "ml-20m",
-            **rated_above(read_table(path, separator=","), path, ABOVE),
-            core=2,
-            names=titles(paths.get("movies.csv"), separator=None),
-            about=about("MovieLens 20M", FILES),
-        )
+        names = titles(paths.get("movies.csv"), separator=None)
+        return load_movielens(FILES, "MovieLens 20M", read_table(path, separator=","), path, names)

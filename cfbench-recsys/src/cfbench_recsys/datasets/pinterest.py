@@ -1,10 +1,10 @@
 """``pinterest``: images pinned to boards, from the files of NCF (He et al. 2017, "pinterest-20").
 
-Papers 001 and 002 work on a random sample of 19,155 users, 9,362 items and 486,744 interactions that LXR
-(Barkan et al. 2024) drew and did not publish. Read from
+Refined fidelity and Consistency beyond top-1 work on a random sample of 19,155 users, 9,362 items and 486,744
+interactions that LXR (Barkan et al. 2024) drew and did not publish. Read from
 
-- ``pinterest.csv``: user, item, a sample made elsewhere, taken as it is;
-- ``pinterest-20.train.rating`` and, beside it, ``pinterest-20.test.rating``: "user <tab> item <tab> ..." of
+- ``pinterest.csv``: user, item, a sample external, taken as it is;
+- ``pinterest-20.train.rating`` and, in the same folder, ``pinterest-20.test.rating``: "user <tab> item <tab> ..." of
   all 55,187 users. ``users: 19155`` draws so many of them, by ``numpy.random.RandomState(42)``: a sample of
   the papers' size, not their sample. Users and items with fewer than two then leave, recursively.
 """
@@ -54,7 +54,9 @@ SEED = 42
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    path: Annotated[str | None, InputFile(), Help(f"{TRAIN}, the test file beside it; or user, item")] = None
+    path: Annotated[
+        str | None, InputFile(), Help(f"{TRAIN}, the test file in the same folder; or user, item")
+    ] = None
     users: Annotated[
         int | None, Range(minimum=1), Help("draw so many users of NCF's files; none: all of them")
     ] = 19_155
@@ -112,5 +114,5 @@ def _of_drawn_users(users: list[str], items: list[str], count: int) -> tuple[lis
 
     distinct = np.array(sorted(set(users)), dtype=object)
     drawn = set(distinct[np.random.RandomState(SEED).permutation(len(distinct))[:count]])
-    kept = [place for place, user in enumerate(users) if user in drawn]
-    return [users[place] for place in kept], [items[place] for place in kept]
+    retained = [place for place, user in enumerate(users) if user in drawn]
+    return [users[place] for place in retained], [items[place] for place in retained]

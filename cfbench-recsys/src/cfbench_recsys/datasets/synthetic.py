@@ -10,7 +10,7 @@ The rule, of users with tastes and items of which few are popular:
 - an interaction is a user, by activity, and an item, by popularity: with probability ``loyalty`` among the
   items of the user's taste, else among all;
 - every user and every item has at least one; beyond these, draws are repeated until there are as many
-  different pairs as asked for.
+  different pairs as requested.
 
 So popularity finds something, and who finds out the tastes finds clearly more. Equal options, equal data.
 Memory and time are those of the interactions: 10 million take seconds.
@@ -19,7 +19,7 @@ Memory and time are those of the interactions: 10 million take seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
@@ -47,7 +47,7 @@ class Config:
     items: Annotated[int, Range(minimum=1), Help("how many; each has at least one interaction")] = 1_000
     interactions: Annotated[int, Range(minimum=1), Help("how many different pairs")] = 40_000
     exponent: Annotated[
-        float, Range(minimum=0), Help("the item at place r is as popular as r^-exponent; 0: all alike")
+        float, Range(minimum=0), Help("the item at place r is as popular as r^-exponent; 0: all equal")
     ] = 0.8
     clusters: Annotated[int, Range(minimum=1), Help("tastes")] = 20
     loyalty: Annotated[
@@ -64,7 +64,7 @@ class Synthetic:
         """It needs no file.
 
         Raises:
-            UserError: if there are not enough interactions for everybody, or more tastes than items.
+            UserError: if there are not enough interactions for every user and item, or more tastes than items.
         """
         config = self.config
         fewest = min(config.users + config.items, config.users * config.items)
@@ -85,15 +85,16 @@ class Synthetic:
         """
         import numpy as np
 
-        from cfbench_recsys.datasets.latent_clusters import LatentClusters, different_pairs
+        from cfbench_recsys.datasets.latent_clusters import ClusterOptions, LatentClusters, different_pairs
         from cfbench_recsys.interactions import Interactions, binary_matrix
 
         config = self.config
-        tastes = LatentClusters(config)
-        keys = different_pairs(tastes, config.interactions)
+        options = {field.name: getattr(config, field.name) for field in fields(ClusterOptions)}
+        clusters = LatentClusters(ClusterOptions(**options))
+        keys = different_pairs(clusters, config.interactions)
         matrix = binary_matrix(keys // config.items, keys % config.items, (config.users, config.items))
         user_ids, item_ids = (np.arange(count).astype(np.str_) for count in matrix.shape)
-        names = [f"item {item} of taste {taste}" for item, taste in enumerate(tastes.of_item.tolist())]
+        names = [f"item {item} of taste {taste}" for item, taste in enumerate(clusters.of_item.tolist())]
         about: dict[str, Any] = {
             "title": "Synthetic interactions",
             "because": "they took",

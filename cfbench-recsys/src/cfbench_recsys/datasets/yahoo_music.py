@@ -1,12 +1,12 @@
 """``yahoo-music``: Yahoo! Music user ratings of artists, as LXR (Barkan et al. 2024) uses them.
 
 A rating above 70 of 100 is an interaction; 255 ("never play again") counts as 0; then, recursively, users and
-items with fewer than two leave. Papers 000 to 002 work on a sample of 13,797 users, 4,604 items and 365,750
-interactions, which its authors have not published: a file that holds it gives these counts, another file its
-own, and the difference is told.
+items with fewer than two leave. CFExpRec, Refined fidelity and Consistency beyond top-1 work on a sample of 13,797
+users, 4,604 items and 365,750 interactions, which its authors have not published: a file that holds it gives these
+counts, another file its own, and the difference is reported.
 
 Yahoo's licence forbids passing the data on, and it is given on request only: get it from the page below, and
-put one of these files where data sets are looked for, or name it with ``path``.
+put one of these files into a data folder, or name it with ``path``.
 
 - ``yahoo-music.csv``: user, item, rating (a header or none), the sample;
 - ``ydata-ymusic-user-artist-ratings-v1_0.txt``: Yahoo's R1, "user <tab> artist <tab> rating".

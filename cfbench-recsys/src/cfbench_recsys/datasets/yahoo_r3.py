@@ -2,7 +2,7 @@
 
 A rating of 4 or 5 is an interaction; then, recursively, users and items with fewer than two leave. Yahoo
 gives the file on request only and forbids passing it on: put
-``ydata-ymusic-rating-study-v1_0-train.txt`` ("user <tab> song <tab> rating") where data sets are looked for,
+``ydata-ymusic-rating-study-v1_0-train.txt`` ("user <tab> song <tab> rating") into a data folder,
 or name it with ``path``. Its other file, ratings of songs drawn at random, is not used: what was forced on a
 listener is no interaction. No paper gives counts after this rule, so nothing is compared.
 """

@@ -23,3 +23,8 @@ def relative_affinity(logits: FloatArray, logits_before: FloatArray) -> FloatArr
 
     ratio: FloatArray = np.exp(log_expit(logits) - log_expit(logits_before))
     return ratio
+
+
+def affinity_of(logits: FloatArray, logits_before: FloatArray | None) -> FloatArray:
+    """f(x')_y, divided by f(x)_y where the logits of the untouched profile are given."""
+    return affinity(logits) if logits_before is None else relative_affinity(logits, logits_before)

@@ -1,23 +1,24 @@
 """CDCG@K_e: how far up the item still is when the K_e most important interactions are gone.
 
-Paper 001, equation 5: CDCG@K_e = 1 / log2(1 + rank(y; x without the K_e most important)). On
-``supporting_only`` and on ranks see ``pos_at.py``.
+Refined fidelity, equation 5: CDCG@K_e = 1 / log2(1 + rank(y; x without the K_e most important)). On
+``supporting_only`` see ``fixed_length.py``, on ranks ``pos_at.py``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.metrics.pos_at import variant
+from cfbench_recsys.metrics.fixed_length import FixedLengthConfig as Config
+from cfbench_recsys.metrics.fixed_length import columns_by_length, values_by_length
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray, IntArray
     from cfbench_recsys.observations import ImplicitObservations
+
+__all__ = ["Cdcg", "Config", "cdcg"]
 
 SPEC = ComponentSpec(
     id="recsys/metric/cdcg",
@@ -34,14 +35,6 @@ SPEC = ComponentSpec(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Config:
-    """As in the paper."""
-
-    k_e: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the explanation")] = (1, 2, 3, 4, 5)
-    supporting_only: Annotated[bool, Help("only positive importances count among the K_e")] = True
-
-
 def cdcg(ranks_without_explanation: IntArray) -> FloatArray:
     """(...) in (0, 1]."""
     import numpy as np
@@ -55,21 +48,9 @@ class Cdcg:
         self.config = config
 
     def columns(self, point: Point) -> tuple[Column, ...]:
-        return tuple(
-            Column(
-                self._name(k_e),
-                "lower",
-                (0.0, 1.0),
-                f"How far up is the item without the {k_e} most important interactions?",
-            )
-            for k_e in self.config.k_e
-        )
+        question = "How far up is the item without the {k_e} most important interactions?"
+        return columns_by_length("CDCG", self.config, "lower", (0.0, 1.0), question)
 
     def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
-        gains = cdcg(
-            observed.ranks_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
-        )
-        return {self._name(k_e): gains[:, s] for s, k_e in enumerate(self.config.k_e)}
-
-    def _name(self, k_e: int) -> str:
-        return f"{variant('CDCG', supporting_only=self.config.supporting_only)}@{k_e}"
+        ranks = observed.ranks_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
+        return values_by_length("CDCG", self.config, cdcg(ranks))

@@ -32,7 +32,7 @@ def coverage(edges: IntArray) -> FloatArray:
 
 class Coverage:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         return (Column("Coverage", "higher", (0.0, 1.0), "Is there an answer?"),)

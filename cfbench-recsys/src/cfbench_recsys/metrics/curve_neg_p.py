@@ -1,6 +1,6 @@
 """NEG-P curve: how long an item stays among the first T while the least important interactions go one by one.
 
-Paper 002, equation 3, for one explained item: the POS-P curve (``curve_pos_p.py``, with what departs from the
+Consistency beyond top-1, equation 3, for one explained item: the POS-P curve (``curve_pos_p.py``, with what departs from the
 paper) with the order of removal reversed, exactly, ties included. Higher is better:
 
     NEG-P curve@T(u, i) = 1/|I_u| sum_t 1[rank(i; x without the t least important) <= T]

@@ -1,6 +1,6 @@
 """POS-P curve: how long an item stays among the first T while the most important interactions go one by one.
 
-Paper 002, equation 1, for one explained item (its sum over the first k items of the list is taken by the
+Consistency beyond top-1, equation 1, for one explained item (its sum over the first k items of the list is taken by the
 analysis ``consistency``, k = 1..K). x(t) is the profile without the t most important interactions (ties: lower
 item index), t = 1..|I_u|; the last one is the empty profile, the untouched one is no step:
 
@@ -12,7 +12,7 @@ T does not depend on the length K of the list that is explained. Departures:
   still appears"), its table (a lower POS is better) and its code count rank <= T, and so do we.
 - Equation 1 sums over the steps, so that users count by the length of their history. The published code divides,
   but a sum over at most 10 steps (the first of them the untouched profile) by |I_u| + 1: what a user can reach
-  falls with the length of the history, whoever explains. Here each curve is averaged over its own steps.
+  falls with the length of the history, for every explainer. Here each curve is averaged over its own steps.
 - The published code drops interactions of importance zero from the order of LXR; here all of I_u take part.
 """
 

@@ -1,27 +1,28 @@
 """DEL@K_e: how much of the item's score is left when the K_e most important interactions are gone.
 
-Paper 001, equation 7: DEL@K_e = f(x without the K_e most important)_y / f(x)_y, with f the sigmoid of the
+Refined fidelity, equation 7: DEL@K_e = f(x without the K_e most important)_y / f(x)_y, with f the sigmoid of the
 logit.
 
 ``normalize``: the paper divides by f(x)_y; its code does not. Both are metrics here, and ``false`` gives the
-numbers that were published. On ``supporting_only`` see ``pos_at.py``.
+numbers that were published. On ``supporting_only`` see ``fixed_length.py``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.metrics.affinity import affinity, relative_affinity
-from cfbench_recsys.metrics.pos_at import variant
+from cfbench_recsys.metrics.affinity import affinity_of
+from cfbench_recsys.metrics.fixed_length import AffinityConfig as Config
+from cfbench_recsys.metrics.fixed_length import columns_by_length, range_of_affinity, values_by_length
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
+
+__all__ = ["Config", "Deletion", "deletion"]
 
 SPEC = ComponentSpec(
     id="recsys/metric/del",
@@ -38,22 +39,11 @@ SPEC = ComponentSpec(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Config:
-    """As in the paper's text."""
-
-    k_e: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the explanation")] = (1, 2, 3, 4, 5)
-    supporting_only: Annotated[bool, Help("only positive importances count among the K_e")] = True
-    normalize: Annotated[bool, Help("divide by the score of the untouched profile")] = True
-
-
 def deletion(
     logits_without_explanation: FloatArray, logits_before: FloatArray, normalize: bool
 ) -> FloatArray:
     """(B, S) from logits (B, S), and (B, 1) of the untouched profile."""
-    if normalize:
-        return relative_affinity(logits_without_explanation, logits_before)
-    return affinity(logits_without_explanation)
+    return affinity_of(logits_without_explanation, logits_before if normalize else None)
 
 
 class Deletion:
@@ -61,21 +51,10 @@ class Deletion:
         self.config = config
 
     def columns(self, point: Point) -> tuple[Column, ...]:
-        return tuple(
-            Column(
-                self._name(k_e),
-                "lower",
-                None if self.config.normalize else (0.0, 1.0),
-                f"How much of the item's score is left without the {k_e} most important interactions?",
-            )
-            for k_e in self.config.k_e
-        )
+        question = "How much of the item's score is left without the {k_e} most important interactions?"
+        return columns_by_length("DEL", self.config, "lower", range_of_affinity(self.config), question)
 
     def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
         logits = observed.logits_without_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
         scores = deletion(logits, observed.logits_before, self.config.normalize)
-        return {self._name(k_e): scores[:, s] for s, k_e in enumerate(self.config.k_e)}
-
-    def _name(self, k_e: int) -> str:
-        named = variant("DEL", supporting_only=self.config.supporting_only, normalize=self.config.normalize)
-        return f"{named}@{k_e}"
+        return values_by_length("DEL", self.config, scores)

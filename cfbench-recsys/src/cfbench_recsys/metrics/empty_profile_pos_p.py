@@ -1,9 +1,9 @@
-"""The floor of POS-P and NEG-P: what compresses their differences.
+"""Empty-profile POS-P and Full removal: what compresses the differences of POS-P and NEG-P.
 
-Ours. Two numbers that depend on the recommender and the user only, to be read beside POS-P and NEG-P:
+Ours. Two numbers that depend on the recommender and the user only, to be read together with POS-P and NEG-P:
 
 - Empty-profile POS-P@K: the same indicator for the empty profile, 1[rank(i; 0) <= K] (list level: their mean). A model
-  with a bias keeps an item in the list whatever is removed.
+  with a bias may leave an item in the list whatever is removed.
 - Full removal: the share of the T steps after which nothing is left to remove: 1/T for a user with n >= T
   interactions, more for a user with fewer.
 """
@@ -56,7 +56,7 @@ class EmptyProfilePosP:
                 f"Empty-profile POS-P@{point['k']}",
                 "",
                 (0.0, 1.0),
-                "Is the item in the list of somebody without any history?",
+                "Is the item in the list of a user without any history?",
             ),
             Column(
                 with_steps("Full removal", self.steps),

@@ -1,6 +1,6 @@
 """Gini index of the importances: is the explanation concentrated on few interactions?
 
-Paper 000, equation 6. With m the importances of the n interactions of the user, min-max scaled to [0, 1],
+CFExpRec, equation 6. With m the importances of the n interactions of the user, min-max scaled to [0, 1],
 ascending:
 
     Gini = 1 - 2 sum_{k=1..n} (m_k / ||m||_1) * (n - k + 0.5) / n
@@ -40,7 +40,7 @@ def gini(importances: FloatArray, padding: BoolArray) -> FloatArray:
     unit, place = np.nonzero(np.arange(importances.shape[1]) < lengths[:, None])
     given = ascending[
         unit, place
-    ]  # end to end: sums over padded rows would round differently beside a long history
+    ]  # concatenated: sums over padded rows would round differently in a batch with a long history
     low, high = ascending[:, 0], ascending[np.arange(len(ascending)), np.maximum(lengths - 1, 0)]
     concentrated = high > low
     scaled = (given - low[unit]) / np.where(concentrated, high - low, 1.0)[unit]
@@ -51,7 +51,7 @@ def gini(importances: FloatArray, padding: BoolArray) -> FloatArray:
 
 class Gini:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = "Is the explanation concentrated on few interactions?"

@@ -43,7 +43,7 @@ def lxr_del_p(logits_before: FloatArray, logits_without_most_important: FloatArr
 
 class LxrDelP:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How high is the item's score while the most important interactions are removed?"

@@ -43,7 +43,7 @@ def lxr_ins_p(logits_on_empty: FloatArray, logits_with_most_important: FloatArra
 
 class LxrInsP:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How high is the item's score while the most important interactions are added to nothing?"

@@ -38,7 +38,7 @@ def lxr_ndcg_p(ranks_before: IntArray, ranks_without_most_important: IntArray) -
 
 class LxrNdcgP:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How far up is the item while the most important interactions are removed?"

@@ -1,8 +1,8 @@
 """LXR's POS-P@T, the original of POS@K_r,K_e: is the item among the first T, on average over 11 points?
 
-Barkan et al. 2024, Gurevitch et al. 2025 (the "continuous" metrics of paper 001). The points are the
+Barkan et al. 2024, Gurevitch et al. 2025 (the "continuous" metrics of Refined fidelity). The points are the
 untouched profile and those after 10 cumulative removals, the most important interactions first, in chunks as
-even as ``numpy.array_split`` makes them; the mean is plain, the untouched profile included. (Paper 000's
+even as ``numpy.array_split`` makes them; the mean is plain, the untouched profile included. (CFExpRec's
 POS-P, ``pos_p.py``, leaves the untouched profile out.) Ranks are among the items that the user has not observed.
 """
 

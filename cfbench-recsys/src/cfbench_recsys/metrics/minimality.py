@@ -36,7 +36,7 @@ def minimality(reducible: BoolArray, succeeded: BoolArray) -> FloatArray:
 
 class Minimality:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         return (

@@ -1,6 +1,6 @@
 """NEG-P: how long an item stays in the list while the least important interactions are removed.
 
-Paper 000, section 3.2: POS-P (``pos_p.py``) with the order of removal reversed. The order is reversed
+CFExpRec, section 3.2: POS-P (``pos_p.py``) with the order of removal reversed. The order is reversed
 exactly, ties
 included: the least important interaction is the last one of the order that POS-P uses. So NEG-P of an
 explanation is POS-P of the reversed explanation, and an explanation of equal importances scores by the same

@@ -1,7 +1,7 @@
 """#Perturb: how many edges the answer edits, in all, by removal and by addition.
 
-Paper 000, equation 7, extended to graphs: an undirected edge counts once. An empty answer counts 0, as in the
-paper, so an explainer that answers nothing has the smallest mean of all. Read it beside coverage and PN-S, or
+CFExpRec, equation 7, extended to graphs: an undirected edge counts once. An empty answer counts 0, as in the
+paper, so an explainer that answers nothing has the smallest mean of all. Read it together with coverage and PN-S, or
 read ``num-edits-given-success``. Methods that add edges cannot be ranked on it against those that only remove:
 hence no direction.
 """
@@ -36,7 +36,7 @@ def perturbations(edges: IntArray) -> FloatArray:
 
 class NumEdits:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         return (

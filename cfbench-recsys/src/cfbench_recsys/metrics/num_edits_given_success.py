@@ -1,8 +1,8 @@
 """#Perturb of the successes: how many edges an answer edits when it works.
 
-Ours: equation 7 of paper 000 over the units whose answer displaces something; missing (NaN) for the others.
+Ours: equation 7 of CFExpRec over the units whose answer displaces something; missing (NaN) for the others.
 Unlike the paper's convention (``edits.py``) an explainer gains nothing by not answering; it is a mean over
-other units for every explainer, so read it beside the success rate.
+other units for every explainer, so read it together with the success rate.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def num_edits_given_success(edges: IntArray, succeeded: BoolArray) -> FloatArray
 
 class NumEditsGivenSuccess:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How many edges does an answer edit when it works?"

@@ -1,6 +1,6 @@
 """PN-R, probability of necessity (ranking): PN-S of a list, with displacement at the top counting more.
 
-Paper 000, equation 5, list level only; i_k is at place k of the original list, x' the edited profile (or
+CFExpRec, equation 5, list level only; i_k is at place k of the original list, x' the edited profile (or
 graph):
 
     PN-R@K(u) = 1 - sum_k 1[rank(i_k; x') <= K] / log2(rank(i_k; x') + 1)  /  sum_k 1 / log2(k + 1)
@@ -38,8 +38,8 @@ def pn_r(ranks_after: IntArray, k: int) -> FloatArray:
     import numpy as np
 
     places = np.arange(1, ranks_after.shape[-1] + 1)
-    # Place by place, not item by item: whoever of the list holds a place, the sum has the same terms in one
-    # order, so that a list in which nobody was displaced scores exactly 0.
+    # Summed over places, not over items: whichever item holds a place, the sum has the same terms in one
+    # order, so that a list without displaced items scores exactly 0.
     held = (ranks_after[..., None] == places).any(axis=-2) & (places <= k)
     discount = 1 / np.log2(places + 1)
     scores: FloatArray = 1 - np.where(held, discount, 0.0).sum(axis=-1) / discount.sum()
@@ -48,7 +48,7 @@ def pn_r(ranks_after: IntArray, k: int) -> FloatArray:
 
 class PnR:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How much of the list, its first places above all, does the edit give to other items?"

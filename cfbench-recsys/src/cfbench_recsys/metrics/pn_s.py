@@ -1,6 +1,6 @@
 """PN-S, probability of necessity (single): does the edit push the item, or the list, out of the top K?
 
-Paper 000, equations 3 and 4, with x' the edited profile (or graph):
+CFExpRec, equations 3 and 4, with x' the edited profile (or graph):
 
     PN-S@K(u, i) = 1[rank(i; x') > K]                          item level
     PN-S@K(u)    = the mean of this over i_1..i_K              list level
@@ -39,7 +39,7 @@ def pn_s(ranks_after: IntArray, k: int) -> FloatArray:
 
 class PnS:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = {

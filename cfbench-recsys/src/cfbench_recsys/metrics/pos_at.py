@@ -1,9 +1,8 @@
 """POS@K_r,K_e: is the item among the first K_r when the K_e most important interactions are gone?
 
-Paper 001, equation 4: POS@K_r,K_e = 1[rank(y; x without the K_e most important) <= K_r].
+Refined fidelity, equation 4: POS@K_r,K_e = 1[rank(y; x without the K_e most important) <= K_r].
 
-"Excluding contradictory elements" happens here: only interactions of positive importance count among the K_e
-(``supporting_only``); in the published numbers they do not need to. A user with fewer keeps what there is.
+On ``supporting_only`` see ``fixed_length.py``.
 Ranks are among the items that the user has not seen, with ties broken by the lower index (equation 1 ranks
 among all items, and lets ties share the better rank).
 """
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.metrics.fixed_length import FixedLengthConfig, variant
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import Point
@@ -38,12 +38,10 @@ SPEC = ComponentSpec(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    """As in the paper."""
+class Config(FixedLengthConfig):
+    """The defaults are those of the paper."""
 
     k_r: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the list")] = (5, 10, 20)
-    k_e: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the explanation")] = (1, 2, 3, 4, 5)
-    supporting_only: Annotated[bool, Help("only positive importances count among the K_e")] = True
 
 
 def pos_at(ranks_without_explanation: IntArray, k_r: int) -> FloatArray:
@@ -76,9 +74,4 @@ class PosAt:
         }
 
     def _name(self, k_r: int, k_e: int) -> str:
-        return f"{variant('POS', supporting_only=self.config.supporting_only)}@{k_r},{k_e}"
-
-
-def variant(name: str, *, supporting_only: bool, normalize: bool = True) -> str:
-    """The name of a metric of paper 001, with what departs from the paper's text: "DEL-raw-all"."""
-    return name + ("" if normalize else "-raw") + ("" if supporting_only else "-all")
+        return f"{variant('POS', self.config)}@{k_r},{k_e}"

@@ -1,6 +1,6 @@
 """POS-P: how long an item stays in the list while the most important interactions are removed.
 
-Paper 000, equations 1 and 2. The history is sorted by importance, descending (ties: lower item index), and
+CFExpRec, equations 1 and 2. The history is sorted by importance, descending (ties: lower item index), and
 removed in T chunks as even as ``numpy.array_split`` makes them; x(t) is what remains after t chunks.
 
     POS-P@K(u, i) = 1/T sum_t 1[rank(i; x(t)) <= K]            item level

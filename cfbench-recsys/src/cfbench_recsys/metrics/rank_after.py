@@ -36,7 +36,7 @@ def rank_after(ranks_after: IntArray) -> FloatArray:
 
 class RankAfter:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         return (COLUMN,)

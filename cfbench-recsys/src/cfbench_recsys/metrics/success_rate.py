@@ -33,7 +33,7 @@ def success_rate(succeeded: BoolArray) -> FloatArray:
 
 class SuccessRate:
     def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+        """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = (

@@ -14,8 +14,8 @@ and a denoiser that predicts x_0 from x_t, with e_t (``embedding``,) the sinusoi
 Training: for every profile a step t, noise, and |f(x_t, t) - x_0|^2 (mean over the items), weighted by half the
 difference of the signal-to-noise ratios, abar_{t-1}/(1 - abar_{t-1}) - abar_t/(1 - abar_t), and by 1 for t = 1.
 Steps are drawn with p_t ~ sqrt(E L_t^2) (the mean of the last ``HISTORY`` losses of each step; uniformly until
-there are so many), the loss divided by T p_t. Dropout of the input keeps the network from copying it, as in the
-published code. Adam; the epoch with the best NDCG@10 on validation data is kept.
+there are so many), the loss divided by T p_t. Dropout of the input prevents the network from copying it, as in the
+published code. Adam; the epoch with the best NDCG@10 on validation data is selected.
 
 Inference: x_T is the profile itself (after ``sampling_steps`` T' of the forward process), and
 
@@ -92,9 +92,11 @@ class Config:
     batch: Annotated[int, Range(minimum=1), Help("users in a batch")] = 256
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 300
     patience: Annotated[
-        int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")
+        int, Range(minimum=1), Help("evaluations without a better validation NDCG@10 before stopping")
     ] = 10
-    eval_every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
+    eval_every: Annotated[
+        int, Range(minimum=1), Help("epochs between two evaluations on the validation data")
+    ] = 2
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
     device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
 
@@ -104,10 +106,10 @@ class Schedule:
     """How much of x_0 is left at each step.
 
     Attributes:
-        kept: (T + 1,) abar_t, of t = 0 (where it is 1) to T.
+        signal: (T + 1,) abar_t, of t = 0 (where it is 1) to T.
     """
 
-    kept: FloatArray
+    signal: FloatArray
 
     @staticmethod
     def linear_variance(steps: int, scale: float, low: float, high: float) -> Schedule:
@@ -115,28 +117,28 @@ class Schedule:
         return Schedule(1.0 - np.concatenate([[0.0], scale * np.linspace(low, high, steps)]))
 
     def __len__(self) -> int:
-        return len(self.kept) - 1
+        return len(self.signal) - 1
 
     def noised(self, profiles: np.ndarray, steps: IntArray, noise: np.ndarray) -> np.ndarray:
         """(B, items) x_t for x_0 ``profiles`` (B, items), t ``steps`` (B,), standard normal ``noise``.
 
         Computed in the precision of ``profiles``.
         """
-        kept = self.kept[steps][:, None]
-        start, deviation = (np.sqrt(part).astype(profiles.dtype) for part in (kept, 1 - kept))
+        signal = self.signal[steps][:, None]
+        start, deviation = (np.sqrt(part).astype(profiles.dtype) for part in (signal, 1 - signal))
         corrupted: np.ndarray = start * profiles + deviation * noise
         return corrupted
 
     def posterior(self) -> tuple[FloatArray, FloatArray]:
         """(T + 1,) twice: what x_t and x_0 count in the mean of q(x_{t-1} | x_t, x_0), t = 0 unused."""
-        alpha = self.kept[1:] / self.kept[:-1]
-        of_noised = np.sqrt(alpha) * (1 - self.kept[:-1]) / (1 - self.kept[1:])
-        of_start = np.sqrt(self.kept[:-1]) * (1 - alpha) / (1 - self.kept[1:])
+        alpha = self.signal[1:] / self.signal[:-1]
+        of_noised = np.sqrt(alpha) * (1 - self.signal[:-1]) / (1 - self.signal[1:])
+        of_start = np.sqrt(self.signal[:-1]) * (1 - alpha) / (1 - self.signal[1:])
         return np.concatenate([[np.nan], of_noised]), np.concatenate([[np.nan], of_start])
 
     def loss_weights(self) -> FloatArray:
         """(T + 1,) half the differences of the signal-to-noise ratios of t - 1 and t; 1 for t = 1, 0 unused."""
-        ratio = self.kept[1:] / (1 - self.kept[1:])
+        ratio = self.signal[1:] / (1 - self.signal[1:])
         return np.concatenate([[np.nan, 1.0], (ratio[:-1] - ratio[1:]) / 2])
 
 
@@ -178,7 +180,7 @@ class DiffRec(TrainedOnProfiles):
         return dict(self._state)
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
             UserError: if an array is missing or has another shape.
@@ -191,7 +193,7 @@ class DiffRec(TrainedOnProfiles):
         wide = {name: np.asarray(array, dtype=np.float64) for name, array in state.items()}
         steps = embed(self.config.steps, self.config.embedding) @ wide["step.weight"].T + wide["step.bias"]
         shifts = steps @ wide["input.step_weight"].T + wide["input.bias"]  # (T + 1, hidden)
-        start = np.sqrt(self.schedule.kept[self.config.sampling_steps])
+        start = np.sqrt(self.schedule.signal[self.config.sampling_steps])
         self._input = np.ascontiguousarray(start * wide["input.weight"].T)  # (items, hidden), W_i x_T from x
         output = wide["output.weight"].T  # (hidden, items)
         again = output @ wide["input.weight"].T  # from what f gives back into f

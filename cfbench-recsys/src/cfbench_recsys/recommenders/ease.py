@@ -10,14 +10,14 @@ The logit is linear in the profile with weights B and no bias, so counterfactual
 Where ``l2`` is not given, that of ``GRID`` with the best NDCG@10 on validation data is taken (the paper
 selects it so, too).
 
-B is kept in float64: items that are alike on paper have equal scores up to the rounding of float64, and so
+B is stored in float64: items with mathematically equal scores differ only by the rounding of float64, and so
 tie. Memory: 8 items^2 bytes, three times that while fitting.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -26,10 +26,11 @@ from scipy import linalg, sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.contracts import Progress, Streams
 from cfbench_recsys.edits import FloatArray, IntArray
-from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import CRITERION, State, check_shapes, sample_of
-from cfbench_recsys.splits import Holdout, Split
+from cfbench_recsys.recommenders.closed_form import Candidate, fit_best, ignore_progress
+from cfbench_recsys.recommenders.training import State, check_shapes
+from cfbench_recsys.splits import Split
 
 SPEC = ComponentSpec(
     id="recsys/recommender/ease",
@@ -59,40 +60,19 @@ class EASE:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def fit(
-        self,
-        split: Split,
-        generator: Callable[..., np.random.Generator],
-        report: Callable[[int, int], None] = lambda done, total: None,
-    ) -> dict[str, Any]:
+    def fit(self, split: Split, generator: Streams, report: Progress = ignore_progress, /) -> dict[str, Any]:
         """Solves for B on ``split.train``. Returns the ``l2`` taken, and the validation quality of each."""
-        started = time.perf_counter()
-        validation = sample_of(split.validation, generator("ease", "validation"))
         grid = (self.config.l2,) if self.config.l2 is not None else GRID
-        gram = (split.train.T @ split.train).toarray().astype(np.float64)
-        best, looks = -np.inf, []
-        for number, l2 in enumerate(grid, start=1):
-            weight = item_weights(gram, l2)
-            quality = _quality(weight, validation)
-            looks.append({"l2": l2, **quality})
-            if quality.get(CRITERION, 0.0) > best:
-                best, chosen = quality.get(CRITERION, 0.0), looks[-1]
-                self._weight = weight
-            report(number, len(grid))
-        elapsed = time.perf_counter() - started
-        return {
-            "l2": chosen["l2"],
-            "validation": _metrics(chosen),
-            "elapsed_seconds": elapsed,
-            "history": looks,
-        }
+        state, summary = fit_best("ease", split, generator, report, _solutions(split, grid), len(grid))
+        self.load_state(state, split.profiles)
+        return summary
 
     def state(self) -> State:
         """weight (items, items) float64, B."""
         return {"weight": self._weight}
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
             UserError: if the weights are missing or have another shape.
@@ -103,8 +83,7 @@ class EASE:
 
     def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items). A sparse product: each row for itself."""
-        scores: FloatArray = profiles.astype(np.float64) @ self._weight
-        return scores
+        return _scores(self._weight, profiles)
 
     def score_dense(self, profiles: Any) -> Any:
         """The same as a torch tensor, for a float64 tensor (B, items), and differentiable in it."""
@@ -131,9 +110,14 @@ def item_weights(gram: FloatArray, l2: float) -> FloatArray:
     return np.ascontiguousarray(weight)
 
 
-def _quality(weight: FloatArray, holdout: Holdout) -> dict[str, float]:
-    return ranking_quality(lambda rows: holdout.inputs[rows] @ weight, holdout)
+def _solutions(split: Split, grid: Sequence[float]) -> Iterator[Candidate]:
+    gram = (split.train.T @ split.train).toarray().astype(np.float64)
+    for l2 in grid:
+        weight = item_weights(gram, l2)
+        yield Candidate({"l2": l2}, {"weight": weight}, functools.partial(_scores, weight))
 
 
-def _metrics(look: Mapping[str, float]) -> dict[str, float]:
-    return {name: value for name, value in look.items() if name != "l2"}
+def _scores(weight: FloatArray, profiles: sparse.csr_matrix) -> FloatArray:
+    """(B, items) logits. A sparse product: each row for itself."""
+    scores: FloatArray = profiles.astype(np.float64) @ weight
+    return scores

@@ -14,14 +14,14 @@ Training masks the rationale. At the start of each epoch an edge's rationale is 
 its two ends, mean over the heads, relative to an even share; ``masked`` of all edges are drawn without
 replacement, likelier the larger theirs, and taken out of the graph. What is encoded is the rest. BPR over all
 training interactions, masked ones among them, so makes the model reconstruct its own rationale from the
-complement (a masked autoencoder), beside ranking what it sees. ``independence`` adds the paper's contrastive
+complement (a masked autoencoder), in addition to ranking the visible edges. ``independence`` adds the paper's contrastive
 regulariser: the log of the mean over nodes of exp(cos(T_n over the masked edges, T_n over the rest)), which is to
-keep rationale and complement apart.
+separate rationale and complement.
 
 Departs from the paper, so that the model can be explained, and on a small machine:
 
 - The transformer's output reaches the score. In the published code, where the scores are computed neither the
-  transformer nor the anchors take part (the code of papers 000 inherits this): what is explained there is
+  transformer nor the anchors take part (the code of CFExpRec inherits this): what is explained there is
   LightGCN.
 - One layer of attention (the published default), before the light convolutions and not between them. Its
   queries, keys and values then depend on E alone. An edit moves T at the ends of the edited edges only; Ã does
@@ -30,7 +30,7 @@ Departs from the paper, so that the model can be explained, and on a small machi
 - Anchors are drawn once, from the seed, not in every epoch; they and their nearness w (nodes, S) are measured
   on the training graph and belong to the trained model, as W_T does. An edit does not measure them anew.
 - Reconstruction is ranked like the rest (sampled negatives), in place of a score that is to grow and a
-  uniformity loss that keeps it from growing. There is no second transformer as a decoder.
+  uniformity loss that prevents it from growing. There is no second transformer as a decoder.
 - W_V starts near the identity, so that training sets out from a light convolution, and the matrices learn more
   slowly than the embeddings (``matrix_rate``): otherwise they fit the training data alone.
 - Batches and negatives as in ``lightgcn.py``.
@@ -40,12 +40,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
 
-from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.recommenders.graph_convolution import (
@@ -56,6 +56,7 @@ from cfbench_recsys.recommenders.graph_convolution import (
     layers_of_units,
     layers_to_items,
 )
+from cfbench_recsys.recommenders.graph_options import GraphOptions
 from cfbench_recsys.recommenders.masked_training import (
     ANCHORS,
     ITEM_NEARNESS,
@@ -86,8 +87,7 @@ SPEC = ComponentSpec(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    dimensions: Annotated[int, Range(minimum=1), Help("length of the embeddings")] = 64
+class Config(GraphOptions):
     layers: Annotated[
         int,
         Range(minimum=1),
@@ -101,7 +101,7 @@ class Config:
         float,
         Range(minimum=0),
         Search(low=0.05, high=1.0, log=True),
-        Help("weight of the attention beside a node's own embedding"),
+        Help("weight of the attention relative to a node's own embedding"),
     ] = 0.1
     anchors: Annotated[int, Range(minimum=0), Help("nodes to which all nodes know their distance")] = 32
     radius: Annotated[int, Range(minimum=1), Help("anchors more than so many edges away do not count")] = 4
@@ -123,25 +123,6 @@ class Config:
         Search(low=0.001, high=1.0, log=True),
         Help("learning rate of the matrices, relative to that of the embeddings"),
     ] = 0.01
-    l2: Annotated[
-        float,
-        Range(minimum=0),
-        Search(low=1e-5, high=1e-1, log=True),
-        Help("weight of the squared embeddings"),
-    ] = 1e-3
-    negatives: Annotated[int, Range(minimum=1), Help("items drawn for each batch")] = 64
-    batch: Annotated[
-        int | None,
-        Range(minimum=1),
-        Help("interactions in a batch; none: 2048, or a sixteenth of all if more"),
-    ] = None
-    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 300
-    patience: Annotated[
-        int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")
-    ] = 10
-    eval_every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
-    weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
 
 
 class GFormer(GraphConvolution):
@@ -159,7 +140,7 @@ class GFormer(GraphConvolution):
         super().__init__(config)
 
     def layer_weights(self) -> Weights:
-        """All layers alike, H itself among them."""
+        """Equal weights for all layers, including H itself."""
         return (*[1.0] * (self.config.layers + 1),)
 
     def training(self, interactions: sparse.csr_matrix, random: np.random.Generator) -> MaskedTraining:
@@ -185,7 +166,7 @@ class GFormer(GraphConvolution):
         return super().state()
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, to score the graph ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, to score the graph ``interactions`` (users, items).
 
         Raises:
             UserError: if an array is missing or has another shape, or an anchor is no node.

@@ -7,7 +7,7 @@ With E (nodes, d) the embeddings of users and items and Ã = D^-1/2 A D^-1/2 the
 
 w = (1, 1, ..., 1) is LightGCN, (0, 1, ..., 1) the encoder of SimGCL.
 
-Scores under an edit of the graph: E stays, Ã follows the edit, degrees included (papers 000's code keeps the
+Scores under an edit of the graph: E stays, Ã follows the edit, degrees included (CFExpRec's code uses the
 old degrees out of the gradient). Instead of smoothing d columns again for every edit, only one column is sent
 there and back:
 
@@ -20,7 +20,7 @@ any edits: removals and additions, anybody's edges. Float64. An edit that change
 final embeddings. Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes).
 
 Training: Adam on E, the whole graph propagated for each batch of interactions; what is minimised is the
-recommender's own business. The epoch with the best NDCG@10 on validation data is kept.
+recommender's own business. The epoch with the best NDCG@10 on validation data is selected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import (
-    Keep,
+    CheckpointCallback,
     State,
     Stopping,
     check_shapes,
@@ -53,7 +53,7 @@ Weights = tuple[float, ...]
 
 
 class GraphConvolution(ABC):
-    """Fits, keeps and scores. A recommender says which polynomial (``layer_weights``) and what is minimised.
+    """Training, persistence and scoring. A recommender defines the polynomial (``layer_weights``) and what is minimised.
 
     Attributes:
         name: of the component; it names the random streams and stands in messages.
@@ -82,7 +82,7 @@ class GraphConvolution(ABC):
         split: Split,
         generator: Callable[..., np.random.Generator],
         report: Callable[[int, int], None] = lambda done, total: None,
-        keep: Keep | None = None,
+        checkpoint: CheckpointCallback | None = None,
     ) -> dict[str, Any]:
         """Trains on the graph ``split.train``, to score ``split.profiles``. Returns a summary.
 
@@ -104,7 +104,7 @@ class GraphConvolution(ABC):
 
         stopping = Stopping(self.config.epochs, self.config.patience, self.config.eval_every)
         best, summary = train(
-            lambda: training.epoch(self.loss), validate, training.state, stopping, report, keep
+            lambda: training.epoch(self.loss), validate, training.state, stopping, report, checkpoint
         )
         self.load_state(best, split.profiles)
         return summary
@@ -114,7 +114,7 @@ class GraphConvolution(ABC):
         return dict(self._state)
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, to score the graph ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, to score the graph ``interactions`` (users, items).
 
         Raises:
             UserError: if there is not one embedding for each user and item, all of one length.

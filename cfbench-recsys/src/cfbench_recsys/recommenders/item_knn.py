@@ -21,8 +21,7 @@ W is sparse: memory O(items * neighbours), and while fitting ``BLOCK`` rows of s
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -32,10 +31,11 @@ from scipy import sparse
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.contracts import Progress, Streams
 from cfbench_recsys.edits import FloatArray, IntArray
-from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.ranking import top_k
-from cfbench_recsys.recommenders.training import CRITERION, State, check_shapes, sample_of
+from cfbench_recsys.recommenders.closed_form import Candidate, fit_best, ignore_progress
+from cfbench_recsys.recommenders.training import State, check_shapes
 from cfbench_recsys.splits import Split
 
 SPEC = ComponentSpec(
@@ -64,7 +64,7 @@ class Config:
         int | None,
         Range(minimum=1),
         Search(5, 1000, log=True),
-        Help("kept for each item; none: the best of 10..500 on validation data"),
+        Help("neighbours of each item; none: the best of 10..500 on validation data"),
     ] = None
     shrink: Annotated[
         float | None,
@@ -79,39 +79,25 @@ class ItemKNN:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def fit(
-        self,
-        split: Split,
-        generator: Callable[..., np.random.Generator],
-        report: Callable[[int, int], None] = lambda done, total: None,
-    ) -> dict[str, Any]:
-        """Counts on ``split.train``. Returns what was taken, and the validation quality of each choice."""
-        started = time.perf_counter()
-        validation = sample_of(split.validation, generator("item-knn", "validation"))
+    def fit(self, split: Split, generator: Streams, report: Progress = ignore_progress, /) -> dict[str, Any]:
+        """Counts on ``split.train``. Returns the options taken, and the validation quality of each choice."""
         config = self.config
         sizes = (config.neighbours,) if config.neighbours is not None else NEIGHBOURS
         shrinks = (config.shrink,) if config.shrink is not None else SHRINKS
-        best, looks = -np.inf, []
+        candidates = self._candidates(split, sizes, shrinks)
+        total = len(shrinks) * len(sizes)
+        state, summary = fit_best("item-knn", split, generator, report, candidates, total)
+        self.load_state(state, split.profiles)
+        return summary
+
+    def _candidates(
+        self, split: Split, sizes: Sequence[int], shrinks: Sequence[float]
+    ) -> Iterator[Candidate]:
         for shrink in shrinks:
-            similar, similarity = nearest(split.train, max(sizes), config.similarity, shrink)
+            similar, similarity = nearest(split.train, max(sizes), self.config.similarity, shrink)
             for size in sizes:
                 self._take(similar[:, :size], similarity[:, :size])
-                quality = ranking_quality(
-                    lambda rows: self.score_profiles(validation.inputs[rows]), validation
-                )
-                looks.append({"neighbours": size, "shrink": shrink, **quality})
-                if quality.get(CRITERION, 0.0) > best:
-                    best, chosen = quality.get(CRITERION, 0.0), looks[-1]
-                    state = self.state()
-                report(len(looks), len(shrinks) * len(sizes))
-        self.load_state(state, split.profiles)
-        return {
-            "neighbours": chosen["neighbours"],
-            "shrink": chosen["shrink"],
-            "validation": {name: chosen[name] for name in quality},
-            "elapsed_seconds": time.perf_counter() - started,
-            "history": looks,
-        }
+                yield Candidate({"neighbours": size, "shrink": shrink}, self.state(), self.score_profiles)
 
     def state(self) -> State:
         """neighbours (items, k) int64, N_j in row j, the most similar first, -1 where there are fewer;
@@ -119,7 +105,7 @@ class ItemKNN:
         return {"neighbours": self._neighbours, "similarity": self._similarity}
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
             UserError: if an array is missing or of another shape, or names an item that there is not.

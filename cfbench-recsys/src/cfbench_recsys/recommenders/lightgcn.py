@@ -10,21 +10,21 @@ Training as in the paper: BPR, -log sigmoid(s(u)_i - s(u)_j), with L2 on the emb
 the whole graph propagated for each batch. Departs from it in the sampling: ``negatives`` items j are drawn
 for a whole batch and serve all its (u, i), which is one matrix product; pairs (u, j) that are interactions
 are left out. Batches are larger and so is the learning rate, because every step costs a propagation. The
-epoch with the best NDCG@10 on validation data is kept.
+epoch with the best NDCG@10 on validation data is selected.
 
-Scores under an edit of the graph, and how training goes on: see ``graph_convolution.py``.
+Scores under an edit of the graph, and the training: see ``graph_convolution.py``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 
-from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Training, Weights
+from cfbench_recsys.recommenders.graph_options import GraphOptions
 
 SPEC = ComponentSpec(
     id="recsys/recommender/lightgcn",
@@ -43,43 +43,15 @@ SPEC = ComponentSpec(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    dimensions: Annotated[int, Range(minimum=1), Help("length of the embeddings")] = 64
-    layers: Annotated[
-        int,
-        Range(minimum=1),
-        Search(choices=(1, 2, 3, 4)),
-        Help("steps over the graph; the mean of 0..layers is taken"),
-    ] = 3
-    learning_rate: Annotated[
-        float, Range(above=0), Search(low=0.005, high=0.1, log=True), Help("of Adam")
-    ] = 0.03
-    l2: Annotated[
-        float,
-        Range(minimum=0),
-        Search(low=1e-5, high=1e-1, log=True),
-        Help("weight of the squared embeddings"),
-    ] = 1e-3
-    negatives: Annotated[int, Range(minimum=1), Help("items drawn for each batch")] = 64
-    batch: Annotated[
-        int | None,
-        Range(minimum=1),
-        Help("interactions in a batch; none: 2048, or a sixteenth of all if more"),
-    ] = None
-    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 300
-    patience: Annotated[
-        int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")
-    ] = 10
-    eval_every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
-    weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+class Config(GraphOptions):
+    """No options in addition to those of every graph recommender."""
 
 
 class LightGCN(GraphConvolution):
     name = "lightgcn"
 
     def layer_weights(self) -> Weights:
-        """All layers alike, the embeddings themselves among them."""
+        """Equal weights for all layers, including the embeddings themselves."""
         return (*[1.0] * (self.config.layers + 1),)
 
     def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:

@@ -90,7 +90,7 @@ class MaskedTraining(Training):
         return super().epoch(loss_of)
 
     def rationale(self) -> FloatArray:
-        """(interactions,) an edge's share of the attention of its two ends, 1 if they treat all edges alike."""
+        """(interactions,) an edge's share of the attention of its two ends, 1 if they treat all edges equally."""
         from cfbench_recsys.graph_attention import shares
 
         with self.torch.no_grad():
@@ -169,11 +169,11 @@ def draw_weighted(weights: FloatArray, count: int, random: np.random.Generator) 
     return drawn
 
 
-def _only(interactions: sparse.csr_matrix, kept: BoolArray) -> sparse.csr_matrix:
-    """The same shape, with only the entries that ``kept`` (in the order of ``data``) marks."""
-    ends = np.concatenate([[0], np.cumsum(kept)])[interactions.indptr]
+def _only(interactions: sparse.csr_matrix, retained: BoolArray) -> sparse.csr_matrix:
+    """The same shape, with only the entries that ``retained`` (in the order of ``data``) marks."""
+    ends = np.concatenate([[0], np.cumsum(retained)])[interactions.indptr]
     return sparse.csr_matrix(
-        (interactions.data[kept], interactions.indices[kept], ends), shape=interactions.shape
+        (interactions.data[retained], interactions.indices[retained], ends), shape=interactions.shape
     )
 
 

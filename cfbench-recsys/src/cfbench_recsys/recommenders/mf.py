@@ -1,8 +1,8 @@
 """MF: two-tower matrix factorisation, a user tower over the profile and a free embedding for each item.
 
 Matrix factorisation as in Koren, Bell & Volinsky, "Matrix factorization techniques for recommender systems",
-2009, with the user's embedding computed from the profile, as papers 000-002 use it. With x (items,) the
-profile, W_p, W_i (d, items) and b_p, b_i (d,):
+2009, with the user's embedding computed from the profile, as CFExpRec, Refined fidelity and Consistency beyond
+top-1 use it. With x (items,) the profile, W_p, W_i (d, items) and b_p, b_i (d,):
 
     s(x)_j = (W_p x + b_p) . (W_i[:, j] + b_i),        probability of j = sigmoid(s(x)_j).
 
@@ -16,7 +16,7 @@ interaction) is taken out of the input and has to be found among the items that 
 
 binary cross-entropy with ``negatives`` negatives for each positive in expectation, over all of them in place
 of a sample (one matrix product for a batch of users). Adam; the epoch with the best NDCG@10 on validation
-data is kept.
+data is selected.
 
 Departs from the papers' code, where the positive is part of the input profile while training (so that the
 model learns that an item recommends itself): here a positive is never in its input.
@@ -94,7 +94,7 @@ class MF(TrainedOnProfiles):
         return dict(self._state)
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
             UserError: if an array is missing or has another shape.

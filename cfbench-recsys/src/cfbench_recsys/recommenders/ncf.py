@@ -1,7 +1,7 @@
 """NCF: neural matrix factorisation (NeuMF), a product of embeddings and a perceptron side by side.
 
 He, Liao, Zhang, Nie, Hu & Chua, "Neural collaborative filtering", WWW 2017, with the user's embeddings computed
-from the profile by linear towers, as paper 001 uses it. With x (items,) the profile, d = ``dimensions`` and
+from the profile by linear towers, as Refined fidelity uses it. With x (items,) the profile, d = ``dimensions`` and
 widths n_1 = ``units``, n_2 = n_1 / 2, ... of ``layers`` hidden layers:
 
     p = P x + b     (d,)      q_j (d,)       generalised matrix factorisation: embeddings of its own
@@ -20,12 +20,12 @@ the input in every epoch and has to be found; so a positive is never in its own 
 
     loss_u = mean_{j held out} softplus(-s_j) + negatives * mean_{j drawn, not in x_u} softplus(s_j).
 
-Adam; the epoch with the best NDCG@10 on validation data is kept.
+Adam; the epoch with the best NDCG@10 on validation data is selected.
 
-Departs from the paper, beside the towers: its negatives are drawn for each positive anew (four; here their
+Departs from the paper, apart from the towers: its negatives are drawn for each positive anew (four; here their
 weight is four), which needs many more passes. Its pretraining is an option, ``pretraining`` epochs: both towers
 learn alone (they share nothing, so both learn at once, from the sum of their losses), then they are joined with
-their heads halved (alpha = 1/2), and training goes on, by Adam where the paper takes SGD. For that c is the sum
+their heads halved (alpha = 1/2), and training continues, by Adam where the paper takes SGD. For that c is the sum
 of two biases, one for each tower.
 """
 
@@ -126,7 +126,7 @@ class NCF(TrainedOnProfiles):
         return dict(self._state)
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
             UserError: if an array is missing or has another shape.
@@ -288,10 +288,10 @@ class _Training(Training):
         alone = [logits[0] + bias[0], logits[1] + bias[1]]
         return alone if self.apart else [alone[0] + alone[1]]
 
-    def _users(self, profiles: sparse.csr_matrix, kept: np.ndarray) -> tuple[Any, Any]:
-        """g * p (B, d) and W_1' p' + c_1 (n_1, B) of what is kept of the profiles."""
-        starts = np.concatenate([[0], np.cumsum(kept)])[profiles.indptr[:-1]]
-        items, offsets = self._tensor(profiles.indices[kept].astype(np.int64)), self._tensor(starts)
+    def _users(self, profiles: sparse.csr_matrix, retained: np.ndarray) -> tuple[Any, Any]:
+        """g * p (B, d) and W_1' p' + c_1 (n_1, B) of the retained part of the profiles."""
+        starts = np.concatenate([[0], np.cumsum(retained)])[profiles.indptr[:-1]]
+        items, offsets = self._tensor(profiles.indices[retained].astype(np.int64)), self._tensor(starts)
         p, own = (
             self.torch.nn.functional.embedding_bag(
                 items, self.parameters[f"{tower}.profile.weight"], offsets, mode="sum"

@@ -1,14 +1,14 @@
-"""Popularity: how many users have an item, the same for everybody.
+"""Popularity: the number of users of an item, the same ranking for every user.
 
     s(x)_j = sum_u X[u, j],    X (users, items) the training interactions, whatever the profile x.
 
-Ours; there is no paper. A floor: a recommender that finds no more than this has learned no tastes. No edit of a
+Ours; there is no paper. A baseline: a recommender that is no better has learned no preferences. No edit of a
 profile moves its recommendations, so there is nothing to explain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,14 +17,15 @@ from scipy import sparse
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.contracts import Progress, Streams
 from cfbench_recsys.edits import FloatArray
-from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import State, check_shapes, sample_of
+from cfbench_recsys.recommenders.closed_form import Candidate, fit_best, ignore_progress
+from cfbench_recsys.recommenders.training import State, check_shapes
 from cfbench_recsys.splits import Split
 
 SPEC = ComponentSpec(
     id="recsys/recommender/popularity",
-    summary="The same for everybody: what most have. No profile moves it",
+    summary="Most popular items for every user; independent of the profile",
     target=f"{__name__}:Popularity",
     config=f"{__name__}:Config",
     provides={"scope": {"user-vector"}, "access": {"scores"}},
@@ -41,28 +42,19 @@ class Popularity:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def fit(
-        self,
-        split: Split,
-        generator: Callable[..., np.random.Generator],
-        report: Callable[[int, int], None] = lambda done, total: None,
-    ) -> dict[str, Any]:
+    def fit(self, split: Split, generator: Streams, report: Progress = ignore_progress, /) -> dict[str, Any]:
         """Counts the interactions of ``split.train``. Returns the validation quality."""
         self._counts = np.asarray(split.train.sum(axis=0), dtype=np.float64).ravel()
-        validation = sample_of(split.validation, generator("popularity", "validation"))
-        report(1, 1)
-        return {
-            "validation": ranking_quality(
-                lambda rows: self.score_profiles(validation.inputs[rows]), validation
-            )
-        }
+        only = Candidate({}, self.state(), self.score_profiles)
+        _, summary = fit_best("popularity", split, generator, report, [only], 1)
+        return summary
 
     def state(self) -> State:
         """count (items,) float64."""
         return {"count": self._counts}
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
             UserError: if the counts are missing or are not those of so many items.

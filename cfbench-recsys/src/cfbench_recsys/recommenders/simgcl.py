@@ -15,28 +15,29 @@ with V', V'' two views,
 InfoNCE with cosine similarity at ``temperature`` among the users (items) of the batch. Scores have no noise.
 
 The noise is constant to the gradient, and the graph linear: V = F + 1/L sum_l n_l with n_l = Ã n_{l-1} +
-noise_l, n_0 = 0. So only n, L - 1 layers of it, travels over the graph beside F, without a gradient; the way
+noise_l, n_0 = 0. So only n, L - 1 layers of it, is propagated over the graph in addition to F, without a gradient; the way
 back is a single one for F and both views. The same numbers for 20 in place of 36 products with the graph (L = 3).
 
 As LightGCN's (see there), batches are large and share their negatives. Departs from the paper in two things
 more. Of the users (items) of a batch at most ``contrasted`` are contrasted, drawn at random. And ``noise`` is
 longer (0.5 in place of 0.1), ``contrast`` lighter (0.05 in place of 0.2 to 2): with the paper's, the contrast
-of a dense graph, whose nodes are all alike at first, outweighs BPR for dozens of epochs (seen on ML-100K).
+of a dense graph, whose nodes are all similar at first, outweighs BPR for dozens of epochs (seen on ML-100K).
 
-Papers 000's code has no contrastive loss, and noise that is overwritten on all layers but one.
+CFExpRec's code has no contrastive loss, and noise that is overwritten on all layers but one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
-from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Training, Weights
+from cfbench_recsys.recommenders.graph_options import GraphOptions
 
 SPEC = ComponentSpec(
     id="recsys/recommender/simgcl",
@@ -54,8 +55,7 @@ SPEC = ComponentSpec(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    dimensions: Annotated[int, Range(minimum=1), Help("length of the embeddings")] = 64
+class Config(GraphOptions):
     layers: Annotated[
         int,
         Range(minimum=1),
@@ -78,32 +78,13 @@ class Config:
     learning_rate: Annotated[
         float, Range(above=0), Search(low=0.002, high=0.05, log=True), Help("of Adam")
     ] = 0.01
-    l2: Annotated[
-        float,
-        Range(minimum=0),
-        Search(low=1e-5, high=1e-1, log=True),
-        Help("weight of the squared embeddings"),
-    ] = 1e-3
-    negatives: Annotated[int, Range(minimum=1), Help("items drawn for each batch")] = 64
-    batch: Annotated[
-        int | None,
-        Range(minimum=1),
-        Help("interactions in a batch; none: 2048, or a sixteenth of all if more"),
-    ] = None
-    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 300
-    patience: Annotated[
-        int, Range(minimum=1), Help("looks without a better validation NDCG@10 before stopping")
-    ] = 10
-    eval_every: Annotated[int, Range(minimum=1), Help("epochs between two looks at the validation data")] = 2
-    weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
 
 
 class SimGCL(GraphConvolution):
     name = "simgcl"
 
     def layer_weights(self) -> Weights:
-        """All layers alike, without the embeddings themselves."""
+        """Equal weights for all layers, without the embeddings themselves."""
         return (0.0, *[1.0] * self.config.layers)
 
     def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:

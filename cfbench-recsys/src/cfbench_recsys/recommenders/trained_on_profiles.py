@@ -11,7 +11,14 @@ from scipy import sparse
 
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.training import Keep, State, Stopping, sample_of, torch_device, train
+from cfbench_recsys.recommenders.training import (
+    CheckpointCallback,
+    State,
+    Stopping,
+    sample_of,
+    torch_device,
+    train,
+)
 from cfbench_recsys.splits import Split
 
 
@@ -91,7 +98,7 @@ class TrainedOnProfiles(ABC):
         split: Split,
         generator: Callable[..., np.random.Generator],
         report: Callable[[int, int], None] = lambda done, total: None,
-        keep: Keep | None = None,
+        checkpoint: CheckpointCallback | None = None,
     ) -> dict[str, Any]:
         """Trains on ``split.train``. Returns a summary of the training."""
         training = self.training(split.train, generator)
@@ -101,6 +108,6 @@ class TrainedOnProfiles(ABC):
             self.load_state(training.state(), split.profiles)
             return ranking_quality(lambda rows: self.score_profiles(validation.inputs[rows]), validation)
 
-        best, summary = train(training.epoch, validate, training.state, self.stopping(), report, keep)
+        best, summary = train(training.epoch, validate, training.state, self.stopping(), report, checkpoint)
         self.load_state(best, split.profiles)
         return summary

@@ -17,17 +17,17 @@ CRITERION = "NDCG@10"
 """What the best epoch is chosen by."""
 
 VALIDATION_USERS = 2000
-"""At most so many validation users are looked at while training."""
+"""At most so many validation users are evaluated during the training."""
 
 State = dict[str, np.ndarray]
-Keep = Callable[[int, Mapping[str, float], Callable[[], State]], None]
-"""``keep(epoch, quality, state)``: told at each look what ``state()`` is worth on the validation data."""
+CheckpointCallback = Callable[[int, Mapping[str, float], Callable[[], State]], None]
+"""``checkpoint(epoch, quality, state)``: called at each evaluation; ``state()`` copies the model as it is then."""
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """How long to train: at most ``epochs``, a look at the validation data every ``every`` epochs, and an end
-    when ``patience`` looks in a row brought nothing better."""
+    """How long to train: at most ``epochs``, an evaluation on the validation data every ``eval_every`` epochs, and an end
+    when ``patience`` evaluations in a row were not better."""
 
     epochs: int
     patience: int
@@ -40,12 +40,12 @@ def train(
     snapshot: Callable[[], State],
     stopping: Stopping,
     report: Callable[[int, int], None],
-    keep: Keep | None = None,
+    checkpoint: CheckpointCallback | None = None,
 ) -> tuple[State, dict[str, Any]]:
     """Runs epochs; returns the state of the best one, and a summary of the training (JSON).
 
     ``epoch()`` trains once over the data and returns its mean loss; ``validate()`` gives the quality on
-    validation data, or nothing when there are none: then all epochs are run and the last state is kept.
+    validation data, or nothing when there are none: then all epochs are run and the last state is selected.
 
     Raises:
         UserError: if the loss is no longer a finite number.
@@ -53,7 +53,7 @@ def train(
     started = time.perf_counter()
     history: list[dict[str, float]] = []
     best: tuple[float, int, State] | None = None
-    bad_looks = 0
+    evaluations_without_gain = 0
     for number in range(1, stopping.epochs + 1):
         loss = epoch()
         report(number, stopping.epochs)
@@ -63,14 +63,14 @@ def train(
             continue
         quality = validate()
         history.append({"epoch": number, "loss": loss, **quality})
-        if keep is not None:
-            keep(number, quality, snapshot)
+        if checkpoint is not None:
+            checkpoint(number, quality, snapshot)
         if best is None or not quality or quality[CRITERION] > best[0]:
             best = (quality.get(CRITERION, -math.inf), number, snapshot())
-            bad_looks = 0
+            evaluations_without_gain = 0
         else:
-            bad_looks += 1
-            if bad_looks == stopping.patience:
+            evaluations_without_gain += 1
+            if evaluations_without_gain == stopping.patience:
                 break
     assert best is not None, "there is at least one epoch"
     chosen = next(look for look in history if look["epoch"] == best[1])
@@ -112,7 +112,7 @@ def torch_device(name: str) -> Any:
     """The torch device that ``device: auto | cpu | cuda`` means here.
 
     Raises:
-        UserError: if cuda is asked for and there is none.
+        UserError: if cuda is requested and not available.
     """
     import torch
 

@@ -15,7 +15,7 @@ before the softmax. Training maximises, with z = mu + exp(log var / 2) * noise,
 
 where the share ``dropout`` of the *input* is dropped (what is left is scaled up; the target is all of x), and
 beta_t grows in a straight line, step by step, from 0 to ``beta`` in ``anneal_epochs`` epochs. Adam; the epoch
-with the best NDCG@10 on validation data is kept (the paper chooses by NDCG@100).
+with the best NDCG@10 on validation data is selected (the paper chooses by NDCG@100).
 
 Departs from the paper (200 dimensions, 600 hidden units, batches of 500) because its data sets are twenty times
 larger: on MovieLens 1M the larger model is no better. That a profile is in part reconstructed from itself is
@@ -108,7 +108,7 @@ class VAE(TrainedOnProfiles):
         return dict(self._state)
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
-        """Takes up what :meth:`state` gave, for the items of ``interactions`` (users, items).
+        """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
             UserError: if an array is missing or has another shape.
@@ -233,8 +233,8 @@ class _Training(Training):
     def _encode(self, profiles: sparse.csr_matrix) -> tuple[Any, Any]:
         """Mean and log-variance (B, d) of profiles of which a part is dropped."""
         torch, lengths = self.torch, np.diff(profiles.indptr)
-        kept = self.random.random(profiles.nnz, dtype=np.float32) >= self.config.dropout
-        values = kept / (1.0 - self.config.dropout) / np.sqrt(lengths).repeat(lengths)
+        retained = self.random.random(profiles.nnz, dtype=np.float32) >= self.config.dropout
+        values = retained / (1.0 - self.config.dropout) / np.sqrt(lengths).repeat(lengths)
         encoded = torch.nn.functional.embedding_bag(
             torch.from_numpy(profiles.indices.astype(np.int64)).to(self.device),
             self.parameters["encoder.hidden.weight"],

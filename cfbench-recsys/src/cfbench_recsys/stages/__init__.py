@@ -6,5 +6,5 @@ read_data -> split_data -> fit_model | fit_checkpoints -> take_checkpoint
           -> score_implicit | score_explicit
 
 Explanations pass between stages as the table of the contract, with identifiers of the data file: so
-explanations made elsewhere are scored by the same code, to the same numbers.
+explanations external are scored by the same code, to the same numbers.
 """

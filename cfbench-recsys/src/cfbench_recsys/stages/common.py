@@ -38,7 +38,7 @@ def setting_of(task: TaskContext) -> Setting:
 
 @functools.lru_cache(maxsize=4)
 def _model(folder: Path, split_folder: Path) -> Any:
-    """A fitted model; kept in this process, since many chunks ask for it (a folder's name is its content's hash)."""
+    """A fitted model; cached in this process, since many chunks use it (a folder's name is its content's hash)."""
     return load_model(folder, load_split(split_folder).profiles)
 
 
@@ -47,11 +47,11 @@ def load_units(folder: Path) -> pd.DataFrame:
 
 
 WITHHELD = "withheld.parquet"
-"""Beside the units: more users from whom nobody may learn (``user_index``), where there are any."""
+"""A file next to the units: further users from whom no explainer may learn (``user_index``), if there are any."""
 
 
 def load_withheld(folder: Path) -> IntArray:
-    """Users from whom no explainer may learn: those of the units, and those withheld beside them."""
+    """Users from whom no explainer may learn: those of the units, and those that are withheld in addition."""
     users = load_units(folder)["user_index"].unique()
     if (folder / WITHHELD).exists():
         users = np.union1d(users, pd.read_parquet(folder / WITHHELD)["user_index"])
@@ -60,7 +60,7 @@ def load_withheld(folder: Path) -> IntArray:
 
 @dataclass(frozen=True)
 class Chunk:
-    """The units of one piece of work."""
+    """The units of one task."""
 
     units: pd.DataFrame
     targets: Targets

@@ -1,4 +1,4 @@
-"""Explanations: asked of an explainer, derived from its importances, or read from a table made elsewhere."""
+"""Explanations: requested from an explainer, derived from its importances, or read from an external table."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ Details = Mapping[str, FloatArray]
 
 
 def _context(task: TaskContext, setting: Setting, state: dict[str, np.ndarray] | None) -> Context:
-    training, kept = _learnable(task.input_paths["split"], task.input_paths[UNITS], task.task.stage_key)
-    return Context(Counted(setting.model), setting.split.profiles, training, task.generator, state, kept)
+    training, cache = _learnable(task.input_paths["split"], task.input_paths[UNITS], task.task.stage_key)
+    return Context(Counted(setting.model), setting.split.profiles, training, task.generator, state, cache)
 
 
 @functools.lru_cache(maxsize=2)
@@ -156,7 +156,7 @@ def derive_explicit(task: TaskContext) -> dict[str, Any]:
     table = pd.read_parquet(task.input_paths["importances"] / "explanations.parquet")
     importances, _ = read_importances(table, setting.interactions, chunk.targets, chunk.units["unit"])
     costs = pd.read_parquet(task.input_paths["importances"] / "costs.parquet")["elapsed_seconds"].to_numpy()
-    asked = _detail(task.input_paths["importances"], EVALUATIONS, chunk)
+    queries = _detail(task.input_paths["importances"], EVALUATIONS, chunk)
     postprocess, model = task.parameters["postprocess"], Counted(setting.model)
     started = time.perf_counter()
     if postprocess["derive"] == "threshold":
@@ -165,7 +165,7 @@ def derive_explicit(task: TaskContext) -> dict[str, Any]:
         edits = smallest_prefix(model, chunk.targets, importances, setting.split.profiles)
     edits = _finished(edits, model, chunk.targets, setting.split.profiles, postprocess)
     elapsed = time.perf_counter() - started
-    details = {EVALUATIONS: asked + _each(model.queries, chunk)}
+    details = {EVALUATIONS: queries + _each(model.queries, chunk)}
     return _write_edits(task, setting, chunk, edits, costs + _each(elapsed, chunk), details)
 
 
@@ -191,7 +191,7 @@ def _detail(folder: Path, name: str, chunk: Chunk) -> FloatArray:
 
 
 def import_explanations(task: TaskContext) -> dict[str, Any]:
-    """Explanations made elsewhere, checked and cut to the chunk; columns of the contract.
+    """Explanations external, checked and cut to the chunk; columns of the contract.
 
     Units that are not explained here are left out, and noted; where that leaves none, it is an error.
     """
@@ -216,7 +216,7 @@ def import_explanations(task: TaskContext) -> dict[str, Any]:
 
 
 def _selected(table: pd.DataFrame, labels: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of a table that belong to a cell, as far as the table has columns that tell."""
+    """The rows of a table that belong to a cell, as far as the table has columns for its labels."""
     for name, value in labels.items():
         if name in table:
             table = table[table[name].astype(str) == str(value)]

@@ -25,7 +25,7 @@ def streams_of(seed: int, dataset: str) -> Callable[..., np.random.Generator]:
 
 
 def fit_model(task: TaskContext) -> dict[str, Any]:
-    """Trains a recommender (or takes its weights from a file) and tells its quality on the test part."""
+    """Trains a recommender (or takes its weights from a file) and measures its quality on the test part."""
     interactions, split = task.load("split", load_data_and_split)
     parameters = task.parameters["recommender"]
     model = create(parameters)
@@ -40,23 +40,23 @@ def fit_model(task: TaskContext) -> dict[str, Any]:
 
 
 def fit_checkpoints(task: TaskContext) -> dict[str, Any]:
-    """Trains a recommender once, and keeps it as it was at each of the ``checkpoints`` (names, see there)."""
+    """Trains a recommender once and stores it as it was at each of the ``checkpoints`` (their names)."""
     interactions, split = task.load("split", load_data_and_split)
     model = create(task.parameters["recommender"])
     streams = streams_of(task.task.seed, interactions.name)
-    looks = EvaluationHistory(task.output / "looks")
-    fitted = model.fit(split, streams, task.report, looks.keep) or {}
+    history = EvaluationHistory(task.output / "evaluations")
+    fitted = model.fit(split, streams, task.report, history.record) or {}
     for name in task.parameters["checkpoints"]:
-        save_checkpoint(task.output, name, *looks.at(name, fitted["best_epoch"]))
-    looks.forget()
+        save_checkpoint(task.output, name, *history.at(name, fitted["best_epoch"]))
+    history.discard()
     return {"quality": evaluate(model, split.test, split.profiles), "fit": dict(fitted)}
 
 
 def take_checkpoint(task: TaskContext) -> dict[str, Any]:
     """The model as it was at ``checkpoint``, and its quality on the test part."""
     _, split = task.load("split", load_data_and_split)
-    state, look = load_checkpoint(task.input_paths["training"], task.parameters["checkpoint"])
+    state, evaluation = load_checkpoint(task.input_paths["training"], task.parameters["checkpoint"])
     model = create(task.parameters["recommender"])
     model.load_state(state, split.profiles)
     save_model(model, task.parameters["recommender"], task.output)
-    return {"quality": evaluate(model, split.test, split.profiles), "fit": look}
+    return {"quality": evaluate(model, split.test, split.profiles), "fit": evaluation}

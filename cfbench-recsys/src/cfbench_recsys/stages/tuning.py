@@ -17,7 +17,7 @@ from cfbench_recsys.stages.units import users_to_explain, write_units
 def choose_tuning_units(task: TaskContext) -> dict[str, Any]:
     """As ``choose_units``, for ``sample`` users (fewer, where there are fewer) whom a run does not explain.
 
-    Those whom it explains are withheld from what explainers learn, beside the sample itself.
+    Those whom it explains are withheld from what explainers learn, in addition to the sample.
     """
     setting = setting_of(task)
     explained = users_to_explain(task, setting)

@@ -75,7 +75,7 @@ def declares_what_it_can(subject: Subject) -> None:
         unknown = ", ".join(sorted(values - KNOWN.get(axis, frozenset())))
         require(not unknown, f"declares {axis} {unknown}, which the suite does not know")
     for axis in ("format", "level", "scope"):
-        require(bool(provides.get(axis)), f"declares no {axis}: it would never be asked anything")
+        require(bool(provides.get(axis)), f"declares no {axis}: it would never be used")
     offers = {name for name in ("importances", "counterfactuals", "prepare") if hasattr(implementation, name)}
     if "implicit" in provides["format"]:
         require("importances" in offers, "declares format implicit, but has no method importances")
@@ -89,23 +89,23 @@ def declares_what_it_can(subject: Subject) -> None:
 
 
 def answers_are_well_formed(subject: Subject) -> None:
-    """Have importances and edits the shape and type that the suite asks for, without NaN or infinity?"""
+    """Have importances and edits the shape and type that the suite requires, without NaN or infinity?"""
     for case in cases(subject, ORDINARY):
-        _check_form(case, _ask(subject, case))
+        _check_form(case, _explained(subject, case))
 
 
 def is_deterministic(subject: Subject) -> None:
-    """Does it answer the same when asked again, using no random stream but those it is given?"""
+    """Are its explanations the same in a second call, and does it use only the random streams that it is given?"""
     for case in cases(subject, ORDINARY):
         with other_global_seeds("one"):
             once = answers(subject, case)
         with other_global_seeds("another"):
             again = answers(subject, case)
-        _require_equal(once, again, 0.0, f"{case.name}: answers differently when asked again")
+        _require_equal(once, again, 0.0, f"{case.name}: gives other explanations in a second call")
 
 
 def is_independent_of_the_batch(subject: Subject) -> None:
-    """Is a unit's answer the same alone, in another order, and beside others?"""
+    """Is the explanation of a unit the same alone, in another order, and in a batch with others?"""
     for case in cases(subject, ORDINARY):
         together = answers(subject, case)
         units = np.arange(len(together))
@@ -113,20 +113,20 @@ def is_independent_of_the_batch(subject: Subject) -> None:
         _require_equal(together, backwards, TOLERANCE, f"{case.name}: the order of the units matters")
         for unit in units[:: max(1, len(units) // 4)]:
             alone = answers(subject, case.take(units[unit : unit + 1]))
-            message = f"{case.name}: alone it gets another answer than beside others"
+            message = f"{case.name}: its explanation alone differs from that in a batch"
             _require_equal(together[unit : unit + 1], alone, TOLERANCE, message)
 
 
 def explains_a_user_with_one_interaction(subject: Subject) -> None:
     """Does it answer for a user with one interaction?"""
     for case in cases(subject, np.array([ONE_INTERACTION])):
-        _check_form(case, _ask(subject, case))
+        _check_form(case, _explained(subject, case))
 
 
 def explains_a_user_with_nearly_everything(subject: Subject) -> None:
     """Does it answer for a user with all items but a few?"""
     for case in cases(subject, np.array([NEARLY_ALL])):
-        _check_form(case, _ask(subject, case))
+        _check_form(case, _explained(subject, case))
 
 
 def stays_in_scope(subject: Subject) -> None:
@@ -144,7 +144,7 @@ def stays_in_scope(subject: Subject) -> None:
 def says_none_when_nothing_helps(subject: Subject) -> None:
     """Does it answer without edges, rather than fail, for an item that stays whatever is removed?"""
     for case in cases(subject, ORDINARY, unmovable=True):
-        _check_form(case, _ask(subject, case))
+        _check_form(case, _explained(subject, case))
         if case.targets.level == "item":
             named = [len(answer.edges or ()) for answer in answers(subject, case)]
             message = f"{case.name}: names {max(named)} edges for an item that they do not move"
@@ -169,7 +169,7 @@ def learns_from_training_users_only(subject: Subject) -> None:
     for case in found:
         changed = with_row(case.context.interactions, NEARLY_ALL, np.array([2]))
         elsewhere = dataclasses.replace(case, context=dataclasses.replace(case.context, interactions=changed))
-        message = f"{case.name}: looks at the interactions of other users who are explained"
+        message = f"{case.name}: uses the interactions of other users who are explained"
         _require_equal(answers(subject, case), answers(subject, elsewhere), 0.0, message)
 
 
@@ -203,13 +203,13 @@ EXPLAINER_CHECKS = checks_of(
 )
 
 
-# What is asked
+# The cases
 
 
 def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Case]:
     """Lists of the kit's recommenders, in every scope and level that the explainer declares.
 
-    With ``unmovable``, of recommenders that recommend one item to everybody; at item level only that is
+    With ``unmovable``, of recommenders that recommend one item to every user; at item level only that is
     explained.
 
     Raises:
@@ -248,10 +248,10 @@ def _least_taken(graph: sparse.csr_matrix, users: IntArray) -> int:
 def _targets(
     recommender: Any, graph: sparse.csr_matrix, users: IntArray, level: Any, scope: Any, only: int | None
 ) -> Targets:
-    everybody = Targets.of(graph, users, np.zeros((len(users), 1), dtype=np.int64), K, level, scope)
+    all_users = Targets.of(graph, users, np.zeros((len(users), 1), dtype=np.int64), K, level, scope)
     lists = np.empty((len(users), K), dtype=np.int64)
     for block, scores in score_blocks(recommender, Edits.nothing(users), graph):
-        lists[block] = top_k(scores, everybody.history[block], everybody.padding[block], K)
+        lists[block] = top_k(scores, all_users.history[block], all_users.padding[block], K)
     if level == "list":
         return Targets.of(graph, users, lists, K, level, scope)
     rows, places = np.nonzero(lists == only if only is not None else lists >= 0)
@@ -268,7 +268,7 @@ def _prepared(subject: Subject, case: Case) -> Case:
     return dataclasses.replace(case, context=dataclasses.replace(case.context, state=subject.memory[key]))
 
 
-def _ask(subject: Subject, case: Case) -> tuple[Any, Any]:
+def _explained(subject: Subject, case: Case) -> tuple[Any, Any]:
     """Importances and edits, None for a format that is not declared or has no method of its own."""
     explainer, formats = subject.create(), subject.spec.provides.get("format", frozenset())
     importances = edits = None
@@ -281,7 +281,7 @@ def _ask(subject: Subject, case: Case) -> tuple[Any, Any]:
 
 def answers(subject: Subject, case: Case) -> list[UnitAnswer]:
     """What a fresh instance answers, unit by unit, without the padding."""
-    importances, edits = _ask(subject, case)
+    importances, edits = _explained(subject, case)
     return [_unit_answer(case.targets, unit, importances, edits) for unit in range(len(case.targets))]
 
 
@@ -297,8 +297,8 @@ def _unit_answer(targets: Targets, unit: int, importances: Any, edits: Any) -> U
 # What is required
 
 
-def _check_form(case: Case, asked: tuple[Any, Any]) -> None:
-    importances, edits = asked
+def _check_form(case: Case, explained: tuple[Any, Any]) -> None:
+    importances, edits = explained
     if importances is not None:
         shape = case.targets.history.shape
         require(isinstance(importances, np.ndarray), f"{case.name}: importances are no NumPy array")
@@ -339,7 +339,7 @@ def _check_edges(
     for edge_user, item, op in edges:
         edge = f"user {edge_user}, item {item}"
         in_graph = 0 <= edge_user < graph.shape[0] and 0 <= item < ITEMS
-        require(in_graph, f"{case.name}: names an edge of nobody: {edge}")
+        require(in_graph, f"{case.name}: names an edge that does not exist: {edge}")
         exists = bool(graph[edge_user, item])
         require(op in (REMOVE, ADD), f"{case.name}: {op} is neither REMOVE nor ADD")
         require(op == ADD or exists, f"{case.name}: removes an edge that does not exist: {edge}")

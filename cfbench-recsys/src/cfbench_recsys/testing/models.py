@@ -51,7 +51,7 @@ class LinearModel:
         return self.coefficients[rows, columns]
 
     def favouring(self, item: int) -> LinearModel:
-        """The same, with an item that is recommended to everybody, whatever is removed."""
+        """The same, with an item that is recommended to every user, whatever is removed."""
         return dataclasses.replace(self, bias=_raised(self.bias, item))
 
 
@@ -83,7 +83,7 @@ class GraphModel:
         )
 
     def favouring(self, item: int) -> GraphModel:
-        """The same, with an item that is recommended to everybody, whatever is removed."""
+        """The same, with an item that is recommended to every user, whatever is removed."""
         return dataclasses.replace(self, bias=_raised(self.bias, item))
 
     def user_embeddings(self) -> FloatArray:
@@ -126,8 +126,8 @@ class GraphModel:
         for _ in range(2):
             user_layer, item_layer = links @ item_layer, links.transpose(1, 2) @ user_layer
             user_sum, item_sum = user_sum + user_layer, item_sum + item_layer
-        asked = user_sum[torch.arange(len(users)), users]
-        return (item_sum @ asked[:, :, None])[:, :, 0] + torch.from_numpy(self.bias)
+        own = user_sum[torch.arange(len(users)), users]
+        return (item_sum @ own[:, :, None])[:, :, 0] + torch.from_numpy(self.bias)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def gives_logits_of_all_items(subject: Subject) -> None:
 
 
 def is_independent_of_the_batch(subject: Subject) -> None:
-    """Are a user's scores the same alone, in another order, and beside others?"""
+    """Are the scores of a user the same alone, in another order, and in a batch with others?"""
     model, graph = _fitted(subject), split().profiles
     users = np.arange(graph.shape[0])
     together = _scores(model, Edits.nothing(users), graph)
@@ -61,7 +61,9 @@ def is_independent_of_the_batch(subject: Subject) -> None:
     _require_close(together, backwards, "scores depend on the order of the users")
     for user in users[::15]:
         alone = score_once(model, Edits.nothing(users[user : user + 1]), graph)
-        _require_close(together[user : user + 1], alone, "alone a user gets other scores than beside others")
+        _require_close(
+            together[user : user + 1], alone, "the scores of a user alone differ from those in a batch"
+        )
 
 
 def fits_the_same_under_a_seed(subject: Subject) -> None:
@@ -81,7 +83,7 @@ def keeps_what_it_learned(subject: Subject) -> None:
 
 
 def answers_the_same_again(subject: Subject) -> None:
-    """Are scores the same when asked again, without a random stream that nobody controls?"""
+    """Are scores the same in a second call, without an uncontrolled random stream?"""
     model, graph = _fitted(subject), split().profiles
     users = Edits.nothing(np.arange(graph.shape[0]))
     loaded = _reloaded(subject, graph)
@@ -90,11 +92,11 @@ def answers_the_same_again(subject: Subject) -> None:
             once = _scores(other, users, graph)
         with other_global_seeds("another"):
             again = _scores(other, users, graph)
-        require(np.array_equal(once, again), f"{which} gives other scores when asked again")
+        require(np.array_equal(once, again), f"{which} gives other scores in a second call")
 
 
 def learns_the_planted_tastes(subject: Subject) -> None:
-    """Does it find interactions that were kept back, clearly more often than by chance?"""
+    """Does it find held-out interactions, clearly more often than by chance?"""
     if subject.spec.role == "floor":
         raise NotApplicable("it is a floor, which need not know tastes")
     model, kept_back = _fitted(subject), split()
@@ -106,7 +108,8 @@ def learns_the_planted_tastes(subject: Subject) -> None:
     chance = K / (profiles.shape[1] - np.diff(profiles.indptr)[test.users])
     bar = float(chance.mean() + 3 * np.sqrt((chance * (1 - chance)).sum()) / len(chance))
     require(
-        hits > bar, f"finds {hits:.2f} of what was kept back among the first {K}; chance reaches {bar:.2f}"
+        hits > bar,
+        f"finds {hits:.2f} of the held-out interactions among the first {K}; chance reaches {bar:.2f}",
     )
 
 
@@ -269,7 +272,7 @@ def _emptied(graph: sparse.csr_matrix, user: int) -> Edits:
 
 
 def _sample_edits(graph: sparse.csr_matrix, on_graph: bool) -> list[Edits]:
-    """Single edits: one's own edges removed and added, all removed; on a graph, edges of others too."""
+    """Single edits: the user's own edges removed and added, all removed; on a graph, edges of others too."""
     user, other = 4, 7
     own, missing = graph[user].indices[:2], np.setdiff1d(np.arange(graph.shape[1]), graph[user].indices)[:1]
     changes = [

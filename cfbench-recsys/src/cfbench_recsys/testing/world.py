@@ -1,7 +1,7 @@
 """A small data set with planted tastes, and with the users that explainers stumble over.
 
-Items come in TASTES groups; a user mostly takes items of one of them. So whoever learns anything can tell
-what was kept back, and removing interactions has an effect that a person can predict.
+Items come in TASTES groups; a user mostly takes items of one of them. So a model that learns anything can predict
+the held-out interactions, and removing interactions has an effect that a person can predict.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def training_part(graph: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def split(users: int = 90) -> Split:
-    """A split to fit recommenders on: one interaction of most users is kept back, half for validation."""
+    """A split to fit recommenders on: one interaction of most users is held out, half for validation."""
     graph = interactions(users).tolil()
     draw = streams("split")
     whole, own = graph.toarray() > 0, _own(users)
@@ -80,10 +80,10 @@ def split(users: int = 90) -> Split:
 
 
 def without_validation(train: sparse.csr_matrix) -> Split:
-    """A split of which nothing is kept back: fitted on it, a recommender is that of the last epoch."""
+    """A split without held-out interactions: fitted on it, a recommender is that of the last epoch."""
     nothing = sparse.csr_matrix((0, train.shape[1]))
-    nobody = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
-    return Split(train, train, nobody, nobody, np.arange(train.shape[0]))
+    no_users = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
+    return Split(train, train, no_users, no_users, np.arange(train.shape[0]))
 
 
 def with_row(graph: sparse.csr_matrix, user: int, items: IntArray) -> sparse.csr_matrix:
