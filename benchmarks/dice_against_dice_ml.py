@@ -29,8 +29,8 @@ import numpy as np
 import pandas as pd
 
 from cfbench_core.data_files import DataAccess
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.registry import installed
-from cfbench_core.seeds import generator
 from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.mlp import MLP, read_weights

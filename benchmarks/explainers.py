@@ -136,7 +136,7 @@ class Study:
 
         from cfbench_core.config import create
         from cfbench_core.data_files import DataAccess
-        from cfbench_core.seeds import generator
+        from cfbench_core.lifecycle.streams import generator
         from cfbench_recsys.splits import SplitConfig, make_split
 
         self.asked = asked
@@ -185,8 +185,9 @@ class Study:
 
     def fitted(self, model: Any) -> Any:
         """Trained once, by whichever process comes first."""
-        from cfbench_recsys.models import load_state, save_state
         from cfbench_recsys.stages.fitting import streams_of
+
+        from cfbench_core.lifecycle.models import load_state, save_state
 
         folder = Path(self.asked.model_folder)
         if not list(folder.iterdir()):
@@ -230,7 +231,7 @@ class Study:
         import numpy as np
         from scipy import sparse
 
-        from cfbench_core.seeds import generator
+        from cfbench_core.lifecycle.streams import generator
         from cfbench_recsys.scoring import Counted
         from cfbench_recsys.targets import Context
 

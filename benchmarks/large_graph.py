@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from cfbench_core.data_files import DataAccess
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.datasets.synthetic import Config as SyntheticConfig
 from cfbench_recsys.datasets.synthetic import Synthetic
 from cfbench_recsys.edits import ADD, REMOVE, Edits, IntArray

@@ -68,14 +68,14 @@ def measure(dataset: str, model: str) -> dict[str, Any]:
     """Reads and divides the data, then trains, with the random streams of a run with seed 0."""
     import psutil
     import torch
+    from cfbench_recsys.stages.fitting import streams_of
 
     from cfbench_core.api import prepare
     from cfbench_core.config import create
     from cfbench_core.data_files import DataAccess
-    from cfbench_core.seeds import generator
+    from cfbench_core.lifecycle.streams import generator
     from cfbench_recsys.quality import evaluate
     from cfbench_recsys.splits import SplitConfig, make_split
-    from cfbench_recsys.stages.fitting import streams_of
 
     torch.set_num_threads(1)
     preset = preset_for(model, dataset)

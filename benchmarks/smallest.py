@@ -22,7 +22,7 @@ import numpy as np
 from implicit_metrics import _one_thread, _reference
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_explainers_native.smallest import Config, Smallest
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import Edits

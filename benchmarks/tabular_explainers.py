@@ -28,8 +28,8 @@ from dice_against_dice_ml import our_table
 from kept import keep
 
 from cfbench_core.data_files import DataAccess
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.registry import installed
-from cfbench_core.seeds import generator
 from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.base import Counted, predicted_classes
 from cfbench_tabular.classifiers.mlp import MLP, read_weights

@@ -43,7 +43,7 @@ from library_methods import METHODS, PROTOTYPES, RELAX, lacking
 from tabular_explainers import AT_MOST, WARM_UP, made
 
 from cfbench_core.data_files import DataAccess
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.mlp import MLP, read_weights
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig

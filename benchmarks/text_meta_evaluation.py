@@ -40,7 +40,7 @@ import numpy as np
 from kept import keep
 from scipy import stats
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_text.domains import Domain
 from cfbench_text.entailment_batches import verdicts
 from cfbench_text.judges.overlap import Overlap

@@ -36,7 +36,7 @@ from kept import keep
 from scipy import stats
 
 from cfbench_core.data_files import DataAccess
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.statistics import bootstrap_interval
 from cfbench_text.datasets.amazon_2014 import Config as DataConfig
 from cfbench_text.datasets.amazon_2014 import MusicalInstruments

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cfbench_core import statistics
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 
 NAN = float("nan")
 

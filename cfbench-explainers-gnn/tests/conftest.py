@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import ADD, Edits
 from cfbench_recsys.ranking import ranks_of, top_k
 from cfbench_recsys.recommenders import gformer, lightgcn, simgcl

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_explainers_gnn.cf_gnnexplainer import CFGNNExplainer, Config
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.ranking import ranks_of, top_k

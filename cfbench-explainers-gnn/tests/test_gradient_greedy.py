@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.gradient_greedy import Config, GradientGreedy
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits

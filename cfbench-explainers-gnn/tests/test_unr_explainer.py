@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_explainers_gnn.unr_explainer import Config, UNRExplainer, first_margins, outcomes_of

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_once

@@ -211,7 +211,7 @@ def test_on_a_graph_the_gradient_is_the_slope_too():
     """By the weight of the user's edges, degrees included; against differences."""
     import torch
 
-    from cfbench_core.seeds import generator
+    from cfbench_core.lifecycle.streams import generator
     from cfbench_recsys.targets import Context
 
     graph = interactions()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_explainers_native.cosine import Config as CosineConfig
 from cfbench_explainers_native.cosine import Cosine
 from cfbench_explainers_native.exact_contribution import Config as ExactConfig

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.recommenders.diffrec import Config, DiffRec, Schedule, embed
 from cfbench_recsys.testing.world import split, without_validation
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders.ease import EASE, GRID, Config
 from cfbench_recsys.splits import Holdout, Split

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cfbench_recsys.external import ExternalTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,6 @@ from cfbench_recsys.explanations import (
     read_table,
     unknown_units,
 )
-from cfbench_recsys.external import ExternalTable
 from cfbench_recsys.interactions import Interactions, from_pairs
 from cfbench_recsys.targets import Targets
 

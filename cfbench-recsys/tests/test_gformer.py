@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.recommenders.gformer import Config, GFormer
 from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS

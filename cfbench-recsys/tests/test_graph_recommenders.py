@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders import gformer, lightgcn, simgcl

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders import item_knn
 from cfbench_recsys.recommenders.item_knn import NEIGHBOURS, SHRINKS, Config, ItemKNN

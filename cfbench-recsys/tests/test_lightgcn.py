@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
 from cfbench_recsys.recommenders.lightgcn import Config, LightGCN

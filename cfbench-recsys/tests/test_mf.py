@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from scipy import sparse
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.recommenders.mf import MF, Config
 from cfbench_recsys.testing.world import split, without_validation
 

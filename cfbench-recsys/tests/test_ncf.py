@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.testing import check_component
 from cfbench_recsys.plugin import cfbench_recommenders
 from cfbench_recsys.recommenders.ncf import NCF, Config

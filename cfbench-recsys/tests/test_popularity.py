@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders.popularity import Config, Popularity
 from cfbench_recsys.splits import Holdout, Split

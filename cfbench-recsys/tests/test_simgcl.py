@@ -13,7 +13,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS, Training
 from cfbench_recsys.recommenders.simgcl import Config, SimGCL, view_noise

@@ -99,7 +99,7 @@ def test_a_run_has_every_unit_and_metric(done: Run) -> None:
 
 def test_what_a_method_tells_and_how_often_it_asked_is_kept(tmp_path: Path, done: Run) -> None:
     details = done.details
-    queries = details[details["name"] == "model evaluations"].groupby("cell")["value"].agg(["min", "max"])
+    queries = details[details["name"] == "model queries"].groupby("cell")["value"].agg(["min", "max"])
     first = queries.loc["debian-python/co/takes-the-first/item/explicit/user-vector/remove/3"]
     assert tuple(first) == (1.0, 1.0)  # verified once; padding of blocks does not count
     assert queries.loc["debian-python/co/by-index/item/implicit/user-vector/remove/3", "max"] == 0.0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.recommenders import diffrec, mf, ncf, vae
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles

@@ -14,13 +14,13 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from cfbench_recsys.models import load_model
 from safetensors.numpy import load_file
 
 from cfbench_core import run, tune
 from cfbench_core.errors import UserError
 from cfbench_core.store import Store
 from cfbench_core.tuning.search import open_search
-from cfbench_recsys.models import load_model
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.splits import load_split
 

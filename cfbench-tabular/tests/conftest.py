@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
 from cfbench_tabular.classifiers.logistic_regression import LogisticRegression
 from cfbench_tabular.classifiers.mlp import MLP

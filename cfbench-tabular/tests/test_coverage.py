@@ -1,6 +1,6 @@
 import numpy as np
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.explainers.base import Factuals
 from cfbench_tabular.metrics.coverage import Config, Coverage
 from cfbench_tabular.stages import judged

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.explainers.dice import (

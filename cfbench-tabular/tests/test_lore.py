@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.explainers.base import Context, Factuals

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.explainers.exhaustive import Config as ExhaustiveConfig

@@ -4,8 +4,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.registry import installed
-from cfbench_core.seeds import generator
 from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.problem import Problem
 from cfbench_tabular.table import Column, Table
 from cfbench_tabular.testing import example_problem

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.problem import Problem
 from cfbench_tabular.rules import Rule, rules_hold

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from cfbench_core.errors import UserError
-from cfbench_core.files import disk_trouble, write_atomically
+from cfbench_core.files import cache_root, disk_trouble, write_atomically
 from cfbench_core.hashing import file_digest
 
 Progress = Callable[[str, int, int | None], None]
@@ -184,13 +184,8 @@ class DataAccess:
 
 
 def cache_folder() -> Path:
-    """``$CFBENCH_CACHE_DIR/data``, or the user's cache folder as the operating system has it."""
-    chosen = os.environ.get("CFBENCH_CACHE_DIR")
-    if chosen:
-        return Path(chosen).expanduser().absolute() / "data"
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("cfbench", appauthor=False)) / "data"
+    """The folder ``data`` of the cache."""
+    return cache_root() / "data"
 
 
 def search_path(data_dir: Path | None = None) -> list[Place]:

@@ -21,6 +21,16 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 
 
+def cache_root() -> Path:
+    """``$CFBENCH_CACHE_DIR``, or the user's cache folder as the operating system has it."""
+    chosen = os.environ.get("CFBENCH_CACHE_DIR")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("cfbench", appauthor=False))
+
+
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Writes a file so that readers see its old content or its new one. Makes the folders above it.
 

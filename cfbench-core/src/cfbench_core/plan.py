@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cfbench_core.ids import join_ids
 from cfbench_core.stages import Stage
 
-EVALUATIONS = "model evaluations"
-"""The detail (``details.parquet``) that suites tell of every answer: how often the model was asked for it."""
+MODEL_QUERIES = "model queries"
+"""The detail (``details.parquet``) that holds how often the model was queried for an answer."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,16 @@ class Cell:
     """One place of the experiment's grid.
 
     Attributes:
-        labels: what tells it from other cells, in order: dataset, model, explainer, level, ...; columns of the tables.
+        labels: what distinguishes it from other cells, in order (dataset, model, explainer, level, ...); columns of the
+            tables.
         columns: what is measured in it.
         stages: by role. ``"scores"`` ends in ``scores.parquet`` (metric, unit, value, status and the suite's own
             columns), ``"explanations"`` in ``explanations.parquet`` and ``costs.parquet`` (unit, elapsed_seconds),
-            if there is something to tell also ``details.parquet`` (unit, name, value);
+            if it reports details also ``details.parquet`` (unit, name, value);
             ``"model"`` reports ``{"quality": {...}}`` in its summary; ``"units"`` lists the units. Empty when skipped.
         skipped: why there is nothing to run; empty when there is.
-        role: "bound" or "floor" for a control, as its explainer's spec says.
+        role: "baseline", "reference" or "certified" for a control, as its explainer's spec says.
+        metrics: labels of the metrics that fill the columns.
     """
 
     labels: Mapping[str, str | int]
@@ -46,10 +49,11 @@ class Cell:
     stages: Mapping[str, Stage] = field(default_factory=dict)
     skipped: str = ""
     role: str = ""
+    metrics: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
-        return "/".join(str(value) for value in self.labels.values())
+        return join_ids(*self.labels.values())
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,8 @@ class _Schedule:
             input_kinds={role: needed.kind for role, needed in stage.inputs.items()},
             seed=stage.seed,
             chunk=chunk,
+            steps=stage.steps,
+            dataset=stage.dataset,
         )
 
     def add(self, task: Task) -> None:

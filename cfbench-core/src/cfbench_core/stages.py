@@ -1,27 +1,27 @@
-"""Stages and work: what there is to compute, as plain data, named by the hash of all that determines it.
+"""Stages and tasks: what there is to compute, as plain data, named by the hash of all that determines it.
 
-A *stage* is a function (``target``), its parameters, and the stages whose results it reads. Its key is the hash of
-these, so equal work has one name within a run and across runs, and its result is an artifact under that name.
+A *stage* is a function (``target``), the functions of its suite that it calls (``steps``), their parameters, and the
+stages whose results it reads. Its key is the hash of these and of the code behind them, so equal computations have one
+name within a run and across runs, and its result is an artifact under that name.
 
 A stage may be *chunked*: then it is computed a range of *groups* at a time (a group is what must stay together, for
-example one user with all explained items). What the groups are is told by the stage in the role ``"units"``: its
-artifact holds ``units.parquet``, with a column ``unit`` and a column ``group`` (0, 1, ...), and its summary
-``{"groups": n}``. A chunk of a chunked stage reads the same chunk of its chunked inputs.
+example one user with all explained items). The groups are listed by the stage in the role ``"units"``: its artifact holds
+``units.parquet``, with a column ``unit`` and a column ``group`` (0, 1, ...), and its summary ``{"groups": n}``. A chunk
+of a chunked stage reads the same chunk of its chunked inputs.
+
+A *task* is a stage, or one chunk of it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cfbench_core.hashing import digest
-from cfbench_core.seeds import generator, seed_of
-
-if TYPE_CHECKING:
-    import numpy as np
+from cfbench_core.lifecycle.streams import Streams
 
 UNITS = "units"
 T = TypeVar("T")
@@ -32,14 +32,16 @@ class Stage:
     """One step of a suite's life cycle.
 
     Attributes:
-        kind: "data", "model", "units", "explainer", "explanations", "scores"; the artifact's folder.
+        kind: "data", "model", "units", "explainer", "explanations", "scores", ...; the artifact's folder.
         label: for people: "mf on debian-python".
-        target: the function to call with a :class:`Task`, ``"package.module:name"``.
-        parameters: JSON; with ``inputs`` and ``seed`` all that determines the result (component ids and versions,
+        target: the function to call with a :class:`TaskContext`, ``"package.module:name"``.
+        parameters: JSON; with ``inputs``, ``seed`` and the code all that determines the result (component ids,
             their configuration, fingerprints of files, ...).
         inputs: the stages it reads, by role.
         seed: the run's seed (0 for stages that draw nothing, so that runs of other seeds share them).
-        chunked: computed a range of groups at a time, as told by the input in the role ``"units"``.
+        chunked: computed a range of groups at a time, as listed by the input in the role ``"units"``.
+        steps: functions of the suite that the target calls, by name, ``"package.module:name"``.
+        dataset: the name of the dataset's component; names the stage's random streams.
     """
 
     kind: str
@@ -49,19 +51,49 @@ class Stage:
     inputs: Mapping[str, Stage] = field(default_factory=dict)
     seed: int = 0
     chunked: bool = False
+    steps: Mapping[str, str] = field(default_factory=dict)
+    dataset: str = ""
 
     @functools.cached_property
     def key(self) -> str:
-        """64 hexadecimal digits. The label does not count: what a thing is called does not change it."""
+        """64 hexadecimal digits. Labels do not count: renaming something does not change it.
+
+        The code of the target, of the steps and of every component among the parameters counts, with all in-house
+        modules that they import and the minor versions of the libraries.
+        """
+        from cfbench_core.lifecycle.code import closure
+
+        code = closure(self.target, *self.steps.values(), *sorted(set(_references(self.parameters))))
         return digest(
             {
                 "kind": self.kind,
                 "target": self.target,
+                "steps": dict(self.steps),
                 "parameters": self.parameters,
                 "inputs": {role: stage.key for role, stage in self.inputs.items()},
                 "seed": self.seed,
+                "dataset": self.dataset,
+                "code": code.digest,
+                "libraries": dict(code.libraries),
             }
         )
+
+
+CODE = ("target", "config", "factory")
+"""Names of parameters whose values are references to code, ``"package.module:Name"``."""
+
+
+def _references(value: Any) -> Iterator[str]:
+    """The references to code anywhere among parameters."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name in CODE and isinstance(inner, str) and inner.count(":") == 1:
+                yield inner
+            else:
+                yield from _references(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _references(inner)
 
 
 @dataclass(frozen=True)
@@ -82,6 +114,8 @@ class Task:
     input_kinds: Mapping[str, str]
     seed: int
     chunk: tuple[int, int] | None = None
+    steps: Mapping[str, str] = field(default_factory=dict)
+    dataset: str = ""
 
 
 @functools.lru_cache(maxsize=24)
@@ -91,18 +125,17 @@ def _loaded(loader: Callable[[Path], Any], path: Path, key: str) -> Any:
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What a stage's function is given: its parameters, its inputs, and a folder to write its files into.
+    """What a stage's function receives: the task, its inputs, and a folder to write its files into.
 
-    The function returns a summary (JSON) or None; a ``"note"`` in it is shown beside the cell, one line for people;
-    warnings of the class ``Remark`` are added to it.
-    Whatever it raises becomes the outcome "failed".
+    The function returns a summary (JSON) or None; a ``"note"`` in it is shown with the cell, one line for people;
+    warnings of the class ``ResultWarning`` are added to it. Whatever it raises becomes the outcome "failed".
     """
 
     task: Task
     output: Path
     input_paths: Mapping[str, Path]
     report: Callable[[int, int], None] = lambda done, total: None
-    """Tells how far the work is: ``task.report(epoch, epochs)``; shown as a progress bar."""
+    """Reports progress: ``context.report(epoch, epochs)``; shown as a progress bar."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -112,15 +145,22 @@ class TaskContext:
     def chunk(self) -> tuple[int, int] | None:
         return self.task.chunk
 
+    @property
+    def streams(self) -> Streams:
+        """The random streams of the run's seed on the dataset: equal in every process, chunk and order."""
+        return Streams(self.task.seed, self.task.dataset)
+
+    def generator(self, purpose: str, *names: str | int) -> Any:
+        """For the suites that are not on the life cycle yet."""
+        return self.streams.generator(purpose, *names)
+
+    def step(self, name: str) -> Any:
+        """A function of the suite, by its name among the stage's steps."""
+        from cfbench_core.specs import resolve
+
+        return resolve(self.task.steps[name])
+
     def load(self, role: str, loader: Callable[[Path], T]) -> T:
-        """``loader(folder)`` of an input's artifact; kept in this process for the next task that reads it."""
+        """``loader(folder)`` of an input's artifact; cached in this process for the next task that reads it."""
         value: T = _loaded(loader, self.input_paths[role], self.task.inputs[role])
         return value
-
-    def generator(self, *names: str | int) -> np.random.Generator:
-        """The random stream of (run seed, stage, names): the same in every process, chunk and order."""
-        return generator(self.task.seed, self.task.stage_key, *names)
-
-    def integer_seed(self, *names: str | int) -> int:
-        """A 63-bit seed for libraries that want an integer."""
-        return seed_of(self.task.seed, self.task.stage_key, *names) >> 65

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cfbench_core.files import disk_trouble, place_folder, remove_folder
+from cfbench_core.files import cache_root, disk_trouble, place_folder, remove_folder
 from cfbench_core.hashing import file_digest
 from cfbench_core.stages import Task
 
@@ -35,13 +35,8 @@ _ABANDONED_SECONDS = 7 * 86400.0
 
 
 def default_root() -> Path:
-    """``$CFBENCH_CACHE_DIR/artifacts``, or the user's cache folder as the operating system has it."""
-    chosen = os.environ.get("CFBENCH_CACHE_DIR")
-    if chosen:
-        return Path(chosen).expanduser().absolute() / "artifacts"
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("cfbench", appauthor=False)) / "artifacts"
+    """The folder ``artifacts`` of the cache."""
+    return cache_root() / "artifacts"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def silent(task: TaskContext) -> None:
 
 def draws(task: TaskContext) -> dict[str, object]:
     """Random numbers, a matrix product and the parameters as they arrive."""
-    matrix = task.generator("matrix").standard_normal((300, 300))
+    matrix = task.streams.generator("explain", "matrix").standard_normal((300, 300))
     np.save(task.output / "numbers.npy", matrix @ matrix.T)
     return {"first": float(matrix[0, 0]), "seed": task.integer_seed("x"), "parameters": repr(task.parameters)}
 

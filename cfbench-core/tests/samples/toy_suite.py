@@ -210,7 +210,7 @@ def explain(task: TaskContext) -> dict[str, Any]:
     for number in range(*task.chunk):
         if number == 7 and options["misbehave"]:
             misbehave(options["misbehave"])
-        noise = task.generator(str(number)).random()
+        noise = task.streams.generator("explain", str(number)).random()
         digits = digits_of(int(number * factor), options.get("base", 10))
         rows.append({"unit": str(number), "digit": digits, "noise": noise})
     pd.DataFrame(rows).to_parquet(task.output / "explanations.parquet")

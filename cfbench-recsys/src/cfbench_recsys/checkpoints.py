@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_recsys.models import load_state, save_state
+from cfbench_core.lifecycle.models import load_state, save_state
 
 MOST = 64
 CRITERION, LEVEL = "NDCG@10", "HR@10"

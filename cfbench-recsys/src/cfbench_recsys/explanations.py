@@ -6,15 +6,12 @@ Columns: unit, user, item (null at list level), rank, level, format, edge_user, 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
-from cfbench_recsys.external import ExternalTable
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.targets import Targets
 
@@ -103,55 +100,6 @@ def read_edits(
         )
         raise UserError(f"explanations: unit {units.iloc[edits.rows[first]]!r} {what}: ({user}, {item})")
     return edits
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """A table of explanations, Parquet or CSV."""
-    try:
-        # In CSV all is text: a user may be called "NA".
-        if path.suffix == ".csv":
-            table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-        else:
-            table = pd.read_parquet(path)
-    except (ValueError, OSError) as error:
-        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
-    missing = [column for column in ExternalTable.needed if column not in table]
-    if missing:
-        raise UserError(f"{path}: misses the columns {', '.join(missing)} (has {', '.join(table.columns)})")
-    if "importance" in table:
-        table["importance"] = _numbers(table["importance"], path)
-    return table
-
-
-def _numbers(column: pd.Series, path: Path) -> pd.Series:
-    numbers = pd.to_numeric(column, errors="coerce")
-    wrong = numbers.isna() & column.notna() & ~column.astype(str).str.lower().isin(["", "nan"])
-    if wrong.any():
-        raise UserError(f"{path}: importance must be a number, got {column[wrong].iloc[0]!r}")
-    return numbers
-
-
-def unknown_units(table: pd.DataFrame, units: pd.Series, path: Path) -> str:
-    """What to remark about units of a table that are not among the explained ones; empty when all are.
-
-    A table may hold more units than are explained (other users, longer lists): these are excluded and reported.
-
-    Raises:
-        UserError: when none of its units is explained.
-    """
-    named = table["unit"].astype(str)
-    unknown = named[~named.isin(units)].unique()
-    if not len(unknown):
-        return ""
-    if len(unknown) == named.nunique():
-        raise UserError(
-            f"{path}: none of its {len(unknown):,} units is explained here. Its first is {unknown[0]!r}; "
-            f"here they look like {units.iloc[0]!r}, {units.iloc[-1]!r}"
-        )
-    return (
-        f"{len(unknown):,} of the {named.nunique():,} units in {path.name} are not explained here, "
-        f"for example {unknown[0]!r}"
-    )
 
 
 class _Edges:

@@ -7,11 +7,12 @@ make a unit's scores independent of how the work was split.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 from scipy import sparse
 
+from cfbench_core.lifecycle.counting import CountedModel
 from cfbench_recsys.contracts import ProfileRecommender, ScoringModel, scores_graphs
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
@@ -20,36 +21,9 @@ from cfbench_recsys.targets import Targets
 BLOCK = 64
 
 
-class Counted:
-    """A model that counts its queries: profiles or graphs that were scored, with or without gradients.
-
-    Attributes:
-        queries: the number of model queries so far.
-    """
-
-    def __init__(self, model: ScoringModel) -> None:
-        self.queries = 0
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._model, name)
-        return self._counting(value) if name in _QUERIES else value
-
-    def _counting(self, method: Any) -> Any:
-        def counted(first: Any, *more: Any, **options: Any) -> Any:
-            self.queries += first.shape[0] if hasattr(first, "shape") else len(first)
-            return method(first, *more, **options)
-
-        return counted
-
-
-_QUERIES = frozenset({"score_profiles", "score_edits", "score_dense", "score_weighted"})
-"""Methods that query a recommender; the first argument has one row for each profile or edited graph."""
-
-
 def queries_of(model: ScoringModel) -> int:
     """The model queries so far; 0 for a model that does not count them."""
-    return model.queries if isinstance(model, Counted) else 0
+    return model.queries if isinstance(model, CountedModel) else 0
 
 
 class Scorable(Protocol):
@@ -72,7 +46,7 @@ def score_blocks(
         rows = slice(start, min(start + BLOCK, len(edits)))
         block = edits.choose(np.minimum(np.arange(start, start + BLOCK), len(edits) - 1))
         scores = score_once(model, block, interactions)
-        if isinstance(model, Counted):
+        if isinstance(model, CountedModel):
             model.queries -= start + BLOCK - rows.stop
         yield rows, scores[: rows.stop - start]
 

@@ -1,27 +1,30 @@
-"""The recommender suite: from a configuration to cells, as data. Imports neither torch nor pandas."""
+"""The recommender suite on the shared life cycle. Imports neither torch nor pandas."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
-from cfbench_core.plan import Cell, TableLayout
+from cfbench_core.hashing import file_digest
+from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study
+from cfbench_core.lifecycle.suite import LifecycleSuite
+from cfbench_core.plan import TableLayout
 from cfbench_core.registry import Registry
-from cfbench_core.specs import Capabilities, ComponentSpec, resolve
+from cfbench_core.specs import Capabilities, ComponentSpec
+from cfbench_core.stages import Stage
 from cfbench_core.tuning import Tunable
-from cfbench_recsys import tuning
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
-from cfbench_recsys.external import ExternalTable
-from cfbench_recsys.grid import Grid, models_of, protocol_points, split_stage
 from cfbench_recsys.metrics import DEFAULT_METRICS
 
 if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
+
+STEPS = "cfbench_recsys.steps"
 
 SPEC = ComponentSpec(
     id="recsys/suite/recsys",
@@ -42,9 +45,10 @@ SPEC = ComponentSpec(
 )
 
 
-class RecsysSuite:
-    """data -> split -> model -> units -> [explainer] -> explanations -> scores, for every pair that can work."""
+class RecsysSuite(LifecycleSuite):
+    """Eleven explainers of recommenders and their controls: items and lists, importances and edits."""
 
+    name = "recsys"
     config = RecsysConfig
     layout = TableLayout(
         by=("dataset", "model", "level", "k", "format", "edit", "scope"),
@@ -52,50 +56,175 @@ class RecsysSuite:
         cluster="user",
         unit_columns=("user", "item", "rank"),
     )
+    steps: ClassVar[Mapping[str, str]] = {
+        "read_data": f"{STEPS}.data:read_data",
+        "load_data": f"{STEPS}.data:load_data",
+        "fit": f"{STEPS}.fitting:fit",
+        "restore": f"{STEPS}.fitting:restore",
+        "choose_units": f"{STEPS}.units:choose_units",
+        "open_chunk": f"{STEPS}.chunks:open_chunk",
+        "prepare": f"{STEPS}.explaining:prepare",
+        "explain": f"{STEPS}.explaining:explain",
+        "derive": f"{STEPS}.explaining:derive",
+        "to_rows": f"{STEPS}.answers:to_rows",
+        "from_rows": f"{STEPS}.answers:from_rows",
+        "from_rows_of_source": f"{STEPS}.answers:importances_from_rows",
+        "read_file": f"{STEPS}.answers:read_file",
+        "observe": f"{STEPS}.scoring:observe",
+    }
+    model_kind = "recommender"
+    models_key = "recommenders"
+    external_columns = ("edge_user", "edge_item", "op")
 
-    def cells(
+    # The grid
+
+    def metrics(self, config: RecsysConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
+        return self.named_metrics(config, registry, DEFAULT_METRICS)
+
+    def points(self, config: RecsysConfig, model: PreparedModel) -> Iterator[ProtocolPoint]:
+        """Every choice of the protocol: a graph has scopes, a profile is its own scope."""
+        protocol = config.protocol
+        scopes = model.component.spec.provides.get("scope", frozenset())
+        on_graph = bool(scopes & {"graph", "full"})
+        for level in protocol.level:
+            for format in protocol.format:
+                for edit in protocol.edits if format == "explicit" else ("remove",):
+                    for scope in protocol.scope if on_graph else ("user-vector",):
+                        for k in protocol.k:
+                            yield {"level": level, "format": format, "scope": scope, "edit": edit, "k": k}
+
+    def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
+        """The data as they are, whatever the seed, and their split."""
+        data = self.read(study, dataset, seed=0)
+        kind = study.config.split.kind
+        split = self.stage(
+            "split",
+            f"{dataset.label} split {kind}",
+            f"{STEPS}.data:split_data",
+            {"split": vars(study.config.split)},
+            {"data": data},
+            (),
+            study.config.seed,
+            dataset.spec.name,
+        )
+        return PreparedDataset(dataset, {"data": data, "split": split})
+
+    def models(
+        self, study: Study, data: PreparedDataset, component: ConfiguredComponent
+    ) -> Sequence[PreparedModel]:
+        """One model, or one for each checkpoint of the protocol where the recommender has checkpoints.
+
+        A recommender in closed form, or with weights from a file, has none: it is explained as it is.
+        """
+        names = study.config.protocol.checkpoints.names
+        given = getattr(component.options, "weights", None) is not None
+        if not names or given or "checkpoints" not in component.spec.provides:
+            return super().models(study, data, component)
+        label = f"{component.label} on {data.dataset.label}"
+        parameters = {"model": component.parameters(), **self.model_parameters(study, component)}
+        seed, inputs = study.config.seed, data.stages
+        training = Stage(
+            "training",
+            label,
+            f"{STEPS}.fitting:fit_checkpoints",
+            {**parameters, "checkpoints": names},
+            inputs,
+            seed,
+            dataset=data.name,
+        )
+
+        def checkpoint(name: str) -> PreparedModel:
+            stage = Stage(
+                "model",
+                f"{component.label}@{name} on {data.dataset.label}",
+                f"{STEPS}.fitting:take_checkpoint",
+                {**parameters, "checkpoint": name},
+                {**inputs, "training": training},
+                seed,
+                dataset=data.name,
+            )
+            return PreparedModel(data, component, f"{component.label}@{name}", {**inputs, "model": stage})
+
+        return [checkpoint(name) for name in names]
+
+    def incompatibility(
+        self, study: Study, model: PreparedModel, explainer: ConfiguredComponent, point: ProtocolPoint
+    ) -> str:
+        provides, protocol = explainer.spec.provides, study.config.protocol
+        formats = provides.get("format", frozenset())
+        derivable = point["format"] == "explicit" and protocol.postprocess.derive != "none"
+        if point["format"] not in formats and not (derivable and "implicit" in formats):
+            return f"no {point['format']} format"
+        for axis in ("level", "scope"):
+            if point[axis] not in provides.get(axis, frozenset()):
+                return f"no {point[axis]} {axis}"
+        edits = provides.get("edit", frozenset({"remove"}))
+        if point["edit"] == "remove-or-add" and "add" not in edits:
+            return "never adds an interaction"
+        if point["edit"] == "remove" and "remove" not in edits:
+            return "adds interactions, which 'protocol.edits' leaves out here"
+        return super().incompatibility(study, model, explainer, point)
+
+    def obstacle(self, study: Study, model: PreparedModel, point: ProtocolPoint) -> str:
+        if study.config.split.kind == "per-user" and point["scope"] != "user-vector":
+            return f"{model.label} is a graph recommender: users outside its graph (per-user split) have no place"
+        return ""
+
+    def fits(self, metric: ConfiguredComponent, point: ProtocolPoint) -> bool:
+        formats = metric.spec.needs.get("explainer", {}).get("format", frozenset({point["format"]}))
+        levels = metric.spec.provides.get("level", frozenset({point["level"]}))
+        return point["format"] in formats and point["level"] in levels
+
+    # Parameters of stages
+
+    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
+        protocol = study.config.protocol
+        chosen: dict[str, Any] = {"users": protocol.users}
+        if protocol.users_file is not None:
+            chosen = {"users_file": protocol.users_file, "digest": file_digest(Path(protocol.users_file))}
+        return {"threads": study.config.threads, "level": point["level"], "k": point["k"], **chosen}
+
+    def unit_key(self, point: ProtocolPoint) -> tuple[str, ...]:
+        return ("user", "item") if point["level"] == "item" else ("user",)
+
+    def explained(
         self,
-        config: RecsysConfig,
-        registry: Registry,
-        access: DataAccess | None = None,
-        explanations: Path | None = None,
-    ) -> Sequence[Cell]:
-        access = access or DataAccess()
-        metrics = self._metrics(config, registry)
-        external = ExternalTable(explanations) if explanations else None
-        explainers = _references(external) if external else config.explainers
-        cells = []
-        for dataset in config.data:
-            split = split_stage(dataset, config, access)
-            for recommender in config.recommenders:
-                for model in models_of(recommender, dataset, split, config):
-                    grid = Grid(config, dataset, model, split, metrics, external)
-                    cells += [
-                        grid.cell(explainer, point)
-                        for point in protocol_points(config.protocol, recommender.spec.provides)
-                        for explainer in explainers
-                    ]
-        return cells
+        study: Study,
+        model: PreparedModel,
+        explainer: ConfiguredComponent,
+        point: ProtocolPoint,
+        known: Mapping[str, Stage],
+    ) -> dict[str, Stage]:
+        """Explanations of the wanted format: the explainer's own, or edits derived from its importances."""
+        own = {**point, "explainer": explainer.parameters(), "threads": study.config.threads}
+        postprocess = {"postprocess": vars(study.config.protocol.postprocess)}
+        trained = {name: value for name, value in own.items() if name != "format"}
+        prepared = self.pretrained(study, model, explainer, trained, known)
+        inputs, steps = {**known, **prepared}, ("explain", "to_rows")
+        if point["format"] == "explicit" and hasattr(explainer.implementation(), "counterfactuals"):
+            edits = self.explanation_stage(
+                study, model, explainer, "explain", {**own, **postprocess}, inputs, steps
+            )
+            return {**prepared, "explanations": edits}
+        implicit = {**own, "format": "implicit"}
+        importances = self.explanation_stage(study, model, explainer, "explain", implicit, inputs, steps)
+        if point["format"] == "implicit":
+            return {**prepared, "explanations": importances}
+        edits = self.explanation_stage(
+            study,
+            model,
+            explainer,
+            "derive",
+            {**point, **postprocess, "threads": study.config.threads},
+            {**known, "source": importances},
+            ("derive", "from_rows_of_source", "to_rows"),
+        )
+        return {**prepared, "explanations": edits}
 
-    def tunable(
-        self,
-        config: RecsysConfig,
-        registry: Registry,
-        access: DataAccess,
-        reference: ConfiguredComponent,
-        metric: str | None,
-        sample: int,
-    ) -> Tunable:
-        """What ``cfbench tune`` makes as good as it can be."""
-        return tuning.tunable(config, self._metrics(config, registry), access, reference, metric, sample)
-
-    def _metrics(self, config: RecsysConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
-        if config.metrics is not None:
-            return config.metrics
-        return tuple(_named(registry, "metric", name) for name in DEFAULT_METRICS)
+    # Components of a user's own
 
     def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
-        """What a class named by ``import:`` can do, derived from the methods it has."""
+        """What a class named by ``import:`` offers, by the methods that it has."""
         if kind == "recommender":
             return _recommender_capabilities(implementation), {}
         if kind == "explainer":
@@ -116,12 +245,29 @@ class RecsysSuite:
             return provides, {}
         return {}, {}
 
+    # Documents and descriptions
+
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         return {**DEFAULT_DOCUMENT, "explainers": registry.by_default("recsys", "explainer")}
 
     def example_document(self, registry: Registry) -> str:
         names = registry.names("recsys", "explainer") or ["lime-rs"]
         return EXAMPLE_DOCUMENT.format(explainers=", ".join(names))
+
+    def tunable(
+        self,
+        config: RecsysConfig,
+        registry: Registry,
+        access: DataAccess,
+        reference: ConfiguredComponent,
+        metric: str | None,
+        sample: int,
+    ) -> Tunable:
+        """What ``cfbench tune`` optimizes."""
+        from cfbench_recsys.tuning import tunable
+
+        study = Study(config, registry, access, self.metrics(config, registry))
+        return tunable(study, reference, metric, sample)
 
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
@@ -138,31 +284,13 @@ class RecsysSuite:
 
 
 def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> str:
-    """ "100 users": how many are explained. A split by users has fewer to choose from than the data set."""
+    """ "100 users": how many are explained. A split by users has fewer to choose from than the dataset."""
     protocol = config.protocol
     if protocol.users_file is not None:
         return f"users of {Path(protocol.users_file).name}"
     fewest = min(summary["users"] for summary in read)
     unsure = protocol.users > fewest or config.split.kind == "per-user"
     return f"{'up to ' if unsure else ''}{protocol.users:,} users"
-
-
-def _named(registry: Registry, kind: str, name: str) -> ConfiguredComponent:
-    component = registry.find("recsys", kind, name)
-    options = resolve(component.spec.config)() if component.spec.config else None
-    return ConfiguredComponent(
-        kind, name, component.spec, options, f"{component.distribution} {component.distribution_version}"
-    )
-
-
-def _references(table: ExternalTable) -> tuple[ConfiguredComponent, ...]:
-    """Stand for the explainers of a table of external explanations."""
-    spec = ComponentSpec(
-        id="recsys/explainer/external",
-        summary="explanations external",
-        target="cfbench_recsys.stages.explaining:import_explanations",
-    )
-    return tuple(ConfiguredComponent("explainer", name, spec) for name in table.explainers())
 
 
 def _recommender_capabilities(implementation: type) -> Capabilities:

@@ -10,46 +10,38 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent
-from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study
 from cfbench_core.plan import Column
-from cfbench_core.stages import UNITS, Stage
+from cfbench_core.stages import UNITS
 from cfbench_core.tuning import TrialPlan, Tunable, mean_score, reported
-from cfbench_recsys.config import Checkpoints, RecsysConfig
-from cfbench_recsys.grid import STAGES, Grid, ProtocolPoint, models_of, protocol_points, split_stage
+from cfbench_recsys.config import Checkpoints
+from cfbench_recsys.suite import STEPS, RecsysSuite
 
 QUALITIES = tuple(f"{name}@{k}" for k in (10, 20) for name in ("NDCG", "HR", "Recall"))
-"""What a recommender may be judged by, the first by default."""
+"""What a recommender may be judged by, the first unless one is asked for."""
 
 EXPLANATION_METRICS = ("POS-P@{k}", "PN-S@{k}")
-"""What an explainer is judged by if no metric is named: the first that fits its answers."""
+"""What an explainer is judged by unless something is asked for: the first that fits its answers."""
 
 
-def tunable(
-    config: RecsysConfig,
-    metrics: Sequence[ConfiguredComponent],
-    access: DataAccess,
-    reference: ConfiguredComponent,
-    metric: str | None,
-    sample: int,
-) -> Tunable:
-    """See :mod:`cfbench_core.tuning.protocol`. ``metrics`` are those of the configuration.
+def tunable(study: Study, reference: ConfiguredComponent, metric: str | None, sample: int) -> Tunable:
+    """See :mod:`cfbench_core.tuning.protocol`.
 
     Raises:
         UserError: when the component cannot be judged, or not by ``metric``.
     """
-    protocol = dataclasses.replace(config.protocol, checkpoints=Checkpoints())
-    config = dataclasses.replace(config, protocol=protocol)
-    dataset = _only(config.data, "data set", "data")
-    split = split_stage(dataset, config, access)
+    protocol = dataclasses.replace(study.config.protocol, checkpoints=Checkpoints())
+    study = dataclasses.replace(study, config=dataclasses.replace(study.config, protocol=protocol))
+    data = RecsysSuite().prepared(study, _only(study.config.data, "dataset", "data"))
     if reference.kind == "recommender":
-        return _of_recommender(config, dataset, split, reference, metric)
+        return _of_recommender(study, data, reference, metric)
     if reference.kind == "explainer":
-        return _of_explainer(config, metrics, dataset, split, reference, metric, sample)
+        return _of_explainer(study, data, reference, metric, sample)
     raise UserError(f"{reference.spec.id}: only recommenders and explainers can be tuned")
 
 
@@ -62,19 +54,8 @@ def _only(found: Sequence[ConfiguredComponent], what: str, key: str) -> Configur
     return found[0]
 
 
-def _model(
-    recommender: ConfiguredComponent, dataset: ConfiguredComponent, split: Stage, config: RecsysConfig
-) -> Stage:
-    (model,) = models_of(recommender, dataset, split, config)
-    return model.stage
-
-
 def _of_recommender(
-    config: RecsysConfig,
-    dataset: ConfiguredComponent,
-    split: Stage,
-    reference: ConfiguredComponent,
-    metric: str | None,
+    study: Study, data: PreparedDataset, reference: ConfiguredComponent, metric: str | None
 ) -> Tunable:
     name = metric or QUALITIES[0]
     if name not in QUALITIES:
@@ -86,78 +67,71 @@ def _of_recommender(
         raise UserError(f"{reference.label}: its weights come from a file, so there is nothing to tune")
 
     def plan(candidate: ConfiguredComponent) -> TrialPlan:
-        model = _model(candidate, dataset, split, config)
+        (model,) = RecsysSuite().models(study, data, candidate)
+        fitted = model.stages["model"]
         return TrialPlan(
-            {"model": model}, lambda results, _: reported(results, model, "fit", "validation", name)
+            {"model": fitted}, lambda results, _: reported(results, fitted, "fit", "validation", name)
         )
 
-    return Tunable(f"validation {name}", "higher", dataset.label, plan, {"split": split})
+    shared = {"split": data.stages["split"]}
+    return Tunable(f"validation {name}", "higher", data.dataset.label, plan, shared)
 
 
-class TuningGrid(Grid):
-    """The grid of a run, with other users: see ``stages/tuning.py``."""
+class TuningSuite(RecsysSuite):
+    """The grid of a run, with other users: see ``steps/tuning.py``."""
 
-    sample = 0
+    steps: ClassVar[Mapping[str, str]] = {
+        **RecsysSuite.steps,
+        "choose_units": f"{STEPS}.tuning:choose_tuning_units",
+    }
 
-    def units(self, point: ProtocolPoint) -> Stage:
-        explained = super().units(point)
-        return dataclasses.replace(
-            explained,
-            label=f"other {explained.label}",
-            target=f"{STAGES}.tuning:choose_tuning_units",
-            parameters={**explained.parameters, "sample": self.sample},
-        )
+    def __init__(self, sample: int) -> None:
+        self.sample = sample
+
+    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
+        return {**super().unit_parameters(study, point), "sample": self.sample}
 
 
 def _of_explainer(
-    config: RecsysConfig,
-    metrics: Sequence[ConfiguredComponent],
-    dataset: ConfiguredComponent,
-    split: Stage,
-    reference: ConfiguredComponent,
-    metric: str | None,
-    sample: int,
+    study: Study, data: PreparedDataset, reference: ConfiguredComponent, metric: str | None, sample: int
 ) -> Tunable:
-    recommender = _only(config.recommenders, "recommender", "recommenders")
-    (model,) = models_of(recommender, dataset, split, config)
-    grid = TuningGrid(config, dataset, model, split, metrics, None)
-    grid.sample = sample
-    point, column, measured = _place(grid, config, recommender, reference, metric)
-    one = TuningGrid(config, dataset, model, split, (measured,), None)
-    one.sample = sample
+    recommender = _only(study.config.recommenders, "recommender", "recommenders")
+    suite = TuningSuite(sample)
+    (model,) = suite.models(study, data, recommender)
+    point, column, measured = _place(suite, study, model, reference, metric)
+    one = dataclasses.replace(study, metrics=(measured,))
 
     def plan(candidate: ConfiguredComponent) -> TrialPlan:
-        scores = one.cell(candidate, point).stages["scores"]
+        scores = suite.cell(one, model, candidate, point).stages["scores"]
         return TrialPlan(
             {"scores": scores}, lambda results, store: mean_score(results, scores, store, column.name)
         )
 
-    where = f"{dataset.label}, {recommender.label}, {point.level} level"
-    shared = {"model": model.stage, UNITS: one.units(point)}
+    where = f"{data.dataset.label}, {recommender.label}, {point['level']} level"
+    shared = {"model": model.stages["model"], UNITS: suite.units(study, model, point)}
     return Tunable(f"{column.name} of other users", _direction(column), where, plan, shared)
 
 
 def _place(
-    grid: Grid,
-    config: RecsysConfig,
-    recommender: ConfiguredComponent,
+    suite: RecsysSuite,
+    study: Study,
+    model: PreparedModel,
     reference: ConfiguredComponent,
     metric: str | None,
 ) -> tuple[ProtocolPoint, Column, ConfiguredComponent]:
-    """The point of the protocol at which the explainer is evaluated, the column that judges it, and the metric that
-    fills it."""
-    k = config.protocol.k[0]
+    """Where of the protocol the explainer is asked, the column that judges it, and the metric that fills it."""
+    k = study.config.protocol.k[0]
     cells = [
-        (point, grid.cell(reference, point))
-        for point in _preferred(config, recommender)
-        if point.k == k or metric is not None
+        (point, suite.cell(study, model, reference, point))
+        for point in _preferred(suite, study, model)
+        if point["k"] == k or metric is not None
     ]
     wanted = [metric] if metric is not None else [name.format(k=k) for name in EXPLANATION_METRICS]
     for name in wanted:
         for point, cell in cells:
             for column in cell.columns:
                 if column.name == name and not cell.skipped:
-                    return point, column, _filled_by(grid.metrics, column, point)
+                    return point, column, _filled_by(suite, study, column, point)
     known = list(dict.fromkeys(column.name for _, cell in cells for column in cell.columns))
     if not known:
         reasons = "; ".join(dict.fromkeys(cell.skipped for _, cell in cells))
@@ -169,21 +143,20 @@ def _place(
     )
 
 
-def _preferred(config: RecsysConfig, recommender: ConfiguredComponent) -> Iterator[ProtocolPoint]:
-    """The corners of the protocol, item level first, whatever its levels."""
+def _preferred(suite: RecsysSuite, study: Study, model: PreparedModel) -> Iterator[ProtocolPoint]:
+    """The protocol points, item level first, whatever the configured levels."""
     for level in ("item", "list"):
-        protocol = dataclasses.replace(config.protocol, level=(level,))
-        yield from protocol_points(protocol, recommender.spec.provides)
+        protocol = dataclasses.replace(study.config.protocol, level=(level,))
+        yield from suite.points(dataclasses.replace(study.config, protocol=protocol), model)
 
 
-def _filled_by(
-    metrics: Sequence[ConfiguredComponent], column: Column, point: ProtocolPoint
-) -> ConfiguredComponent:
+def _filled_by(suite: RecsysSuite, study: Study, column: Column, point: ProtocolPoint) -> ConfiguredComponent:
     """The metric that reports a column; the first, where several do."""
     return next(
         metric
-        for metric in metrics
-        if column.name in [own.name for own in metric.create().columns(vars(point))]
+        for metric in study.metrics
+        for _, columns in suite.metric_entries(study, metric, point)
+        if column.name in [own.name for own in columns]
     )
 
 

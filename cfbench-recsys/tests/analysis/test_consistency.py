@@ -15,8 +15,8 @@ import yaml
 from scipy import stats
 
 from cfbench_core import run as run_study
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.run_directory import Run
-from cfbench_core.seeds import generator
 from cfbench_recsys.analysis.consistency import Config, Consistency
 
 SAMPLES = Path(__file__).parents[1] / "samples"

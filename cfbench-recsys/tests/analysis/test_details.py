@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cfbench_recsys.analysis.cost import EVALUATIONS, Cost
+from cfbench_recsys.analysis.cost import MODEL_QUERIES, Cost
 from cfbench_recsys.analysis.details import Details
 
 METRICS = {"PN-S@2": [1, 0, 1, 0]}
@@ -16,7 +16,7 @@ details = Details()
 def test_numbers_are_averaged_over_the_units_that_have_them(write: Any, make_cell: Any) -> None:
     run = write(
         make_cell("exhaustive", METRICS, details={"none up to": [1.0, 3.0, np.nan, np.nan]}),
-        make_cell("greedy", METRICS, details={EVALUATIONS: [8.0] * 4}),
+        make_cell("greedy", METRICS, details={MODEL_QUERIES: [8.0] * 4}),
     )
     assert details.incompatibility([run]) == ""
     (row,) = details.table([run]).to_dict("records")
@@ -26,10 +26,10 @@ def test_numbers_are_averaged_over_the_units_that_have_them(write: Any, make_cel
 
 def test_evaluations_are_a_cost(write: Any, make_cell: Any) -> None:
     run = write(
-        make_cell("greedy", METRICS, details={EVALUATIONS: [8.0, 8.0, 2.0, 2.0]}, seconds=[1, 1, 2, 2])
+        make_cell("greedy", METRICS, details={MODEL_QUERIES: [8.0, 8.0, 2.0, 2.0]}, seconds=[1, 1, 2, 2])
     )
     table = Cost().table([run]).set_index("metric")
-    assert table.loc[EVALUATIONS, "mean"] == 5.0
+    assert table.loc[MODEL_QUERIES, "mean"] == 5.0
     assert details.incompatibility([run]) == "no method reports details"
 
 

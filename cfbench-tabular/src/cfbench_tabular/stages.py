@@ -18,7 +18,7 @@ import pandas as pd
 
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
-from cfbench_core.plan import EVALUATIONS
+from cfbench_core.plan import MODEL_QUERIES
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_tabular.classifiers.adapting import adapted
 from cfbench_tabular.classifiers.base import (
@@ -225,7 +225,7 @@ def explain(task: TaskContext) -> dict[str, Any]:
     answers, each = answer.several(), max(1, len(chunk.units))
     _check_answers(answer.counterfactuals, chunk.factuals, context.answers, task.task.label)
     _check_details(answer.details, len(chunk.units), task.task.label)
-    details = {**answer.details, EVALUATIONS: np.full(len(chunk.units), evaluations / each)}
+    details = {**answer.details, MODEL_QUERIES: np.full(len(chunk.units), evaluations / each)}
     return chunk.write(task, answers, elapsed / each, details)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.testing import Check, NotApplicable, Subject, checks_of, require
 from cfbench_text.corpus import Corpus, ExplanationRequests, unit_names
 from cfbench_text.datasets.toy_reviews import Config as ToyConfig

@@ -81,7 +81,7 @@ def growth(name: str, small: str, large: str, items: float) -> str:
     times["item scores"] = times["evaluations"] * items
     titles = {
         "ms": "time",
-        "evaluations": "model evaluations",
+        "evaluations": "model queries",
         "item scores": "item scores",
         "sets": "sets on sums",
     }

@@ -11,7 +11,7 @@ from cfbench_explainer_cfnow.cfnow import Cfnow, Config
 from cfnow import find_tabular
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.testing import Check, checks_for, verify
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cfbench_explainer_dice_ml.dice_ml import Config, DiceML, Frames, decimals_of
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.testing import Check, checks_for, verify
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals

@@ -7,12 +7,15 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from cfbench_core.config.fields import InputFile, unwrap
 from cfbench_core.errors import UserError
-from cfbench_core.hashing import digest, file_digest
+from cfbench_core.hashing import file_digest
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
+
+if TYPE_CHECKING:
+    from cfbench_core.registry import Component
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,14 @@ class ConfiguredComponent:
     distribution: str = ""
 
     def parameters(self) -> dict[str, Any]:
-        """All that determines what the component does, as JSON: for the parameters of a stage."""
+        """All that determines what the component does, as JSON: for the parameters of a stage.
+
+        The code behind ``target`` and ``config`` counts in the stage's key, see :mod:`cfbench_core.lifecycle.code`.
+        """
         return {
             "component": self.spec.id,
             "target": self.spec.target,
             "config": self.spec.config,
-            "version": self.spec.version,
-            "distribution": self.distribution,
-            "source": _source_digest(self.spec.target),
             "options": _plain_options(self.options),
             "files": _file_digests(self.options),
         }
@@ -100,6 +103,13 @@ class ConfiguredComponent:
         own = {} if self.label == self.spec.name else {"label": self.label}
         name = {"name": self.spec.name} if self.distribution else {"import": self.spec.target}
         return {**name, **own, **options} if options or own or not self.distribution else self.spec.name
+
+
+def with_defaults(component: Component) -> ConfiguredComponent:
+    """An installed component with the defaults of its configuration."""
+    spec, owner = component.spec, f"{component.distribution} {component.distribution_version}"
+    options = options_class(spec, owner)() if spec.config else None
+    return ConfiguredComponent(spec.kind, spec.name, spec, options, owner)
 
 
 def loaded(target: str, spec: ComponentSpec, distribution: str) -> Any:
@@ -196,14 +206,6 @@ def not_default(config: Any) -> list[str]:
     return [
         field.name for field in dataclasses.fields(config) if getattr(config, field.name) != default(field)
     ]
-
-
-def _source_digest(target: str) -> str:
-    """A fingerprint of the module that holds the implementation: editing a method makes its cached results stale."""
-    found = importlib.util.find_spec(target.partition(":")[0])
-    if found is None or found.origin is None or not Path(found.origin).is_file():
-        return digest(target)
-    return file_digest(Path(found.origin))
 
 
 def _file_digests(options: Any) -> dict[str, str]:

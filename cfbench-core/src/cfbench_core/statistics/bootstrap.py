@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cfbench_core.seeds import generator as stream
+from cfbench_core.lifecycle.streams import generator as stream
 
 LEVEL = 0.95
 RESAMPLES = 2000

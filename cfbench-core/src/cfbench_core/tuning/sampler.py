@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import canonical_json
-from cfbench_core.seeds import seed_of
+from cfbench_core.lifecycle.streams import seed_of
 from cfbench_core.tuning.space import Dimension
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.plan import Column
-from cfbench_core.seeds import generator
 from cfbench_recsys.analysis.agreement import (
     STATISTICS,
     Estimate,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.outcomes import DONE
-from cfbench_core.plan import EVALUATIONS
+from cfbench_core.plan import MODEL_QUERIES
 from cfbench_core.run_directory import TIME
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
@@ -88,7 +88,7 @@ class Cost:
         places = style_numbers(table)
         drawn = []
         for labels, rows in by_setting(longest(table), "metric"):
-            if labels["metric"] in (MEMORY, EVALUATIONS) or rows["mean"].isna().all():
+            if labels["metric"] in (MEMORY, MODEL_QUERIES) or rows["mean"].isna().all():
                 continue
             names = list(dict.fromkeys(rows["at"]))
             where = place({name: labels[name] for name in labels if name != "metric"}, table)
@@ -142,7 +142,7 @@ def _state(
     # Units of one batch share its time evenly: equal times are one measurement.
     statements.add({**labels, "metric": SECONDS}, seconds, np.nan_to_num(seconds))
     for name, evaluations in method.details():
-        if name == EVALUATIONS:
+        if name == MODEL_QUERIES:
             statements.add({**labels, "metric": name}, evaluations, np.nan_to_num(seconds))
     for metric, number in _once(method, task):
         statements.add({**labels, "metric": metric}, np.array([number]), np.zeros(1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cfbench_core.plan import EVALUATIONS
+from cfbench_core.plan import MODEL_QUERIES
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
     Statements,
@@ -44,7 +44,7 @@ class Details:
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         told_of = {name for run in runs for name in run.details["name"].unique()}
-        return "" if finished(runs, _wanted) and told_of - {EVALUATIONS} else "no method reports details"
+        return "" if finished(runs, _wanted) and told_of - {MODEL_QUERIES} else "no method reports details"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: the labels, metric (the name of the detail), explainer, role, mean, ci_low, ci_high, n."""
@@ -52,7 +52,7 @@ class Details:
         for setting in settings(runs, _wanted):
             for method in setting.methods:
                 for name, numbers in method.details():
-                    if name != EVALUATIONS:
+                    if name != MODEL_QUERIES:
                         labels = {**setting.labels, "metric": name, **method.labels()}
                         statements.add(labels, numbers, method.values.clusters)
         return statements.frame()

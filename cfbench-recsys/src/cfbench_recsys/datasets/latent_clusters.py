@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import IntArray
 
 

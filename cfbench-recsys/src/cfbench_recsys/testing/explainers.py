@@ -12,10 +12,10 @@ from typing import Any, get_args
 import numpy as np
 from scipy import sparse
 
+from cfbench_core.lifecycle.models import load_state, save_state
 from cfbench_core.specs import lacking, resolve
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
 from cfbench_recsys.edits import ADD, REMOVE, Edits, FloatArray, IntArray
-from cfbench_recsys.models import load_state, save_state
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scopes import edges_in_scope
 from cfbench_recsys.scoring import score_blocks

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from cfbench_core.lifecycle.models import load_state, save_state
 from cfbench_core.specs import resolve
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
 from cfbench_recsys.edits import ADD, REMOVE, Edits, FloatArray
-from cfbench_recsys.models import load_state, save_state
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.scoring import score_blocks, score_once
 from cfbench_recsys.targets import Targets

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import numpy as np
 from scipy import sparse
 
-from cfbench_core.seeds import generator, seed_of
+from cfbench_core.lifecycle.streams import generator, seed_of
 from cfbench_recsys.edits import BoolArray, IntArray
 from cfbench_recsys.splits import Holdout, Split
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray

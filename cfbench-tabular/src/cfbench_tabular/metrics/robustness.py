@@ -20,8 +20,8 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.plan import Column
-from cfbench_core.seeds import generator
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.metrics.base import Answers

@@ -8,7 +8,7 @@ import numpy as np
 
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
 from cfbench_tabular.metrics.base import Answers
 from cfbench_tabular.problem import Problem

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import Classifier, predicted_classes
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
 from cfbench_tabular.classifiers.logistic_regression import LogisticRegression

@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_core.seeds import generator
+from cfbench_core.lifecycle.streams import generator
 from cfbench_text.reviews import Reviews, array_of_text
 from cfbench_text.triplets import SENTIMENTS, Sentiment, Triplet, canonical
 

@@ -8,57 +8,52 @@ import numpy as np
 import pandas as pd
 
 from cfbench_core.errors import UserError
-from cfbench_core.seeds import generator
+from cfbench_core.ids import join_ids
 from cfbench_core.stages import TaskContext
 from cfbench_recsys.edits import Edits, IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
-from cfbench_recsys.stages.common import Setting, setting_of
+from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.targets import Targets
 
 
-def choose_units(task: TaskContext) -> dict[str, Any]:
-    """Draws the users to explain, and lists what is recommended to them: ``units.parquet``, a row for each unit.
+def choose_units(context: TaskContext, data: SplitData, model: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Draws the users to explain, and lists what is recommended to them: a row for each unit.
 
     Columns: unit, group (one for each user), user, item (null at list level), rank, and for the stages
     user_index and items_index (the list, as indices).
     """
-    setting = setting_of(task)
-    return write_units(task, setting, users_to_explain(task, setting))
+    return lists_of(context, data, model, users_to_explain(context, data))
 
 
-def write_units(task: TaskContext, setting: Setting, users: IntArray) -> dict[str, Any]:
-    """The lists of some users as ``units.parquet``; returns the stage's summary."""
-    level, k = task.parameters["level"], task.parameters["k"]
-    history = Targets.of(
-        setting.split.profiles, users, np.zeros((len(users), 1), dtype=np.int64), k, level, "user-vector"
-    )
+def lists_of(
+    context: TaskContext, data: SplitData, model: Any, users: IntArray
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The lists of some users as units, and the stage's summary."""
+    level, k, profiles = context.parameters["level"], context.parameters["k"], data.split.profiles
+    history = Targets.of(profiles, users, np.zeros((len(users), 1), dtype=np.int64), k, level, "user-vector")
     lists = np.empty((len(users), k), dtype=np.int64)
-    for rows, scores in score_blocks(setting.model, Edits.nothing(users), setting.split.profiles):
+    for rows, scores in score_blocks(model, Edits.nothing(users), profiles):
         if np.isnan(scores).any():
-            user = setting.interactions.user_ids[users[rows][np.isnan(scores).any(axis=1)][0]]
-            raise UserError(f"{task.task.label}: the recommender gives user {user!r} scores that are NaN")
+            user = data.interactions.user_ids[users[rows][np.isnan(scores).any(axis=1)][0]]
+            raise UserError(f"{context.task.label}: the recommender gives user {user!r} scores that are NaN")
         lists[rows] = top_k(scores, history.history[rows], history.padding[rows], k)
-    units = _units_table(setting.interactions, users, lists, level)
-    units.to_parquet(task.output / "units.parquet", index=False)
-    summary: dict[str, Any] = {"groups": units["group"].nunique(), "units": len(units)}
     short = np.count_nonzero((lists < 0).any(axis=1))
+    summary: dict[str, Any] = {}
     if short:
         then = "no list to explain" if level == "list" else "what is left cannot leave the list"
         summary["note"] = f"{short} of {len(users)} users have fewer than {k} items left to recommend: {then}"
-    return summary
+    return _units_table(data.interactions, users, lists, level), summary
 
 
-def users_to_explain(task: TaskContext, setting: Setting) -> IntArray:
-    """The users to explain, as indices: those of a file, or a draw."""
-    if "users_file" not in task.parameters:
-        pool = setting.split.explainable
-        # The same users for every model, and for every version of the code
-        stream = generator(task.task.seed, "users", setting.interactions.name)
-        drawn = stream.permutation(len(pool))[: task.parameters["users"]]
+def users_to_explain(context: TaskContext, data: SplitData) -> IntArray:
+    """The users to explain, as indices: those of a file, or a draw, the same for every model."""
+    if "users_file" not in context.parameters:
+        pool = data.split.explainable
+        drawn = context.streams.generator("users").permutation(len(pool))[: context.parameters["users"]]
         return np.sort(pool[drawn])
-    path = task.parameters["users_file"]
+    path = context.parameters["users_file"]
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)  # a user may be called "NA"
     except (ValueError, OSError) as error:
@@ -66,10 +61,10 @@ def users_to_explain(task: TaskContext, setting: Setting) -> IntArray:
     if "user" not in table:
         raise UserError(f"{path}: needs a column 'user', has {', '.join(table.columns)}")
     listed = table["user"].drop_duplicates()
-    found = pd.Index(setting.interactions.user_ids).get_indexer(pd.Index(listed))
+    found = pd.Index(data.interactions.user_ids).get_indexer(pd.Index(listed))
     if (found < 0).any():
-        raise UserError(f"{path}: {listed[found < 0].iloc[0]!r} is not a user of {setting.interactions.name}")
-    known = np.diff(setting.split.profiles.indptr)[found] > 0
+        raise UserError(f"{path}: {listed[found < 0].iloc[0]!r} is not a user of {data.interactions.name}")
+    known = np.diff(data.split.profiles.indptr)[found] > 0
     if not known.all():
         raise UserError(
             f"{path}: the split leaves {listed[~known].iloc[0]!r} no interaction to recommend from"
@@ -82,16 +77,16 @@ def _units_table(interactions: Interactions, users: IntArray, lists: IntArray, l
     user_ids = interactions.user_ids[users]
     complete = (lists >= 0).all(axis=1)
     if level == "list":
-        retained = np.flatnonzero(complete)
+        kept = np.flatnonzero(complete)
         return pd.DataFrame(
             {
-                "unit": user_ids[retained],
-                "group": np.arange(len(retained)),
-                "user": user_ids[retained],
-                "item": pd.Series([None] * len(retained), dtype="string"),
-                "rank": pd.Series([None] * len(retained), dtype="Int64"),
-                "user_index": users[retained],
-                "items_index": list(lists[retained]),
+                "unit": [join_ids(user) for user in user_ids[kept]],
+                "group": np.arange(len(kept)),
+                "user": user_ids[kept],
+                "item": pd.Series([None] * len(kept), dtype="string"),
+                "rank": pd.Series([None] * len(kept), dtype="Int64"),
+                "user_index": users[kept],
+                "items_index": list(lists[kept]),
             }
         )
     rows, places = np.nonzero(lists >= 0)
@@ -99,7 +94,7 @@ def _units_table(interactions: Interactions, users: IntArray, lists: IntArray, l
     item_ids = interactions.item_ids[items]
     return pd.DataFrame(
         {
-            "unit": [f"{user}/{item}" for user, item in zip(user_ids[rows], item_ids, strict=True)],
+            "unit": [join_ids(user, item) for user, item in zip(user_ids[rows], item_ids, strict=True)],
             "group": np.unique(rows, return_inverse=True)[1],  # who has no candidate is no group
             "user": user_ids[rows],
             "item": pd.Series(item_ids, dtype="string"),

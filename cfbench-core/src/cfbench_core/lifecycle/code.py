@@ -1,0 +1,359 @@
+"""The digest of a component's code: its module and all in-house modules that it imports, transitively.
+
+A cached result is reused only while the code that computed it is what runs today. For a reference ``"package.module:Name"``
+the *import closure* is the module and, transitively, every in-house module that a file of the closure imports, inside
+functions too; imports under ``if TYPE_CHECKING:`` do not run and do not count. In-house are the packages of cfbench and of
+its plugins, and modules that lie outside the standard library and ``site-packages`` (those of a user).
+
+Each file is digested as compiled code without docstrings and line numbers, so a comment, a docstring or a reformatting
+changes no key, while any change of a constant or a statement does. ``assert`` statements, which that form leaves out,
+are added as text. Data files that lie in the folder of an imported package (word lists, schemas) count by their bytes,
+as do compiled extension modules.
+
+Other libraries that the closure imports count by their minor version ("numpy 2.1"), see :class:`Closure`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import json
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import CodeType, MappingProxyType
+
+from cfbench_core.errors import UserError
+from cfbench_core.files import cache_root, write_atomically
+from cfbench_core.hashing import digest, file_digest
+
+DESCRIPTIONS = ("papers.toml", "py.typed")
+"""Package data that no computation reads."""
+
+DISTRIBUTION_OF = MappingProxyType(
+    {
+        "sklearn": "scikit-learn",
+        "yaml": "PyYAML",
+        "PIL": "pillow",
+        "ortools": "ortools",
+        "cv2": "opencv-python",
+    }
+)
+"""Distributions that are not called as their module; others are looked up under the module's name."""
+
+_IMPORT = re.compile(
+    r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n\\#;]+)"
+    r"|import[ \t]+(?P<modules>[^\n#;]+)|if[ \t]+(?:typing\.)?(?P<guard>TYPE_CHECKING)[ \t]*:)",
+    re.MULTILINE,
+)
+_ASSERT = re.compile(r"^[ \t]*assert\b[^\n]*", re.MULTILINE)
+MOST_REMEMBERED = 20_000
+"""Digests of files in the user's cache; with more it starts anew."""
+
+_SKIPPED_SUFFIXES = frozenset({".py", ".pyc", ".pyi", ".so", ".pyd"})
+
+
+@dataclass(frozen=True)
+class Closure:
+    """What one or several references stand on.
+
+    Attributes:
+        digest: of the code, 64 hexadecimal digits.
+        libraries: other libraries that it imports, with their minor versions: ``{"numpy": "2.1"}``.
+        modules: the in-house modules, sorted.
+    """
+
+    digest: str
+    libraries: Mapping[str, str]
+    modules: tuple[str, ...]
+
+
+@functools.cache
+def closure(*references: str) -> Closure:
+    """The import closure of ``"package.module:Name"`` references, computed once per process.
+
+    A module that is not found contributes its name: whoever imports it reports the error.
+    """
+    found: dict[str, _Module] = {}
+    libraries: set[str] = set()
+    waiting = [reference.partition(":")[0] for reference in references]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        if not is_in_house(name.partition(".")[0]):
+            libraries.add(name.partition(".")[0])
+            continue
+        module = _module(name)
+        found[name] = module
+        waiting += module.imports
+        libraries |= module.libraries
+    parts = {name: module.digest for name, module in found.items()}
+    for package in {parent for name in found for parent in _parents(name)} - set(found):
+        # A parent package runs when its module is imported, but what it re-exports is not used.
+        parts[package] = _module(package).digest
+    versions = {name: version for name in sorted(libraries) if (version := minor_version(name))}
+    return Closure(digest(dict(sorted(parts.items()))), MappingProxyType(versions), tuple(sorted(found)))
+
+
+@functools.cache
+def minor_version(module: str) -> str:
+    """The version of the library that a top-level module belongs to, without the patch level: "1.15"; "" if unknown."""
+    try:
+        version = metadata.version(DISTRIBUTION_OF.get(module, module))
+    except metadata.PackageNotFoundError:
+        return ""
+    return ".".join(version.partition("+")[0].split(".")[:2])
+
+
+@functools.cache
+def is_in_house(package: str) -> bool:
+    """Whether a top-level package is cfbench's, a plugin's, or a user's own: then its code counts, not its version."""
+    if package in sys.stdlib_module_names:
+        return False
+    if package.startswith("cfbench_") or package in _plugin_packages():
+        return True
+    folder = _location(package)
+    return folder is not None and not any(
+        folder.is_relative_to(installed) for installed in _library_folders()
+    )
+
+
+@functools.cache
+def _plugin_packages() -> frozenset[str]:
+    """Top-level packages of the installed plugins, by their entry points."""
+    return frozenset(
+        entry.value.partition(":")[0].partition(".")[0] for entry in metadata.entry_points(group="cfbench")
+    )
+
+
+@functools.cache
+def _library_folders() -> tuple[Path, ...]:
+    paths = sysconfig.get_paths()
+    names = ("purelib", "platlib", "stdlib", "platstdlib")
+    return tuple({Path(paths[name]).resolve() for name in names})
+
+
+def _location(package: str) -> Path | None:
+    """The file or folder of a top-level package; None for one that is built in or not there."""
+    try:
+        found = importlib.util.find_spec(package)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    if found is None:
+        return None
+    if found.submodule_search_locations:
+        return Path(next(iter(found.submodule_search_locations))).resolve()
+    return Path(found.origin).resolve() if found.has_location and found.origin else None
+
+
+@dataclass(frozen=True)
+class _Module:
+    """One file: the digest of its code, in-house modules that it imports, and top-level names of other libraries."""
+
+    digest: str
+    imports: tuple[str, ...] = ()
+    libraries: frozenset[str] = frozenset()
+
+
+@functools.cache
+def _module(name: str) -> _Module:
+    path = _file_of(name)
+    if path is None:
+        return _Module(digest({"not found": name}))
+    if path.suffix != ".py":
+        return _Module(file_digest(path))
+    source = path.read_bytes()
+    is_package = path.name == "__init__.py"
+    imports, libraries = _imports_of(source.decode("utf-8", "replace"), name, is_package)
+    parts = [_remembered_digest(source), *(_data_digests(path.parent) if is_package else ())]
+    return _Module(digest(parts), imports, libraries)
+
+
+@functools.cache
+def _file_of(name: str) -> Path | None:
+    """The file of a module, found without importing its parents."""
+    top, *rest = name.split(".")
+    base = _location(top)
+    if base is None:
+        return None
+    if not rest and base.is_file():
+        return base
+    place = base.joinpath(*rest)
+    for candidate in (place / "__init__.py", place.with_name(f"{place.name}.py")):
+        if candidate.is_file():
+            return candidate
+    compiled = sorted(place.parent.glob(f"{place.name}.*.so")) if place.parent.is_dir() else []
+    return compiled[0] if compiled else None
+
+
+def _data_digests(folder: Path) -> Iterator[list[str]]:
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.suffix not in _SKIPPED_SUFFIXES and path.name not in DESCRIPTIONS:
+            yield [path.name, file_digest(path)]
+
+
+def _parents(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    for length in range(1, len(parts)):
+        yield ".".join(parts[:length])
+
+
+def _imports_of(source: str, name: str, is_package: bool) -> tuple[tuple[str, ...], frozenset[str]]:
+    """In-house modules that a source imports, and top-level names of other libraries."""
+    in_house: dict[str, None] = {}
+    libraries: set[str] = set()
+    for module in _imported_names(source, name, is_package):
+        top = module.partition(".")[0]
+        if not is_in_house(top):
+            libraries.add(top)
+        elif _file_of(module) is not None:
+            in_house[module] = None
+    return tuple(in_house), frozenset(libraries - sys.stdlib_module_names)
+
+
+def _imported_names(source: str, name: str, is_package: bool) -> Iterator[str]:
+    """Full names of what import statements name: modules, and names in packages that may be modules too."""
+    guarded = 0  # where the block of a TYPE_CHECKING guard ends
+    for match in _IMPORT.finditer(source):
+        if match["guard"]:
+            guarded = _end_of_block(source, match.end(), len(match["indent"]))
+        elif match.start() < guarded:
+            continue
+        elif match["module"]:
+            base = _absolute(match["module"], name, is_package)
+            for imported in _names(match["names"]):
+                yield from _home(base, imported)
+        else:
+            for part in match["modules"].split(","):
+                if part.split():
+                    yield part.split()[0]
+
+
+def _names(listed: str) -> list[str]:
+    """The names behind ``from module import``, as they are called there: "a as b" is "a"."""
+    lines = (line.partition("#")[0] for line in listed.strip("()").splitlines())
+    return [part.split()[0] for part in " ".join(lines).split(",") if part.split()]
+
+
+def _home(module: str, name: str) -> Iterator[str]:
+    """The modules in which ``from module import name`` finds the name.
+
+    A package that only re-exports it is not followed to the other modules that it re-exports from.
+    """
+    if not is_in_house(module.partition(".")[0]):
+        yield module
+        return
+    path = _file_of(module)
+    if path is not None and path.name == "__init__.py" and name != "*":
+        if _file_of(f"{module}.{name}") is not None:
+            yield f"{module}.{name}"
+            return
+        if name in (origins := _re_exports(module)):
+            yield from _home(*origins[name])
+            return
+    yield module
+
+
+@functools.cache
+def _re_exports(package: str) -> Mapping[str, tuple[str, str]]:
+    """Names that a package's ``__init__`` imports from elsewhere: module and name there."""
+    path = _file_of(package)
+    source = path.read_text("utf-8", "replace") if path is not None else ""
+    found = {}
+    for match in _IMPORT.finditer(source):
+        if match["module"] and not match["indent"]:
+            for name in _names(match["names"]):
+                if not re.search(rf"\b{name}[ \t]+as\b", match["names"]):
+                    found[name] = (_absolute(match["module"], package, True), name)
+    return found
+
+
+def _end_of_block(source: str, start: int, indent: int) -> int:
+    """Where the indented block after a line ends."""
+    end = source.find("\n", start) + 1
+    for line in source[end:].splitlines(keepends=True):
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            break
+        end += len(line)
+    return end
+
+
+def _absolute(module: str, importer: str, is_package: bool) -> str:
+    """``.base`` as seen from its importer."""
+    dots = len(module) - len(module.lstrip("."))
+    if not dots:
+        return module
+    parts = importer.split(".")
+    kept = parts[: len(parts) - dots + is_package]
+    return ".".join([*kept, module[dots:]] if module[dots:] else kept)
+
+
+def _remembered_digest(source: bytes) -> str:
+    """The digest of a file's code, from the user's cache where a file with the same bytes was digested before.
+
+    Compiling every file would take most of the time of planning. The cache is addressed by content, so an edited file is
+    always digested anew.
+    """
+    known = _remembered()
+    content = hashlib.sha256(source).hexdigest()
+    if content not in known:
+        if not known.get("changed"):
+            known["changed"] = "yes"
+            atexit.register(_save_remembered)
+        known[content] = _code_digest(source)
+    return known[content]
+
+
+@functools.cache
+def _remembered() -> dict[str, str]:
+    try:
+        known = json.loads(_remembered_file().read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) and len(known) < MOST_REMEMBERED else {}
+
+
+def _save_remembered() -> None:
+    known = {content: found for content, found in _remembered().items() if content != "changed"}
+    with contextlib.suppress(OSError, UserError):  # it only saves time
+        write_atomically(_remembered_file(), json.dumps(known))
+
+
+@functools.cache
+def _remembered_file() -> Path:
+    """Named after the interpreter and this module: both decide what the digest of a file is."""
+    version = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()[:16]
+    return cache_root() / f"code-digests-{version}.json"
+
+
+def _code_digest(source: bytes) -> str:
+    """Of a file's code without docstrings, comments and line numbers. What does not compile counts as it stands."""
+    try:
+        code = compile(source, "", "exec", dont_inherit=True, optimize=2)
+    except (SyntaxError, ValueError):
+        return hashlib.sha256(source).hexdigest()
+    parts: list[str] = []
+    _describe(code, parts)
+    asserts = _ASSERT.findall(source.decode("utf-8", "replace"))
+    return hashlib.sha256("\n".join([*parts, *asserts]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _describe(code: CodeType, parts: list[str]) -> None:
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    parts.append(repr((code.co_name, code.co_code, names, counts, code.co_exceptiontable)))
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _describe(constant, parts)
+        elif isinstance(constant, frozenset):  # the order of a set differs between processes
+            parts.append(repr(sorted(map(repr, constant))))
+        else:
+            parts.append(repr(constant))

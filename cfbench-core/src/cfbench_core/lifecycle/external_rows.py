@@ -1,0 +1,103 @@
+"""The rows of external explanations that belong to a cell, checked against its units before any chunk is computed.
+
+One rule for all suites: units that the cell does not explain are excluded and reported; if none is left, that is an error.
+A table without a column ``unit`` names its units by the columns that define them (user and item, row, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from cfbench_core.errors import UserError
+from cfbench_core.lifecycle.tables import EXPLANATIONS_FILE, read_units
+from cfbench_core.stages import UNITS, TaskContext
+
+
+def select_rows(context: TaskContext) -> dict[str, Any]:
+    """``explanations.parquet``: the rows of the file for this cell and its units. Nothing is cut into chunks yet."""
+    path, labels = Path(context.parameters["file"]), context.parameters["labels"]
+    table = with_labels(read_table(path), labels)
+    units = context.load(UNITS, read_units)
+    if "read_file" in context.task.steps:
+        table = context.step("read_file")(context, table, path)
+    table = with_units(table, units, context.parameters["unit_key"], path)
+    known = table["unit"].isin(units["unit"])
+    note = _unknown_units(table, known, units, path)
+    table[known].to_parquet(context.output / EXPLANATIONS_FILE, index=False, compression="zstd")
+    return {"units": int(table["unit"][known].nunique()), **({"note": note} if note else {})}
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A table, Parquet or CSV; in CSV everything is text, since an identifier may be "NA" or "007".
+
+    Raises:
+        UserError: when it cannot be read.
+    """
+    try:
+        if path.suffix == ".csv":
+            return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        return pd.read_parquet(path)
+    except (pa.ArrowInvalid, pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OSError) as error:
+        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
+
+
+def with_labels(table: pd.DataFrame, labels: Mapping[str, str | int]) -> pd.DataFrame:
+    """The rows of a table that belong to a cell, as far as the table has columns for its labels."""
+    for name, value in labels.items():
+        if name in table:
+            table = table[table[name].astype(str) == str(value)]
+    return table
+
+
+def with_units(table: pd.DataFrame, units: pd.DataFrame, key: Sequence[str], path: Path) -> pd.DataFrame:
+    """The table with a column ``unit`` as text; derived from the columns ``key`` where it has none.
+
+    Raises:
+        UserError: when it has neither, or the key names several units.
+    """
+    if "unit" in table:
+        return table.assign(unit=table["unit"].astype(str))
+    missing = [name for name in key if name not in table]
+    if missing or not key:
+        raise UserError(
+            f"{path}: needs a column unit{', or ' + ' and '.join(key) if key else ''} (has {', '.join(map(str, table))})"
+        )
+    names = pd.MultiIndex.from_frame(units[list(key)].astype(str))
+    if names.has_duplicates:
+        raise UserError(f"{path}: {' and '.join(key)} name several units here: add a column unit")
+    wanted = pd.MultiIndex.from_frame(table[list(key)].astype(str))
+    place = names.get_indexer(wanted)
+    described = wanted.map(lambda values: ", ".join(values)).to_numpy(dtype=object)
+    return table.assign(
+        unit=[units["unit"].iloc[p] if p >= 0 else d for p, d in zip(place, described, strict=True)]
+    )
+
+
+def _unknown_units(table: pd.DataFrame, known: pd.Series, units: pd.DataFrame, path: Path) -> str:
+    """A remark on units that are not explained here; "" when all are.
+
+    Raises:
+        UserError: when none of the table's units is explained.
+    """
+    unknown = table["unit"][~known].unique()
+    if not len(unknown):
+        return ""
+    number = table["unit"].nunique()
+    if len(unknown) == number:
+        here = (
+            f"units here are called {units['unit'].iloc[0]!r}, {units['unit'].iloc[-1]!r}"
+            if len(units)
+            else "there is none"
+        )
+        raise UserError(
+            f"{path}: none of its {number:,} units is explained here. Its first is {unknown[0]!r}; {here}"
+        )
+    return (
+        f"{len(unknown):,} of the {number:,} units in {path.name} are not explained here and are excluded, "
+        f"for example {unknown[0]!r}"
+    )

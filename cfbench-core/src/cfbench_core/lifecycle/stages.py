@@ -1,0 +1,207 @@
+"""The stages of the life cycle: generic functions that call the steps of a suite, in workers.
+
+data -> model -> units -> [explainer] -> explanations -> scores
+
+The steps, each a function of the suite named in ``Stage.steps``:
+
+- ``read_data(context, loaded) -> summary``: writes what a dataset loaded as prepared data.
+- ``load_data(context) -> data``: reads prepared data back; models are fitted to it and restored with it.
+- ``fit(context, data) -> (model, summary)``: creates and trains the model, or takes given weights; the summary holds
+  ``{"quality": {name: value}}`` on held-out data.
+- ``restore(component, state, data) -> model``: a fitted model again, from its parameters and its ``state()``.
+- ``choose_units(context, data, model) -> (units, summary)``: what is explained, a frame with ``unit``, ``group``, ...
+- ``open_chunk(context, data, model, units) -> chunk``: the units of a task (a :class:`Chunk`).
+- ``prepare(context, explainer, data, model) -> state``: pre-training of an explainer.
+- ``explain(context, explainer, model, chunk, state) -> (answers, details)``: queries an explainer.
+- ``derive(context, answers, model, chunk) -> answers``: answers of another format from existing ones.
+- ``to_rows(chunk, answers) -> rows`` and ``from_rows(chunk, rows) -> (answers, answered)``: answers as rows of the
+  contract's table, and back. Answers pass between stages only as this table, with identifiers of the data file, so external
+  explanations are scored by the same code, to the same numbers.
+- ``observe(context, chunk, answers) -> observed``: what metrics get to see; where it has a method
+  ``observed.of(entry)``, that is called for the entry of each metric.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from cfbench_core.config.component import create
+from cfbench_core.lifecycle.counting import CountedModel
+from cfbench_core.lifecycle.models import checked_state, load_model, load_state, save_model, save_state
+from cfbench_core.lifecycle.tables import (
+    FloatArray,
+    checked_details,
+    compute_metrics,
+    read_costs,
+    read_detail,
+    read_explanations,
+    units_of_chunk,
+    write_explanations,
+    write_scores,
+    write_units,
+)
+from cfbench_core.plan import MODEL_QUERIES
+from cfbench_core.stages import TaskContext
+
+
+class Chunk(Protocol):
+    """The units of one task, B of them, with what the stages after the model need."""
+
+    units: pd.DataFrame
+    """B rows of ``units.parquet``."""
+
+    model: Any
+    """The model that is explained."""
+
+    queries: tuple[str, ...]
+    """Methods by which an explainer queries the model; their first argument has a row for each query."""
+
+    seconds_of_loading: float
+    """A call that loads libraries and takes less than this is timed once more; 0: never."""
+
+
+def read_data(context: TaskContext) -> Mapping[str, Any]:
+    """Loads a dataset, from its files where it has some, and prepares it."""
+    dataset = create(context.parameters["dataset"])
+    found = [context.parameters["source"]] if "source" in context.parameters else []
+    summary: Mapping[str, Any] = context.step("read_data")(context, dataset.load(*found))
+    return summary
+
+
+def fit_model(context: TaskContext) -> Mapping[str, Any]:
+    """Trains a model, judges it on held-out data, and saves it."""
+    model, summary = context.step("fit")(context, context.step("load_data")(context))
+    save_model(model, context.parameters["model"], context.output)
+    return dict(summary)
+
+
+def model_of(context: TaskContext) -> tuple[Any, Any]:
+    """The prepared data and the model of a stage after the model; both stay in the process for the next task."""
+    data = context.step("load_data")(context)
+    key = (context.input_paths["model"], context.task.inputs["model"])
+    if key not in _models:
+        while len(_models) >= MOST_MODELS:
+            _models.pop(next(iter(_models)))
+        component, state = load_model(context.input_paths["model"])
+        _models[key] = context.step("restore")(component, state, data)
+    return data, _models[key]
+
+
+MOST_MODELS = 4
+"""Models that stay in a process."""
+
+_models: dict[tuple[Path, str], Any] = {}
+
+
+def choose_units(context: TaskContext) -> Mapping[str, Any]:
+    """Lists what is explained."""
+    units, summary = context.step("choose_units")(context, *model_of(context))
+    return {**summary, "groups": write_units(context, units), "units": len(units)}
+
+
+def prepare_explainer(context: TaskContext) -> Mapping[str, Any]:
+    """Pre-trains an explainer, and saves what it learned."""
+    data, model = model_of(context)
+    explainer = create(context.parameters["explainer"])
+    started = time.perf_counter()
+    state = context.step("prepare")(context, explainer, data, model)
+    seconds = time.perf_counter() - started
+    save_state(checked_state(state, context.task.label), context.output)
+    return {"elapsed_seconds": seconds}
+
+
+def _open_chunk(context: TaskContext) -> Any:
+    return context.step("open_chunk")(context, *model_of(context), units_of_chunk(context))
+
+
+def explain(context: TaskContext) -> Mapping[str, Any]:
+    """Queries an explainer for all units of the chunk. The time is that of this call, in equal shares.
+
+    A call that loads libraries on its way does not measure an answer: a fresh explainer is then called again, if the
+    chunk asks for that.
+    """
+    chunk = _open_chunk(context)
+    state = context.load("explainer", load_state) if "explainer" in context.input_paths else None
+    loaded = len(sys.modules)
+    answers, details, seconds, queries = _timed(context, chunk, state)
+    if len(sys.modules) > loaded and seconds < chunk.seconds_of_loading:
+        answers, details, seconds, queries = _timed(context, chunk, state)
+    details = checked_details(details, len(chunk.units), context.task.label)
+    return write_explanations(
+        context,
+        chunk.units,
+        context.step("to_rows")(chunk, answers),
+        _each(seconds, chunk),
+        {**details, MODEL_QUERIES: _each(queries, chunk)},
+    )
+
+
+def _timed(context: TaskContext, chunk: Any, state: Any) -> tuple[Any, Mapping[str, Any], float, int]:
+    """Answers and details of a fresh explainer, the seconds of the call alone, and its model queries."""
+    explainer, model = create(context.parameters["explainer"]), CountedModel(chunk.model, chunk.queries)
+    step = context.step("explain")
+    started = time.perf_counter()
+    answers, details = step(context, explainer, model, chunk, state)
+    return answers, details, time.perf_counter() - started, model.queries
+
+
+def _each(total: float, chunk: Any) -> FloatArray:
+    """(B,) the share of each unit in what a batch took."""
+    return np.full(len(chunk.units), total / max(1, len(chunk.units)))
+
+
+def derive(context: TaskContext) -> Mapping[str, Any]:
+    """Answers of another format, made from those in the role ``source``, whose time and queries they add to."""
+    chunk = _open_chunk(context)
+    given, _ = context.step("from_rows_of_source")(chunk, read_explanations(context, "source"))
+    model = CountedModel(chunk.model, chunk.queries)
+    started = time.perf_counter()
+    answers = context.step("derive")(context, given, model, chunk)
+    seconds = time.perf_counter() - started
+    queries = read_detail(context, "source", MODEL_QUERIES, chunk.units)
+    return write_explanations(
+        context,
+        chunk.units,
+        context.step("to_rows")(chunk, answers),
+        read_costs(context, "source") + _each(seconds, chunk),
+        {MODEL_QUERIES: queries + _each(model.queries, chunk)},
+    )
+
+
+def import_explanations(context: TaskContext) -> Mapping[str, Any]:
+    """The external explanations of the chunk's units, checked. Their time is unknown."""
+    chunk = _open_chunk(context)
+    rows = read_explanations(context, "external")
+    answers, answered = context.step("from_rows")(chunk, rows[rows["unit"].isin(chunk.units["unit"])])
+    table = context.step("to_rows")(chunk, answers)
+    unanswered = chunk.units["unit"][~answered]  # these have no answer, which is not an answer of zeros
+    return write_explanations(context, chunk.units, table[~table["unit"].isin(unanswered)], np.nan)
+
+
+def score(context: TaskContext) -> Mapping[str, Any]:
+    """Scores explanations as they stand in their table."""
+    chunk = _open_chunk(context)
+    answers, answered = context.step("from_rows")(chunk, read_explanations(context))
+    observed = context.step("observe")(context, chunk, answers)
+    entries = context.parameters["metrics"]
+    values = compute_metrics(
+        [
+            (
+                create(entry["metric"]),
+                entry["columns"],
+                observed.of(entry) if hasattr(observed, "of") else observed,
+            )
+            for entry in entries
+        ],
+        len(chunk.units),
+    )
+    write_scores(context, chunk.units, context.parameters["unit_columns"], values, answered)
+    reported = observed.summary() if hasattr(observed, "summary") else {}
+    return {"units": len(chunk.units), **reported}

@@ -1,0 +1,154 @@
+"""The tables of a chunk: units, explanations, costs, details and scores, written and read in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cfbench_core.errors import UserError
+from cfbench_core.stages import UNITS, TaskContext
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+UNITS_FILE, EXPLANATIONS_FILE, COSTS_FILE = "units.parquet", "explanations.parquet", "costs.parquet"
+DETAILS_FILE, SCORES_FILE = "details.parquet", "scores.parquet"
+
+
+def write_units(context: TaskContext, units: pd.DataFrame) -> int:
+    """``units.parquet``; returns the number of groups.
+
+    Raises:
+        UserError: when a unit is listed twice, or the groups are not 0, 1, 2, ... in ascending order.
+    """
+    twice = units["unit"].duplicated()
+    if twice.any():
+        raise UserError(f"{context.task.label}: unit {units['unit'][twice].iloc[0]!r} is listed twice")
+    groups = units["group"].to_numpy()
+    if len(groups) and (groups[0] != 0 or not np.isin(np.diff(groups), (0, 1)).all()):
+        raise UserError(f"{context.task.label}: the groups of units must be 0, 1, 2, ... in ascending order")
+    units.to_parquet(context.output / UNITS_FILE, index=False)
+    return int(groups[-1]) + 1 if len(groups) else 0
+
+
+def read_units(folder: Path) -> pd.DataFrame:
+    """All units, in the order of their groups."""
+    return pd.read_parquet(folder / UNITS_FILE)
+
+
+def units_of_chunk(context: TaskContext) -> pd.DataFrame:
+    """The units of the task's chunk; all of them when the stage is not chunked."""
+    units = context.load(UNITS, read_units)
+    if context.chunk is None:
+        return units
+    start, stop = np.searchsorted(units["group"].to_numpy(), context.chunk)
+    return units.iloc[start:stop].reset_index(drop=True)
+
+
+def read_explanations(context: TaskContext, role: str = "explanations") -> pd.DataFrame:
+    """The explanations of the chunk, as the stage in that role wrote them."""
+    return pd.read_parquet(context.input_paths[role] / EXPLANATIONS_FILE)
+
+
+def write_explanations(
+    context: TaskContext,
+    units: pd.DataFrame,
+    rows: pd.DataFrame,
+    seconds: FloatArray | float,
+    details: Mapping[str, FloatArray] | None = None,
+) -> dict[str, Any]:
+    """``explanations.parquet``, ``costs.parquet`` and, if there are any, ``details.parquet`` of a chunk.
+
+    Args:
+        units: B units. rows: the explanations in the columns of the contract, any number for each unit.
+        seconds: (B,) what each took, or one number for all; NaN where it is unknown.
+        details: by name, (B,) numbers.
+    """
+    rows.to_parquet(context.output / EXPLANATIONS_FILE, index=False, compression="zstd")
+    costs = pd.DataFrame({"unit": units["unit"], "elapsed_seconds": seconds})
+    costs.to_parquet(context.output / COSTS_FILE, index=False)
+    if details:
+        listed = [pd.DataFrame({"unit": units["unit"], "name": n, "value": v}) for n, v in details.items()]
+        pd.concat(listed).to_parquet(context.output / DETAILS_FILE, index=False, compression="zstd")
+    return {"units": len(units), "answered": int(rows["unit"].nunique())}
+
+
+def checked_details(details: Mapping[str, Any], units: int, label: str) -> dict[str, FloatArray]:
+    """Details that an explainer reported, each (B,).
+
+    Raises:
+        UserError: when one has another shape.
+    """
+    for name, numbers in details.items():
+        if np.shape(numbers) != (units,):
+            raise UserError(f"{label}: the detail {name!r} has shape {np.shape(numbers)}, must be ({units},)")
+    return {name: np.asarray(numbers, dtype=np.float64) for name, numbers in details.items()}
+
+
+def read_costs(context: TaskContext, role: str) -> FloatArray:
+    """(B,) seconds of the chunk's units, as the stage in that role wrote them."""
+    return pd.read_parquet(context.input_paths[role] / COSTS_FILE)["elapsed_seconds"].to_numpy(np.float64)
+
+
+def read_detail(context: TaskContext, role: str, name: str, units: pd.DataFrame) -> FloatArray:
+    """(B,) a detail of the explanations in that role."""
+    details = pd.read_parquet(context.input_paths[role] / DETAILS_FILE)
+    own = details[details["name"] == name].set_index("unit")["value"]
+    return own.reindex(units["unit"]).to_numpy(np.float64)
+
+
+def write_scores(
+    context: TaskContext,
+    units: pd.DataFrame,
+    unit_columns: Sequence[str],
+    values: Mapping[str, FloatArray],
+    answered: BoolArray,
+) -> None:
+    """``scores.parquet``: metric by metric, a row for each unit.
+
+    A unit without an answer has no score, and its status is "skipped"; so is the status of a NaN, by which a metric
+    says that it does not apply to an answer.
+    """
+    frame = units[["unit", *unit_columns]]
+    parts = []
+    for name, column in values.items():
+        shown = np.where(answered, column, np.nan)
+        status = np.where(np.isnan(shown), "skipped", "ok")
+        parts.append(frame.assign(metric=name, value=shown, status=status))
+    columns = ["metric", "unit", "value", "status", *unit_columns]
+    scores = pd.concat(parts, ignore_index=True)[columns]
+    scores.to_parquet(context.output / SCORES_FILE, index=False, compression="zstd")
+
+
+def compute_metrics(
+    metrics: Iterable[tuple[Any, Mapping[str, str], Any]], units: int
+) -> dict[str, FloatArray]:
+    """The values of metrics, (B,) each, by the names of their columns.
+
+    Args:
+        metrics: each with its columns (own name -> name in the tables) and what it observes.
+        units: B.
+
+    Raises:
+        UserError: when a metric returns other columns than it declares, or values of another shape or type.
+    """
+    results: dict[str, FloatArray] = {}
+    for metric, columns, observed in metrics:
+        found = metric.compute(observed)
+        name = type(metric).__name__
+        if not isinstance(found, Mapping) or set(found) != set(columns):
+            returned = sorted(found) if isinstance(found, Mapping) else type(found).__name__
+            raise UserError(f"{name} declares the columns {sorted(columns)}, but compute returned {returned}")
+        for own, shown in columns.items():
+            values = np.asarray(found[own])
+            if values.shape != (units,) or values.dtype.kind not in "biuf":
+                raise UserError(
+                    f"{name}: {own} must be {units} real numbers, got shape {values.shape} of {values.dtype}"
+                )
+            results[shown] = values.astype(np.float64)
+    return results

@@ -1,0 +1,72 @@
+"""The units of one task, and the users from whom explainers may learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from cfbench_core.lifecycle.tables import read_units
+from cfbench_core.stages import TaskContext
+from cfbench_recsys.edits import IntArray
+from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.splits import Split
+from cfbench_recsys.steps.data import SplitData
+from cfbench_recsys.targets import Targets
+
+WITHHELD = "withheld.parquet"
+"""Next to the units: further users from whom nothing may be learned (``user_index``), where there are any."""
+
+
+def load_withheld(folder: Path) -> IntArray:
+    """Users from whom no explainer may learn: those of the units, and those withheld in addition."""
+    users = read_units(folder)["user_index"].unique()
+    if (folder / WITHHELD).exists():
+        users = np.union1d(users, pd.read_parquet(folder / WITHHELD)["user_index"])
+    return users.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The units of one task, B of them.
+
+    Attributes:
+        units: B rows of ``units.parquet``.
+        model: the recommender. interactions, split: its data.
+        targets: the units as explainers see them.
+        format: "implicit" or "explicit".
+    """
+
+    units: pd.DataFrame
+    model: Any
+    interactions: Interactions
+    split: Split
+    targets: Targets
+    format: str
+
+    queries: ClassVar[tuple[str, ...]] = ("score_profiles", "score_edits", "score_dense", "score_weighted")
+    seconds_of_loading: ClassVar[float] = 0.0
+
+    def contract_columns(self) -> pd.DataFrame:
+        """The columns of the contract that describe a unit."""
+        return self.units[["unit", "user", "item", "rank"]].assign(
+            level=self.targets.level, format=self.format
+        )
+
+
+def open_chunk(context: TaskContext, data: SplitData, model: Any, units: pd.DataFrame) -> Chunk:
+    """The units of a task with their histories."""
+    point = context.parameters
+    targets = Targets.of(
+        data.split.profiles,
+        units["user_index"].to_numpy(np.int64),
+        np.stack(units["items_index"].to_list()).astype(np.int64),
+        point["k"],
+        point["level"],
+        point["scope"],
+        point.get("edit") == "remove-or-add",
+    )
+    return Chunk(units, model, data.interactions, data.split, targets, point["format"])

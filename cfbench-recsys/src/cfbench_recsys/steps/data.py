@@ -1,0 +1,46 @@
+"""Reading a dataset, dividing it, and reading both back."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cfbench_core.stages import TaskContext
+from cfbench_recsys.interactions import Interactions, load_interactions
+from cfbench_recsys.splits import Split, SplitConfig, load_split, make_split, save_split
+
+
+def read_data(context: TaskContext, loaded: Interactions) -> dict[str, Any]:
+    """A dataset as it was loaded."""
+    loaded.save(context.output)
+    return loaded.summary()
+
+
+def split_data(context: TaskContext) -> dict[str, Any]:
+    """Training, validation, test."""
+    interactions = context.load("data", load_interactions)
+    split = make_split(
+        interactions, SplitConfig(**context.parameters["split"]), context.streams.generator("split")
+    )
+    save_split(split, context.output)
+    return {"interactions": {"train": int(split.train.nnz), "test": int(split.test.targets.nnz)}}
+
+
+@dataclass(frozen=True)
+class SplitData:
+    """A dataset and its split: what models are fitted to and restored with."""
+
+    interactions: Interactions
+    split: Split
+
+
+def load_data(context: TaskContext) -> SplitData:
+    """What :func:`read_data` and :func:`split_data` wrote; stays in the process for the next task."""
+    return _load(context.input_paths["data"], context.input_paths["split"])
+
+
+@functools.lru_cache(maxsize=4)
+def _load(data: Path, split: Path) -> SplitData:
+    return SplitData(load_interactions(data), load_split(split))
