@@ -153,13 +153,16 @@ def execute(
     from cfbench_core.files import disk_trouble
     from cfbench_core.run_directory import Run
     from cfbench_core.run_writer import RunWriter, new_run_directory
+    from cfbench_core.runner import computed_by
 
     directory = Path(out) if out is not None else new_run_directory(Path("runs"))
     with disk_trouble(directory):
         recorder = RunWriter(directory, prepared.plan, prepared.document, prepared.explanations, fresh)
         try:
-            recorder.write_environment({**capture(), "seed": prepared.config.seed})
+            environment = {**capture(), "seed": prepared.config.seed}
+            recorder.write_environment(environment)
             results, store = _compute(prepared, recorder, fresh, observer)
+            recorder.write_environment({**environment, "computed_by": computed_by(results)})
             recorder.write_tables(results, store)
             recorder.write_plan(results, _data_in_words(prepared, results))
         finally:

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cfbench_core.hooks import KIND_OF_HOOK, hookimpl
 from cfbench_core.specs import ComponentSpec
 
 _BLOCK = re.compile(r"^SPECS? = (?:[^\n]*\)$|\(?[^\n]*\n.*?^\))", re.MULTILINE | re.DOTALL)
@@ -157,3 +158,34 @@ def _text(node: ast.expr, module: str) -> str:
     if isinstance(node, ast.FormattedValue) and node.conversion == -1 and node.format_spec is None:
         return str(_value(node.value, module))
     raise _NotLiteralError(node)
+
+
+class PackagePlugin:
+    """A plugin that announces all components of one package: ``PLUGIN = PackagePlugin("my_package")``.
+
+    Its entry point names the object: ``my-plugin = "my_package.plugin:PLUGIN"``.
+    """
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    @hookimpl
+    def cfbench_datasets(self) -> list[ComponentSpec]:
+        return component_specs(self.package, "dataset")
+
+    @hookimpl
+    def cfbench_recommenders(self) -> list[ComponentSpec]:
+        return component_specs(self.package, "recommender")
+
+    @hookimpl
+    def cfbench_explainers(self) -> list[ComponentSpec]:
+        return component_specs(self.package, "explainer")
+
+    @hookimpl
+    def cfbench_metrics(self) -> list[ComponentSpec]:
+        return component_specs(self.package, "metric")
+
+    @hookimpl
+    def cfbench_components(self) -> list[ComponentSpec]:
+        named = set(KIND_OF_HOOK.values())
+        return [spec for spec in component_specs(self.package) if spec.kind not in named]

@@ -146,6 +146,7 @@ def _outcome(status: Any, manifest: Mapping[str, Any]) -> Outcome:
     return Outcome(
         status,
         summary=manifest["summary"],
+        computed_by=manifest["computed_by"],
         elapsed_seconds=manifest["elapsed_seconds"],
         peak_memory_bytes=manifest["peak_memory_bytes"],
     )

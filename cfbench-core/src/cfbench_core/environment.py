@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import re
@@ -35,6 +36,26 @@ def capture(folder: Path | None = None) -> dict[str, Any]:
         "hardware": hardware(),
         "distributions": versions(),
         "git": git_state(folder if folder is not None else Path.cwd()),
+    }
+
+
+NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "torch")
+"""Libraries whose versions every artifact records, where they are installed."""
+
+
+@functools.cache
+def provenance() -> dict[str, Any]:
+    """Who computes in this process: versions of cfbench, Python and the numerical libraries, and the platform, as JSON.
+
+    Part of every artifact, so that a result from the cache still says which environment produced it.
+    """
+    ours = {canonicalize_name(found.name): found.version for found in _cfbench_distributions()}
+    return {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "versions": dict(sorted(ours.items()))
+        | {name: _version(name) for name in NUMERICAL if _version(name)},
     }
 
 

@@ -16,13 +16,15 @@ class Outcome:
     """The end of a piece of work.
 
     ``reason`` is one line for people; ``traceback`` the whole story, kept in the run directory.
-    ``summary`` is what the stage reported of itself (JSON), for example a recommender's quality.
+    ``summary`` is what the stage reported of itself (JSON), for example a recommender's quality. ``computed_by``
+    is the environment that computed it, as its artifact says: not today's, for a cached one.
     """
 
     status: Status
     reason: str = ""
     traceback: str = ""
     summary: Mapping[str, Any] = field(default_factory=dict)
+    computed_by: Mapping[str, Any] = field(default_factory=dict)
     elapsed_seconds: float = 0.0
     peak_memory_bytes: int = 0
 

@@ -6,10 +6,11 @@ goes on where it stopped, and two runs share what they have in common.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from cfbench_core.executors import Executor, Finished, Progress, Started
 from cfbench_core.hashing import digest
@@ -63,6 +64,20 @@ def run_plan(
     KeyboardInterrupt leaves at once; what was finished stays in the store. The caller closes the executor.
     """
     return _Schedule(plan, store, executor, chunk, fresh, observer).run()
+
+
+def computed_by(results: Results) -> list[dict[str, Any]]:
+    """The environments that the results of a run come from, each with its number of ``tasks``, most first.
+
+    For a run that is wholly from the cache these are the environments of the runs that computed it.
+    """
+    counts: dict[str, int] = {}
+    for outcome in results.outcomes.values():
+        if outcome.done:
+            text = json.dumps(dict(outcome.computed_by), sort_keys=True)
+            counts[text] = counts.get(text, 0) + 1
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return [{**json.loads(text), "tasks": count} for text, count in ordered]
 
 
 class _Schedule:
@@ -185,6 +200,7 @@ def _cached(manifest: Mapping[str, object]) -> Outcome:
     return Outcome(
         "cached",
         summary=manifest["summary"],  # type: ignore[arg-type]
+        computed_by=manifest["computed_by"],  # type: ignore[arg-type]
         elapsed_seconds=float(manifest["elapsed_seconds"]),  # type: ignore[arg-type]
         peak_memory_bytes=int(manifest["peak_memory_bytes"]),  # type: ignore[call-overload]
     )

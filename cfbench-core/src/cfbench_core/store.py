@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cfbench_core.environment import provenance
 from cfbench_core.files import cache_root, disk_trouble, place_folder, remove_folder
 from cfbench_core.hashing import file_digest
 from cfbench_core.stages import Task
@@ -134,6 +135,7 @@ class Store:
             "key": task.key,
             "label": task.label,
             "target": task.target,
+            "steps": task.steps,
             "parameters": task.parameters,
             "inputs": task.inputs,
             "chunk": task.chunk,
@@ -141,6 +143,7 @@ class Store:
             "summary": summary,
             "elapsed_seconds": elapsed_seconds,
             "peak_memory_bytes": peak_memory_bytes,
+            "computed_by": provenance(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "files": _described(temporary),
         }

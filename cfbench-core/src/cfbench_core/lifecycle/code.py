@@ -53,6 +53,7 @@ _IMPORT = re.compile(
     r"|import[ \t]+(?P<modules>[^\n#;]+)|if[ \t]+(?:typing\.)?(?P<guard>TYPE_CHECKING)[ \t]*:)",
     re.MULTILINE,
 )
+_SPEC = re.compile(rb"^SPECS? = (?:[^\n]*\)$|\(?[^\n]*\n.*?^\))", re.MULTILINE | re.DOTALL)
 _ASSERT = re.compile(r"^[ \t]*assert\b[^\n]*", re.MULTILINE)
 MOST_REMEMBERED = 20_000
 """Digests of files in the user's cache; with more it starts anew."""
@@ -335,7 +336,11 @@ def _remembered_file() -> Path:
 
 
 def _code_digest(source: bytes) -> str:
-    """Of a file's code without docstrings, comments and line numbers. What does not compile counts as it stands."""
+    """Of a file's code without docstrings, comments, line numbers and the metadata of components.
+
+    What metadata says (a summary, a paper) computes nothing. What does not compile counts as it stands.
+    """
+    source = _SPEC.sub(b"", source)
     try:
         code = compile(source, "", "exec", dont_inherit=True, optimize=2)
     except (SyntaxError, ValueError):

@@ -15,6 +15,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from cfbench_core.config.component import create
 from cfbench_core.errors import UserError
 
 State = dict[str, np.ndarray]
@@ -33,6 +34,13 @@ def load_model(folder: Path) -> tuple[dict[str, Any], State]:
     """What :func:`save_model` wrote: the component's parameters, and the state."""
     component: dict[str, Any] = json.loads((folder / COMPONENT).read_text(encoding="utf-8"))
     return component, load_state(folder)
+
+
+def restored(component: Mapping[str, Any], state: State, data: Any) -> Any:
+    """The usual step ``restore``: a fresh object of the component that takes its state back."""
+    model = create(component)
+    model.load_state(state, data)
+    return model
 
 
 def save_state(state: Mapping[str, np.ndarray], folder: Path) -> None:

@@ -29,6 +29,20 @@ STAGES = "cfbench_core.lifecycle.stages"
 SELECT_ROWS = "cfbench_core.lifecycle.external_rows:select_rows"
 
 
+REQUIRED_STEPS = (
+    "read_data",
+    "load_data",
+    "fit",
+    "choose_units",
+    "open_chunk",
+    "explain",
+    "to_rows",
+    "from_rows",
+    "observe",
+)
+"""Steps of every suite that have no default."""
+
+
 class LifecycleSuite:
     """The base class of a suite. Subclasses set the attributes and override what differs from the defaults."""
 
@@ -429,7 +443,23 @@ class LifecycleSuite:
                 "remove it, or declare what it needs"
             )
 
-    # Words
+    # Documents and descriptions
+
+    def default_document(self, registry: Registry) -> Mapping[str, Any]:
+        """The configuration of ``cfbench run`` without one: a dataset, a model, and all explainers of the default."""
+        first = {key: registry.by_default(self.name, kind)[:1] for key, kind in self.keys_to_kinds()}
+        return {"suite": self.name, **first, "explainers": registry.by_default(self.name, "explainer")}
+
+    def keys_to_kinds(self) -> tuple[tuple[str, str], ...]:
+        """Configuration keys of the datasets and models, with the kinds of component that they list."""
+        return (("data", "dataset"), (self.models_key, self.model_kind))
+
+    def example_document(self, registry: Registry) -> str:
+        """The configuration of ``cfbench init``."""
+        import yaml
+
+        document = yaml.safe_dump(dict(self.default_document(registry)), sort_keys=False)
+        return f"# Check it with 'cfbench plan', run it with 'cfbench run'.\n{document}"
 
     def describe_data(self, config: Any, summaries: Mapping[str, Any]) -> str:
         """A few words on the datasets, for the head line."""
@@ -446,3 +476,12 @@ def source_of(dataset: ConfiguredComponent, access: DataAccess) -> Mapping[str, 
     if not hasattr(component, "find"):
         return {}
     return {"source": component.find(access).parameters()}
+
+
+def steps_in(module: str, *further: str) -> dict[str, str]:
+    """The steps of a suite whose functions stand in one module, under the names of the steps.
+
+    ``further``: steps that a suite has besides those that it must have ("prepare", "derive", "read_file").
+    """
+    restored = {"restore": "cfbench_core.lifecycle.models:restored"}
+    return {**restored, **{step: f"{module}:{step}" for step in (*REQUIRED_STEPS, *further)}}

@@ -1,0 +1,1 @@
+"""Counterfactual explanations of image classifiers, as a suite of cfbench."""
