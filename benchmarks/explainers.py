@@ -1,4 +1,4 @@
-"""How long one explanation takes, and how often the recommender is asked for it.
+"""How long one explanation takes, and the number of model queries.
 
     python benchmarks/explainers.py amazon-fashion mf
     python benchmarks/explainers.py ml-1m mf --explainers lime-rs greedy --keep docs/results/explainer-speed
@@ -9,7 +9,7 @@ one thread; presets that are named like the data set (recommender) or ``DATASET-
 first batch is done twice, and timed the second time: what a method computes once for all users is not in it.
 Times are CPU time of explaining alone: what stands in the way of other programs does not count, but the
 processor's speed does, so compare within one machine. Explicit answers are verified on the model as in a run.
-"sets" are partial answers that a search looked at on sums instead of asking the model; "metrics" is the default
+"sets" are partial answers that a search evaluated on sums without querying the model; "metrics" is the default
 metrics of importances.
 ``--keep NAME`` writes NAME.csv (rows of other explainers stay) and NAME.json.
 """
@@ -55,22 +55,22 @@ def main() -> None:
     parser.add_argument("--keep", help="where to keep the table, without its ending")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--model-folder", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.one:
-        print(json.dumps(measure(asked)))
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options)))
         return
     rows: list[dict[str, Any]] = []
     print(
         f"{'':28s}{'format':10s}{'ms each':>10s}{'evaluations':>13s}{'pre-training':>14s}{'peak memory':>13s}"
     )
     with tempfile.TemporaryDirectory() as folder:
-        for explainer in asked.explainers or [*all_explainers(), METRICS]:
+        for explainer in options.explainers or [*all_explainers(), METRICS]:
             for row in in_a_process(explainer, folder):
                 rows.append(row)
                 print(line(row), flush=True)
-    if asked.keep:
+    if options.keep:
         keep(
-            Path(asked.keep),
+            Path(options.keep),
             rows,
             SAME,
             "python benchmarks/explainers.py DATASET RECOMMENDER ... --keep NAME",
@@ -94,14 +94,14 @@ def all_explainers() -> list[str]:
 
 def in_a_process(explainer: str, folder: str) -> list[dict[str, Any]]:
     command = [sys.executable, *sys.argv, "--one", explainer, "--model-folder", folder]
-    told = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if told.returncode:
+    completed = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if completed.returncode:
         sys.exit(f"{explainer}: failed")
-    rows: list[dict[str, Any]] = json.loads(told.stdout.splitlines()[-1])
+    rows: list[dict[str, Any]] = json.loads(completed.stdout.splitlines()[-1])
     return rows
 
 
-def measure(asked: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     """A row for each format that the explainer has for this recommender."""
     import resource
 
@@ -109,19 +109,19 @@ def measure(asked: argparse.Namespace) -> list[dict[str, Any]]:
     import yaml
 
     torch.set_num_threads(1)
-    study = Study(asked)
-    if asked.one == METRICS:
+    study = Study(options)
+    if options.one == METRICS:
         return [study.row(METRICS, "implicit", study.time_metrics())]
     rows = []
-    reference = yaml.safe_load(asked.one)
-    for format in asked.formats:
+    reference = yaml.safe_load(options.one)
+    for format in options.formats:
         cell = study.cell(reference, format)
         if cell.skipped:
             print(f"{cell.id}: {cell.skipped}", file=sys.stderr)
             continue
         measured = study.time_explanations(cell, format)
         measured["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-        if asked.scope:
+        if options.scope:
             measured["edges_in_scope"] = study.edges_in_scope(cell)
         rows.append(study.row(str(cell.labels["explainer"]), format, measured))
     return rows
@@ -130,7 +130,7 @@ def measure(asked: argparse.Namespace) -> list[dict[str, Any]]:
 class Study:
     """The recommender, and the chunks of units to explain."""
 
-    def __init__(self, asked: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace) -> None:
         import numpy as np
         import yaml
 
@@ -139,12 +139,12 @@ class Study:
         from cfbench_core.lifecycle.streams import generator
         from cfbench_recsys.splits import SplitConfig, make_split
 
-        self.asked = asked
-        self.dataset = yaml.safe_load(asked.dataset)
-        self.dataset_label = asked.dataset if isinstance(self.dataset, str) else self.dataset["label"]
-        self.recommender = yaml.safe_load(asked.recommender)
+        self.options = options
+        self.dataset = yaml.safe_load(options.dataset)
+        self.dataset_label = options.dataset if isinstance(self.dataset, str) else self.dataset["label"]
+        self.recommender = yaml.safe_load(options.recommender)
         self.recommender_name = (
-            asked.recommender if isinstance(self.recommender, str) else self.recommender["name"]
+            options.recommender if isinstance(self.recommender, str) else self.recommender["name"]
         )
         prepared = self.prepared("random", "implicit", scope=None)  # 'random' has no scope on graphs
         self.model_label = str(prepared.plan.cells[0].labels["model"])
@@ -155,7 +155,7 @@ class Study:
         )
         self.model = self.fitted(create(prepared.plan.cells[0].stages["model"].parameters["recommender"]))
         pool = self.split.explainable
-        drawn = generator(0, "users", self.interactions.name).permutation(len(pool))[: asked.users]
+        drawn = generator(0, "users", self.interactions.name).permutation(len(pool))[: options.users]
         self.users = np.sort(pool[drawn])
 
     def prepared(self, explainer: Any, format: str, scope: str | None) -> Any:
@@ -171,17 +171,17 @@ class Study:
                     with_preset("explainer", explainer, [f"{self.dataset_label}-{self.recommender_name}"])
                 ],
                 "protocol": {
-                    "k": self.asked.k,
-                    "level": self.asked.level,
+                    "k": self.options.k,
+                    "level": self.options.level,
                     "format": format,
-                    "users": self.asked.users,
+                    "users": self.options.users,
                     **scopes,
                 },
             }
         )
 
     def cell(self, explainer: Any, format: str) -> Any:
-        return self.prepared(explainer, format, self.asked.scope).plan.cells[0]
+        return self.prepared(explainer, format, self.options.scope).plan.cells[0]
 
     def fitted(self, model: Any) -> Any:
         """Trained once, by whichever process comes first."""
@@ -189,7 +189,7 @@ class Study:
 
         from cfbench_core.lifecycle.models import load_state, save_state
 
-        folder = Path(self.asked.model_folder)
+        folder = Path(self.options.model_folder)
         if not list(folder.iterdir()):
             model.fit(self.split, streams_of(0, self.interactions.name), lambda done, total: None)
             save_state(model.state(), folder)
@@ -204,7 +204,7 @@ class Study:
         from cfbench_recsys.scoring import score_blocks
         from cfbench_recsys.targets import Targets
 
-        graph, k = self.split.profiles, self.asked.k
+        graph, k = self.split.profiles, self.options.k
         for start in range(0, len(self.users), USERS_AT_ONCE):
             users = self.users[start : start + USERS_AT_ONCE]
             blank = Targets.of(graph, users, np.zeros((len(users), 1)), k, "item", "user-vector")
@@ -212,9 +212,9 @@ class Study:
             lists = top_k(np.concatenate(scored), blank.history, blank.padding, k)
             full = (lists >= 0).all(axis=1)
             users, lists = users[full], lists[full]
-            if self.asked.level == "item":
+            if self.options.level == "item":
                 users, lists = np.repeat(users, k), lists.reshape(-1, 1)
-            yield Targets.of(graph, users, lists, k, self.asked.level, scope)
+            yield Targets.of(graph, users, lists, k, self.options.level, scope)
 
     def edges_in_scope(self, cell: Any) -> float:
         """How many edges a unit may edit, on average."""
@@ -323,9 +323,9 @@ class Study:
             "model": self.model_label,
             "explainer": explainer,
             "format": format,
-            "level": self.asked.level,
-            "scope": self.asked.scope or "",
-            "k": self.asked.k,
+            "level": self.options.level,
+            "scope": self.options.scope or "",
+            "k": self.options.k,
             "users": len(self.users),
             "interactions": self.split.profiles.nnz,
             "history": round(float(np.diff(self.split.profiles.indptr)[self.users].mean()), 1),

@@ -8,7 +8,7 @@ baselines: all profiles of the definition (2 x units x steps), and only those th
 the empty profile, and a short history has fewer steps than ``steps``), which is what the metrics compute. The
 limit is 3 times the latter.
 
-With the reference weights beside the data (CFBENCH_DATA_DIR, or ../shared/data next to this repository) the
+With the reference weights in the data folder (CFBENCH_DATA_DIR, or ../shared/data next to this repository) the
 model is that one; without, on random interactions and weights of the same sizes, and the output says so.
 """
 

@@ -4,7 +4,7 @@
 
 Writes NAME.csv (a row per data set and recommender: quality on the test part of the default split, seconds of
 training, epochs, peak resident memory) and NAME.json (command, commit, hardware). A preset that is named like
-the data set is used where the recommender has one. Rows that are there already are kept, unless their
+the data set is used where the recommender has one. Existing rows are retained, unless their
 recommender is measured again. One thread.
 """
 
@@ -56,10 +56,10 @@ def all_models() -> list[str]:
 def in_a_process(name: str, dataset: str, model: str) -> dict[str, Any]:
     command = [sys.executable, __file__, name, dataset, "--one", model]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    told = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if told.returncode:
-        sys.exit(f"{model} on {dataset}: {told.stderr.strip().splitlines()[-1]}")
-    row: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
+    completed = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if completed.returncode:
+        sys.exit(f"{model} on {dataset}: {completed.stderr.strip().splitlines()[-1]}")
+    row: dict[str, Any] = json.loads(completed.stdout.splitlines()[-1])
     print(row, flush=True)
     return row
 

@@ -3,7 +3,7 @@
     python benchmarks/smallest.py [--users 6037] [--k 5] [--budget 300000] [--nodes 20000]
 
 All users x the first ``k`` items of their lists, item level, whole histories, the MF with the reference weights
-(needs ml-1m.parquet and the weights beside it, as ``implicit_metrics.py`` does). Each answer is put to the
+(needs ml-1m.parquet and the weights in the same folder, as ``implicit_metrics.py`` does). Each answer is put to the
 recommender. Told: the share of units with a proof (the smallest set, or that no set of any size works), the
 sizes, and CPU time on one thread.
 """
@@ -45,19 +45,19 @@ def main() -> None:
         ("nodes", Config.nodes),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     _one_thread()
     reference = _reference()
     if reference is None:
         sys.exit("needs ml-1m.parquet and the reference weights")
     interactions, model, source = reference
-    explainer = Smallest(Config(budget=asked.budget, nodes=asked.nodes))
+    explainer = Smallest(Config(budget=options.budget, nodes=options.nodes))
     context = Context(model, interactions, interactions, functools.partial(generator, 0))
 
     seconds, rows = 0.0, []
-    for start in range(0, min(asked.users, interactions.shape[0]), USERS_AT_ONCE):
-        users = np.arange(start, min(start + USERS_AT_ONCE, asked.users, interactions.shape[0]))
-        targets = units(model, interactions, users, asked.k)
+    for start in range(0, min(options.users, interactions.shape[0]), USERS_AT_ONCE):
+        users = np.arange(start, min(start + USERS_AT_ONCE, options.users, interactions.shape[0]))
+        targets = units(model, interactions, users, options.k)
         started = time.process_time()
         answer = explainer.counterfactuals(targets, context)
         seconds += time.process_time() - started

@@ -111,7 +111,7 @@ def test_answers_are_successes_on_a_rebuilt_graph_and_within_their_scope(level: 
         assert (ranks > targets.k).any()
 
 
-def test_a_unit_is_answered_alike_alone_and_among_others() -> None:
+def test_a_unit_has_the_same_answer_alone_and_in_a_batch() -> None:
     model, graph = world(3)
     targets = targets_of(model, graph, 2, "item", "k-hop")
     where = context(model, graph)

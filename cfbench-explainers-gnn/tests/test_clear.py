@@ -177,7 +177,7 @@ def test_it_gives_up_after_the_longest_prefix(graph_world: MakeWorld) -> None:
         assert method.counterfactuals(targets, context).edits.counts().max() == longest
 
 
-def test_a_unit_is_answered_alike_in_any_company(recommender: str, graph_world: MakeWorld) -> None:
+def test_a_unit_has_the_same_answer_in_any_batch(recommender: str, graph_world: MakeWorld) -> None:
     world = graph_world(recommender, 27, users=6)
     method, context = trained(world)
     again = CLEAR(Config(**QUICK)).prepare(world.context)

@@ -109,7 +109,7 @@ def test_additions_are_edges_that_were_not_there_and_successes_hold(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_unit_is_answered_alike_alone_in_another_order_and_one_at_a_time(
+def test_a_unit_has_the_same_answer_alone_and_in_another_order(
     method: str, recommender: str, graph_world: MakeWorld
 ) -> None:
     world = graph_world(recommender, 3, users=3)

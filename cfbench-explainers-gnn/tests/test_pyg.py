@@ -104,7 +104,7 @@ def test_another_explainers_mask_becomes_an_edit() -> None:
     assert edges_of(from_explanation(explanation, 0.25)) == {(0, 0, REMOVE), (0, 1, REMOVE)}
 
 
-def test_what_an_explanation_lacks_is_said() -> None:
+def test_missing_attributes_of_an_explanation_are_reported() -> None:
     with pytest.raises(UserError, match="no node_id, num_users, user"):
         from_explanation(Explanation(edge_index=torch.zeros(2, 1).long(), edge_mask=torch.ones(1)))
     strange = Explanation(

@@ -155,7 +155,7 @@ def test_on_the_whole_graph_no_pair_of_edges_is_smaller_than_its_answer() -> Non
         assert edits.counts()[unit] == min(sizes, default=0)
 
 
-def test_the_reward_is_what_its_formula_says_of_rebuilt_graphs() -> None:
+def test_the_reward_follows_its_formula_on_rebuilt_graphs() -> None:
     model, graph = world(1)
     targets = targets_of(model, graph, "list", "full")
     where, partial = context(model, graph), 0.25
@@ -232,7 +232,7 @@ def test_answers_are_in_scope_connected_and_successes_on_a_rebuilt_graph(name: s
 
 
 @pytest.mark.parametrize("prior", ["gradient", "none"])
-def test_a_unit_is_answered_alike_alone_among_others_and_again(prior: Any) -> None:
+def test_a_unit_has_the_same_answer_alone_in_a_batch_and_in_a_second_call(prior: Any) -> None:
     model, graph = world(2)
     targets, where = targets_of(model, graph, "item", "k-hop"), context(model, graph)
     config = Config(prior=prior, simulations=30)

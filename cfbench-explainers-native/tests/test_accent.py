@@ -162,7 +162,7 @@ def test_the_answer_is_the_shortest_of_all_rivals(make_world, make_models, seed,
         assert edits.counts()[unit] == (min(sizes) if min(sizes) <= length else 0)
 
 
-def test_verified_asks_the_model_where_the_prediction_is_wrong(world):
+def test_verified_queries_the_model_where_the_prediction_is_wrong(world):
     """Each of two alone is dispensable, so that no removal is predicted to do anything."""
 
     class Either:
@@ -386,7 +386,7 @@ def test_without_a_candidate_below_the_list_there_is_no_answer(world, linear):
     assert explain(setting, targets)[0, :5] == pytest.approx(setting.model.W[:5, 5])
 
 
-def test_an_item_outside_the_list_can_be_asked_about(world, linear):
+def test_an_item_outside_the_list_can_be_explained(world, linear):
     setting = world(linear(items=60), [range(5)], 60)
     ranking = setting.lists(55)[0]
     found = explain(setting, setting.targets([0, 0], [ranking[3], ranking[50]], k=2), rivals=5)

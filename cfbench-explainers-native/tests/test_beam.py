@@ -24,7 +24,7 @@ def greedy(setting, targets, **options):
     return removed(Greedy(GreedyConfig(**options)).counterfactuals(targets, setting.context), targets)
 
 
-def test_it_finds_what_greedy_walks_past(world, linear):
+def test_it_finds_sets_that_greedy_misses(world, linear):
     """Item 6 lacks 2.0 to item 5, and 1.0, 0.6 and 0.6 come by 0, 1 and 2; item 7 lacks 2.08, 1.05 by 3 or 4."""
     W = np.zeros((8, 8))
     W[[0, 1, 2], 6] = -1.0, -0.6, -0.6

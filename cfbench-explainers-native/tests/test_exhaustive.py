@@ -43,7 +43,7 @@ def test_it_names_the_smallest_set_and_proves_it(pair):
     assert answer(pair, pair.targets([0], [3])) == ([{1, 2}], [1.0], [1.0])
 
 
-def test_up_to_a_size_too_small_it_answers_none_and_says_so(pair):
+def test_up_to_a_size_too_small_it_returns_no_answer_and_its_limit(pair):
     assert answer(pair, pair.targets([0], [3]), Config(max_size=1)) == ([set()], [1.0], [0.0])
 
 

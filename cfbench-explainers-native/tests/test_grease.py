@@ -156,7 +156,7 @@ def test_fidelity_is_one_where_embeddings_are_what_neighbours_say() -> None:
     assert (details["surrogate list"] == 1).all()
 
 
-def test_fidelity_is_told_for_each_unit(shop) -> None:
+def test_fidelity_is_reported_for_each_unit(shop) -> None:
     targets = lists_of(shop, USERS, 3, "k-hop", "item")
     details = Grease(Config()).counterfactuals(targets, shop).details
     assert details["surrogate fidelity"].shape == details["surrogate list"].shape == (len(targets),)

@@ -157,7 +157,7 @@ def test_an_item_that_stays_whatever_is_removed_is_answered_with_none(world, lin
     assert edits.counts().tolist() == [0, 0]
 
 
-def test_a_list_that_cannot_leave_entirely_loses_what_it_can(world, linear):
+def test_a_list_that_cannot_leave_entirely_is_displaced_as_far_as_possible(world, linear):
     W = np.zeros((7, 7))
     W[0, 3], W[1, 4] = 5.0, 1.0
     setting = world(linear(W, bias=[0, 0, 0, 0, 3.0, 1.5, 1.0]), [[0, 1, 2]], 7)

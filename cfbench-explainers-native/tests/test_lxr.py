@@ -244,7 +244,7 @@ def test_it_learns_from_training_users_only_and_is_the_same_again(planted):
         assert np.array_equal(once[name], changed[name])
 
 
-def test_nobody_to_learn_from_is_an_error_of_one_line(world):
+def test_a_training_without_users_is_an_error_of_one_line(world):
     setting = world(Dense(np.eye(8)), [[0, 1]], 8, [[]])
     with pytest.raises(UserError, match="no users to train on"):
         LXR(Config()).prepare(setting.context)
@@ -258,7 +258,7 @@ def test_without_validation_all_epochs_are_run(planted):
     assert looked[:, 0].tolist() == [2, 4, 5]
 
 
-def test_what_is_kept_is_the_best_look(planted):
+def test_the_selected_state_is_that_of_the_best_evaluation(planted):
     """The order on the validation users, read from the stored state, is that of the best evaluation."""
     world, _ = planted
     explainer = LXR(Config(epochs=12, k=2, learning_rate=0.03))

@@ -53,7 +53,7 @@ def test_push_is_below_power_iteration_by_at_most_eps(graph, alpha, eps) -> None
     assert error.max() <= eps + 1e-12
 
 
-def test_a_column_is_the_same_whatever_is_pushed_beside_it() -> None:
+def test_a_column_does_not_depend_on_the_others_of_the_batch() -> None:
     graph = random_graph(30, 40, seed=1)
     walks = Walks.of(graph, 0.15)
     together = walks.push(np.arange(40), 1e-6)

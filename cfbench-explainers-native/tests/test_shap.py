@@ -144,7 +144,7 @@ def test_on_a_linear_logit_they_are_the_contributions(awkward, options, count):
             assert found[unit, : len(history)] == pytest.approx(weights, abs=1e-6)
 
 
-def test_a_linear_logit_is_not_asked_at_all(awkward):
+def test_a_linear_logit_needs_no_queries(awkward):
     explain(awkward, awkward.targets([1, 2], [419, 419]))
     assert awkward.model.scored == 0
 

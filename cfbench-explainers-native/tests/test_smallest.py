@@ -109,7 +109,9 @@ def test_it_is_brute_force(
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), budget=st.integers(0, 40))
-def test_out_of_budget_what_it_says_is_true(make_world, make_models, smallest_by_brute_force, seed, budget):
+def test_without_budget_its_certificate_is_still_true(
+    make_world, make_models, smallest_by_brute_force, seed, budget
+):
     draw = np.random.default_rng(seed)
     model = make_models(14, seed, False)
     model.W = draw.normal(size=(14, 14))

@@ -63,9 +63,7 @@ def test_a_prefix_is_found_beyond_the_first_rounds_although_success_is_not_monot
 @pytest.mark.parametrize("level", ["item", "list"])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_verification_keeps_the_answers_that_work_and_no_others(
-    draw_explicit, level: str, data: st.DataObject
-) -> None:
+def test_verification_retains_only_successful_answers(draw_explicit, level: str, data: st.DataObject) -> None:
     case, edits = draw_explicit(data, level)
     verified = verify(case.model(), case.targets(), case.edits(edits), case.interactions())
     for answer, (user, items), edit in zip(as_sets(verified), case.units(), edits, strict=True):

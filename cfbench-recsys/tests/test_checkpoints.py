@@ -48,7 +48,7 @@ def test_names_follow_the_configuration():
     every=st.integers(1, 3),
     share=st.floats(0.01, 1),
 )
-def test_few_looks_are_kept_yet_every_share_is_near_its_place(tmp_path_factory, values, every, share):
+def test_few_evaluations_are_stored_yet_every_share_is_near_its_place(tmp_path_factory, values, every, share):
     folder = tmp_path_factory.mktemp("evaluations")
     history = recorded(folder, values, every)
     best = (int(np.argmax(values)) + 1) * every

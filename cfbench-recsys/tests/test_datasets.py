@@ -29,7 +29,7 @@ def test_listing_and_configuring_data_sets_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("spec", DATASETS, ids=lambda spec: spec.name)
-def test_what_a_spec_says_agrees_with_its_component(spec: ComponentSpec) -> None:
+def test_a_spec_agrees_with_its_component(spec: ComponentSpec) -> None:
     target, config = resolve(spec.target), resolve(str(spec.config))
     assert dataclasses.is_dataclass(config)
     assert callable(target.find) and callable(target.load)

@@ -57,7 +57,7 @@ def test_another_release_can_be_read_from_its_index(tmp_path: Path) -> None:
     assert data.about["release"] == ""
 
 
-def test_debian_all_says_how_it_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_debian_all_documents_how_it_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CFBENCH_DATA_DIR", raising=False)
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path))

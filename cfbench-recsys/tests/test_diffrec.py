@@ -213,7 +213,7 @@ def test_weights_of_steps_and_their_sampling_matter() -> None:
     assert all(not np.array_equal(ways[i], ways[j]) for i in range(4) for j in range(i))
 
 
-def test_each_look_can_be_kept() -> None:
+def test_each_evaluation_can_be_stored() -> None:
     retained: dict[int, dict[str, np.ndarray]] = {}
     model = DiffRec(Config(hidden=6, epochs=5, eval_every=2, device="cpu"))
     summary = model.fit(

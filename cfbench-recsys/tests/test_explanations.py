@@ -160,7 +160,7 @@ def test_edges_of_others_may_be_edited_where_the_scope_allows_it() -> None:
     assert edits.edge_users.tolist() == [shop().user_ids.tolist().index("bob")]
 
 
-def test_a_csv_table_is_read_as_text_and_parquet_alike(tmp_path: Path) -> None:
+def test_a_csv_table_is_read_as_text_like_parquet(tmp_path: Path) -> None:
     table = rows(("NA", "NA", "s", "remove", 0.1 + 0.2), ("anna", "anna", "p", "remove", None))
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_csv(tmp_path / "bom.csv", index=False, encoding="utf-8-sig")
@@ -208,7 +208,7 @@ def test_an_importance_that_is_no_number_is_named(tmp_path: Path) -> None:
         read_table(tmp_path / "t.csv")
 
 
-def test_a_table_says_whose_it_is_and_for_which_cells_it_has_rows(tmp_path: Path) -> None:
+def test_a_table_has_explainers_and_the_cells_with_rows(tmp_path: Path) -> None:
     table = rows(*[("anna", "anna", "p", "remove", 1.0)] * 3)
     labelled = table.assign(explainer=["b", "a", "b"], format=["implicit", "implicit", "explicit"], k=5)
     cell = {"dataset": "d", "model": "m", "explainer": "a", "level": "item", "format": "implicit"}

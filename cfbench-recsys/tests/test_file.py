@@ -105,7 +105,7 @@ def test_duplicates_are_counted(tmp_path: Path) -> None:
         ("a,b\nx,y\n", {}, "say 'header: true' or 'header: false'"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_one_line(
+def test_an_invalid_file_is_an_error_of_one_line(
     tmp_path: Path, content: str, options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UserError) as caught:

@@ -213,7 +213,7 @@ def training_of(**options: Any) -> tuple[GFormer, MaskedTraining]:
     return model, model.training(split().train, generator("gformer", "test"))
 
 
-def test_an_epoch_hides_the_share_of_edges_that_it_says() -> None:
+def test_an_epoch_hides_the_configured_share_of_edges() -> None:
     """What is hidden and what is shown make up the graph, and it is another part in the next epoch."""
     model, training = training_of(masked=0.25, independence=0.1)
     edges = split().train.nnz

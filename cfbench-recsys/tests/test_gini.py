@@ -32,7 +32,7 @@ def test_one_of_four_interactions_has_it_all() -> None:
 
 
 @pytest.mark.parametrize("importances", [[5.0], [2.0, 2.0, 2.0], [0.0, 0.0]])
-def test_nothing_is_concentrated_where_all_are_alike(importances: list[float]) -> None:
+def test_equal_importances_are_not_concentrated(importances: list[float]) -> None:
     assert one(importances) == 0.0
 
 

@@ -75,7 +75,7 @@ def graphs(draw: st.DrawFn, count: int = 2) -> list[np.ndarray]:
 
 @settings(deadline=None, max_examples=60)
 @given(graphs())
-def test_every_node_has_the_mean_that_the_formula_says(pair: list[np.ndarray]) -> None:
+def test_every_node_has_the_mean_of_the_formula(pair: list[np.ndarray]) -> None:
     """Nodes without edges too, and the other side of the graph."""
     graph, _ = pair
     looking, seen = heads_of(graph.shape[0], 0), heads_of(graph.shape[1], 1)

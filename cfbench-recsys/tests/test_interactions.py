@@ -69,7 +69,7 @@ def test_times_stay_with_their_interactions() -> None:
     assert found == dict(zip(zip(users, items, strict=True), times, strict=True))
 
 
-def test_published_counts_that_differ_are_reported_and_stop_nobody() -> None:
+def test_published_counts_that_differ_are_reported_without_an_error() -> None:
     same = from_pairs("a", ["u", "v"], ["i", "i"], expected=(2, 1, 2))
     other = from_pairs("a", ["u", "v"], ["i", "i"], expected=(2, 1_000, 3))
     assert same.about["differences"] == []

@@ -137,7 +137,7 @@ def test_neighbours_and_shrink_are_chosen_by_ndcg_on_validation() -> None:
     assert len({round(value, 6) for value in ndcg.values()}) > 1
 
 
-def test_what_is_given_is_not_chosen() -> None:
+def test_given_options_are_not_searched() -> None:
     data = split()
     summary = ItemKNN(Config(shrink=7.0)).fit(data, generator)
     assert [(look["neighbours"], look["shrink"]) for look in summary["history"]] == [
@@ -153,7 +153,7 @@ def test_a_loaded_model_scores_as_the_fitted_one() -> None:
     assert np.array_equal(model.score_profiles(data.profiles), loaded.score_profiles(data.profiles))
 
 
-def test_items_of_nobody_and_users_of_nothing_do_no_harm() -> None:
+def test_items_without_users_and_users_without_items_are_handled() -> None:
     model = fitted([[0, 0, 0], [1, 0, 1]], neighbours=2, shrink=0.0)
     assert model.score_profiles(sparse.csr_matrix((1, 3))).tolist() == [[0.0, 0.0, 0.0]]
     assert model.state()["neighbours"].tolist() == [[2, -1], [-1, -1], [0, -1]]

@@ -27,7 +27,7 @@ def test_no_edits_is_no_answer() -> None:
 @pytest.mark.parametrize("level", ["item", "list"])
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
-def test_they_count_what_the_definition_says(draw_explicit, level: str, data: st.DataObject) -> None:
+def test_they_count_by_the_definition(draw_explicit, level: str, data: st.DataObject) -> None:
     case, edits = draw_explicit(data, level)
     metrics = [NumEdits(), Coverage(), SuccessRate(), NumEditsGivenSuccess()]
     results = compute_metrics(metrics, case.explicit(edits))

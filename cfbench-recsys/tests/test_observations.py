@@ -31,7 +31,7 @@ def fitting(format: str, level: str) -> list[Metric]:
 
 
 @pytest.mark.parametrize("spec", METRICS, ids=lambda spec: spec.name)
-def test_every_metric_says_what_it_means(spec: ComponentSpec) -> None:
+def test_every_metric_documents_its_columns(spec: ComponentSpec) -> None:
     """Direction, range, unit, needs, and what becomes of an empty answer or a short history."""
     assert spec.details["unit"] == "explanation" and spec.details["empty"]
     assert spec.needs["explainer"]["format"] == spec.provides["format"]
@@ -103,7 +103,7 @@ def test_a_unit_scores_the_same_alone_and_in_company_to_the_last_bit(level: str)
             np.testing.assert_array_equal(values[0], together[name][b], err_msg=name)
 
 
-def test_metrics_that_look_at_the_same_profiles_share_their_forward_passes(awkward) -> None:
+def test_metrics_of_the_same_profiles_share_their_forward_passes(awkward) -> None:
     case = awkward("list")
     scored = 0
 

@@ -42,7 +42,7 @@ def test_no_profile_changes_the_scores() -> None:
     assert np.array_equal(model.score_profiles(empty), model.score_profiles(data.profiles[:2]))
 
 
-def test_the_summary_tells_the_validation_quality() -> None:
+def test_the_summary_has_the_validation_quality() -> None:
     data = split()
     model = Popularity(Config())
     summary = model.fit(data, generator)

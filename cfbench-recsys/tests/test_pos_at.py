@@ -14,7 +14,7 @@ def test_the_item_is_among_the_first_five_or_not() -> None:
     np.testing.assert_array_equal(pos_at(np.array([5, 6, 1]), k_r=5), [1.0, 0.0, 1.0])
 
 
-def test_columns_say_what_departs_from_the_paper() -> None:
+def test_column_names_show_departures_from_the_paper() -> None:
     assert PosAt(Config(k_r=(5,), k_e=(1, 2))).columns({"k": 10, "level": "item"})[1].name == "POS@5,2"
     assert (
         PosAt(Config(k_r=(5,), k_e=(1,), supporting_only=False)).columns({"k": 10, "level": "item"})[0].name

@@ -37,7 +37,7 @@ def test_it_equals_the_formula(draw_implicit, level: str, data: st.DataObject, s
 
 
 @pytest.mark.parametrize("level", ["item", "list"])
-def test_all_interactions_alike_are_removed_from_the_lower_index_up(awkward, level: str) -> None:
+def test_equally_important_interactions_are_removed_by_ascending_index(awkward, level: str) -> None:
     case = awkward(level)
     equal = [dict.fromkeys(case.histories[user], 1.0) for user, _ in case.units()]
     falling = [{item: -float(item) for item in case.histories[user]} for user, _ in case.units()]

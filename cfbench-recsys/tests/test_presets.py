@@ -43,7 +43,7 @@ def test_presets_are_shipped() -> None:
 
 
 @pytest.mark.parametrize(("spec", "preset"), SHIPPED, ids=[f"{spec.name}-{p.name}" for spec, p in SHIPPED])
-def test_a_preset_says_how_it_was_found(spec: Any, preset: Preset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preset_documents_its_search(spec: Any, preset: Preset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parent / "samples")
     assert preset.name in installed().names("recsys", "dataset")
     search = preset.search
@@ -58,7 +58,9 @@ def test_a_preset_says_how_it_was_found(spec: Any, preset: Preset, monkeypatch: 
 
 
 @pytest.mark.parametrize("name", ["ease", "item-knn"])
-def test_a_preset_is_worth_what_it_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preset_reaches_its_documented_score(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The quick ones; of a training in epochs the last digits depend on the machine."""
     monkeypatch.chdir(Path(__file__).parent / "samples")
     done: Run = run(study({"name": name, "preset": "debian-python"}), out=tmp_path / "run")

@@ -11,6 +11,6 @@ RECOMMENDERS = [spec.id for spec in cfbench_recommenders()]
 
 
 @pytest.mark.parametrize("component", RECOMMENDERS)
-def test_it_does_what_the_suite_asks(component: str) -> None:
+def test_it_fulfils_the_contract_of_the_suite(component: str) -> None:
     report = check_component(component)
     assert report.passed, str(report)

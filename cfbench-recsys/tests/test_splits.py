@@ -76,7 +76,7 @@ def test_temporal_divides_at_one_moment_for_all() -> None:
     assert split.train.nnz == 8
 
 
-def test_temporal_keeps_what_happened_at_one_moment_together() -> None:
+def test_temporal_does_not_separate_interactions_of_one_moment() -> None:
     users, items = list("aabbab"), list("vwvwxx")
     data = from_pairs("d", users, items, times=np.array([0.0, 1, 0, 1, 2, 2]))
     split = split_of(data, "temporal", test=0.2, validation=0.2)
@@ -113,7 +113,7 @@ def test_per_user_takes_the_users_of_the_published_order() -> None:
     assert (split.profiles != data.matrix).nnz == 0
 
 
-def test_per_user_keeps_back_a_fifth_but_at_least_one_and_never_all() -> None:
+def test_per_user_holds_out_a_fifth_but_at_least_one_and_never_all() -> None:
     data = data_of([set(range(size)) for size in (1, 2, 3, 10, 20) for _ in range(4)])
     split = split_of(data, "per-user", test=0.6, validation=0.6)
     lengths = np.diff(data.matrix.indptr)

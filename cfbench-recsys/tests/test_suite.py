@@ -49,7 +49,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
         return run(study(), out=folder / "run")
 
 
-def test_capabilities_are_told_from_the_methods_of_a_class() -> None:
+def test_capabilities_follow_from_the_methods_of_a_class() -> None:
     cells = {cell.id: cell for cell in plan(study()).cells}
     assert len(cells) == 12  # 3 explainers, item and list, implicit and explicit
     skipped = {id: cell.skipped for id, cell in cells.items() if cell.skipped}
@@ -97,7 +97,7 @@ def test_a_run_has_every_unit_and_metric(done: Run) -> None:
     assert done.quality["metric"].tolist()[:2] == ["HR@10", "NDCG@10"]
 
 
-def test_what_a_method_tells_and_how_often_it_asked_is_kept(tmp_path: Path, done: Run) -> None:
+def test_details_and_model_queries_are_stored(tmp_path: Path, done: Run) -> None:
     details = done.details
     queries = details[details["name"] == "model queries"].groupby("cell")["value"].agg(["min", "max"])
     first = queries.loc["debian-python/co/takes-the-first/item/explicit/user-vector/remove/3"]
@@ -138,7 +138,7 @@ def test_an_explanation_in_words_is_true(done: Run) -> None:
     assert re.split(", | and ", removed) == edits[edits["format"] == "explicit"]["edge_item"].tolist()
 
 
-def test_an_explanation_is_told_without_the_data_too(
+def test_an_explanation_is_verbalized_without_the_data_too(
     done: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from cfbench_recsys.suite import RecsysSuite
@@ -147,7 +147,7 @@ def test_an_explanation_is_told_without_the_data_too(
     assert "because they interacted with python3-" in RecsysSuite().verbalize(done)
 
 
-def test_the_head_line_tells_the_data_and_how_many_are_explained() -> None:
+def test_the_head_line_shows_the_data_and_the_number_of_explained_users() -> None:
     known = {"users": 30, "text": "debian-python (30 packages)", "differences": []}
     for change, said in {
         "per-interaction": "debian-python (30 packages) · 20 users",
@@ -157,7 +157,7 @@ def test_the_head_line_tells_the_data_and_how_many_are_explained() -> None:
         assert prepared.suite.describe_data(prepared.config, {"debian-python": known}) == said
 
 
-def test_explanations_made_elsewhere_get_the_same_numbers(done: Run, tmp_path: Path) -> None:
+def test_external_explanations_get_the_same_numbers(done: Run, tmp_path: Path) -> None:
     for suffix, write in {".parquet": pd.DataFrame.to_parquet, ".csv": pd.DataFrame.to_csv}.items():
         table = done.explanations[
             ["unit", "explainer", "level", "format", "edge_user", "edge_item", "op", "importance"]

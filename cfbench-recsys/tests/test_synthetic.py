@@ -27,7 +27,7 @@ def tastes(data: Interactions) -> np.ndarray:
 
 @settings(deadline=None, max_examples=60)
 @given(st.data())
-def test_there_is_what_was_asked_for(data: st.DataObject) -> None:
+def test_the_requested_counts_are_generated(data: st.DataObject) -> None:
     users, items = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 30))
     interactions = min(users + items + data.draw(st.integers(0, 50)), users * items)
     options = {
@@ -73,7 +73,7 @@ def test_popularity_falls_with_the_exponent() -> None:
     assert slope(0.5) == pytest.approx(-0.5, abs=0.12)
 
 
-def test_users_keep_to_their_taste_as_loyally_as_asked() -> None:
+def test_users_follow_their_taste_at_the_configured_rate() -> None:
     """Loyal ones take their taste; of the others' choices a tenth falls on it by chance (10 tastes)."""
 
     def share(loyalty: float) -> float:

@@ -52,7 +52,7 @@ def test_training_finds_what_popularity_does_not(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_each_look_at_the_validation_data_can_be_kept(name: str) -> None:
+def test_each_evaluation_on_the_validation_data_can_be_stored(name: str) -> None:
     seen: list[tuple[int, float, TrainedOnProfiles]] = []
     data = split()
 

@@ -96,7 +96,7 @@ CALL = (
 )
 
 
-def test_a_search_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_killed_search_resumes(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study(executor="process")))
     environment = {
         **os.environ,
@@ -128,7 +128,7 @@ def test_a_search_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
 # Explainers
 
 
-def test_an_explainer_that_tells_more_of_the_truth_is_found_better(tmp_path: Path) -> None:
+def test_a_more_faithful_explainer_scores_better(tmp_path: Path) -> None:
     tuned = tune(explaining("Blend"), component="it", trials=10, sample=40, out=tmp_path / "tuned.yaml")
     assert tuned.search.tunable.metric == "POS-P@3 of other users"
     assert tuned.best is not None and not tuned.failed
@@ -171,7 +171,7 @@ def test_its_value_is_the_mean_of_the_metric_over_these_users(tmp_path: Path) ->
     assert tuned.trials[0].value == pytest.approx(scores.loc[scores["metric"] == "NEG-P@5", "value"].mean())
 
 
-def test_one_who_only_answers_explicitly_is_judged_by_what_it_displaces(tmp_path: Path) -> None:
+def test_an_explicit_explainer_is_judged_by_what_it_displaces(tmp_path: Path) -> None:
     config = explaining("RemovesSome", protocol={"k": [3], "users": 30, "level": "list"})
     tuned = tune(config, component="it", trials=4, sample=20, out=tmp_path / "tuned.yaml")
     assert tuned.search.tunable.metric == "PN-S@3 of other users"
@@ -212,7 +212,7 @@ def test_weights_from_a_file_cannot_be_tuned(tmp_path: Path) -> None:
         open_search(given, component="mf")
 
 
-def test_where_everybody_is_explained_nobody_is_left_to_tune_on(tmp_path: Path) -> None:
+def test_without_unexplained_users_nothing_can_be_tuned(tmp_path: Path) -> None:
     config = explaining("Blend", protocol={"k": [3], "users": 100_000, "format": "implicit"})
     with pytest.raises(UserError, match="who may be explained are explained, none is left to tune on: lower"):
         tune(config, component="it", trials=1, out=tmp_path / "tuned.yaml")

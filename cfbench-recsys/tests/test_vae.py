@@ -268,7 +268,7 @@ def test_users_without_interactions_or_with_all_of_them_do_no_harm() -> None:
     assert all(np.isfinite(array).all() for array in state.values())
 
 
-def test_a_training_that_diverges_says_so() -> None:
+def test_a_training_that_diverges_is_reported() -> None:
     with pytest.raises(UserError, match="learning_rate"):
         fitted(split().train, Config(hidden=4, dimensions=2, learning_rate=1e30, epochs=20))
 

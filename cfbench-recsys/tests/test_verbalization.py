@@ -77,7 +77,7 @@ def test_the_explainer_that_succeeds_most_on_the_best_model_is_quoted() -> None:
     assert best_explanation(run).endswith("(good, explained by often).")
 
 
-def test_a_middling_fall_is_told_not_the_farthest() -> None:
+def test_the_verbalized_fall_is_a_median_one_not_the_farthest() -> None:
     run = made_up({"a": ("good", "one", "", [6, 14, 600])})
     assert "was recommended to item u1" not in best_explanation(run)
     assert "would fall to place 14 " in best_explanation(run)

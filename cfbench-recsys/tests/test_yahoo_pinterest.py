@@ -40,7 +40,7 @@ def test_a_sample_with_a_header_is_read_too(tmp_path):
     assert data.counts() == {"users": 2, "items": 2, "interactions": 4}
 
 
-def test_r3_keeps_fours_and_fives(tmp_path):
+def test_r3_retains_ratings_of_four_and_five(tmp_path):
     rows = [(1, 1, 5), (1, 2, 4), (1, 3, 3), (2, 1, 4), (2, 2, 5), (2, 3, 5), (3, 3, 1)]
     path = written(tmp_path / "ydata-ymusic-rating-study-v1_0-train.txt", rows)
     data = loaded(yahoo_r3.YahooR3(yahoo_r3.Config(path=str(path))))
@@ -48,7 +48,7 @@ def test_r3_keeps_fours_and_fives(tmp_path):
     assert data.about["differences"] == []
 
 
-def test_what_can_only_be_had_on_request_says_so(tmp_path, monkeypatch):
+def test_data_on_request_are_reported_as_such(tmp_path, monkeypatch):
     for name in ("CFBENCH_DATA_DIR", "CFBENCH_CACHE_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The best counterfactuals that a method has found: hard choices, tested on the really edited graph.
+"""The best counterfactuals that a method has found: hard choices, tested on the edited graph.
 
 Of each unit it is the one that displaces most items, then the one with the fewest edits. A unit rests when its
 answer cannot get better (all items displaced by one edit), or has not got better for some steps.

@@ -61,12 +61,12 @@ SPEC = ComponentSpec(
 class Config(AdditionsConfig, DescentConfig):
     steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 40
     patience: Annotated[
-        int, Range(minimum=1), Help("steps without a better answer after which a unit rests")
+        int, Range(minimum=1), Help("steps without a better answer after which the search for a unit ends")
     ] = 15
     prefixes: Annotated[
         int,
         Range(minimum=0),
-        Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
+        Help("of the strongest edits at the end the first 1, 2, ..., up to this number are tested"),
     ] = 32
     learning_rate: Annotated[
         float,

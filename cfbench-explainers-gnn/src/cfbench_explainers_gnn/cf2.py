@@ -61,7 +61,7 @@ class Config(DescentConfig):
     prefixes: Annotated[
         int,
         Range(minimum=0),
-        Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
+        Help("of the strongest edits at the end the first 1, 2, ..., up to this number are tested"),
     ] = 32
     learning_rate: Annotated[
         float, Range(above=0), Search(0.5, 4), Help("step of the steepest edge's parameter")
@@ -76,7 +76,7 @@ class Config(DescentConfig):
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
     ] = 0.1
     start: Annotated[float, Help("minus the parameters at the start; sigmoid(-2) = 0.12")] = 2.0
-    factual: Annotated[bool, Help("whether the mask alone has to uphold the recommendation, too")] = False
+    factual: Annotated[bool, Help("whether the mask alone must also preserve the recommendation")] = False
     alpha: Annotated[float, Range(minimum=0, maximum=1), Help("weight of that against the flip")] = 0.6
 
 

@@ -38,7 +38,7 @@ Departures from the paper: it decodes a dense (nodes, nodes) matrix and matches 
 memory on ML-1M; here only edges in scope can go, one number for each, and features and additions are left out.
 The encoder's convolution is the recommender's. The desired label is always "has left", so it is no input.
 The answer is not the edges with p_e > 1/2 but, in the order of p_e, the shortest prefix that was seen to succeed
-on the really edited graph: lengths 1, 2, 4, ... up to ``max_edits``, then bisection. At list level it displaces
+on the edited graph: lengths 1, 2, 4, ... up to ``max_edits``, then bisection. At list level it displaces
 most items first. As that is not monotone in the length, a shorter one may exist.
 
 Learns from edges and targets of users who are not explained; degrees, walks and scores are those of the graph
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/explainer/clear",
-    summary="A graph autoencoder, trained on other users, that says in one pass which edges to remove",
+    summary="A graph autoencoder, trained on other users, that predicts in one pass which edges to remove",
     target=f"{__name__}:CLEAR",
     config=f"{__name__}:Config",
     provides={
@@ -108,13 +108,13 @@ class Config(SearchConfig):
     hidden: Annotated[int, Range(minimum=1), Help("units of the hidden layers")] = 16
     latent: Annotated[int, Range(minimum=1), Help("length of z")] = 4
     beta: Annotated[
-        float, Range(minimum=0), Search(0.001, 1, log=True), Help("weight of keeping the graph as it is")
+        float, Range(minimum=0), Search(0.001, 1, log=True), Help("weight of the penalty on edits")
     ] = 0.2
     kl: Annotated[float, Range(minimum=0), Help("weight of the divergence from the prior")] = 0.01
     slack: Annotated[
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
     ] = 0.1
-    max_edits: Annotated[int, Range(minimum=1), Help("the longest prefix that is tried")] = 256
+    max_edits: Annotated[int, Range(minimum=1), Help("the longest prefix that is tested")] = 256
 
 
 class CLEAR:

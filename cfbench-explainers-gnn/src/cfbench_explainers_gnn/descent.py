@@ -24,7 +24,7 @@ class DescentConfig(SearchConfig):
 
     steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 30
     patience: Annotated[
-        int, Range(minimum=1), Help("steps without a better answer after which a unit rests")
+        int, Range(minimum=1), Help("steps without a better answer after which the search for a unit ends")
     ] = 10
     restarts: Annotated[
         int, Range(minimum=1), Help("descents; all but the first start from parameters with noise")
@@ -35,7 +35,7 @@ class DescentConfig(SearchConfig):
     prefixes: Annotated[
         int,
         Range(minimum=0),
-        Help("of the strongest edits at the end the first 1, 2, ..., so many are tried"),
+        Help("of the strongest edits at the end the first 1, 2, ..., up to this number are tested"),
     ] = 0
 
 

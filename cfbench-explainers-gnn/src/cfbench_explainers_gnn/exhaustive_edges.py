@@ -6,7 +6,7 @@ at most so many edits does better, that is works at all (no answer) or displaces
 set was tried, or nothing can be better, ``proven`` is 1. After ``budget`` sets of a unit the search ends, and the
 certificate with the last size that was finished.
 
-Ours; there is no paper. A bound for every explainer on graphs, where the scope is small: sets grow as the number
+Not published elsewhere. A bound for every explainer on graphs, where the scope is small: sets grow as the number
 of edits to the power of their size. Where the protocol lets edges be added, these are tried too.
 Cost: sum over s <= max_size of (E choose s) model evaluations for each unit with E possible edits, at most
 ``budget``.
@@ -31,7 +31,7 @@ from cfbench_recsys.targets import Answer, Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/exhaustive-edges",
-    summary="The smallest set of edits in a small scope, by trying them all, and what that proves",
+    summary="The smallest set of edits in a small scope, by exhaustive search, with a certificate",
     target=f"{__name__}:ExhaustiveEdges",
     config=f"{__name__}:Config",
     provides={
@@ -52,7 +52,7 @@ SETS_AT_ONCE = 1024
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, SearchConfig):
     max_size: Annotated[int, Range(minimum=1), Help("edits of an answer at most")] = 2
-    budget: Annotated[int, Range(minimum=1), Help("sets tried for one explanation")] = 2_000
+    budget: Annotated[int, Range(minimum=1), Help("sets tested for one explanation")] = 2_000
 
 
 class ExhaustiveEdges:

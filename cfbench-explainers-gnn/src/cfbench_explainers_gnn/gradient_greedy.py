@@ -9,7 +9,7 @@ degrees included, queries the real model whether the target has left, and comput
 targets have left, after ``max_edits`` edits, or when the gradient says that no edit helps. The answer is the shortest
 prefix that displaces the most items; ties go to the lower user, then the lower item; none: no answer.
 
-Ours; there is no paper. A bound for every method that follows gradients: it follows the exact one at a real graph,
+Not published elsewhere. A bound for every method that follows gradients: it follows the exact one at a real graph,
 never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does, and a
 whole one does less, most of all an addition (the first part of a new edge counts most: degrees are under a root). With
 ``width`` > 1 the steepest ``width`` edits of each step are tried on the real model, and the one is made that leaves
@@ -35,7 +35,7 @@ from cfbench_recsys.targets import Answer, Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/gradient-greedy",
-    summary="Again and again the edit with the steepest exact gradient, verified on the model",
+    summary="Repeated edits with the steepest exact gradient, verified on the model",
     target=f"{__name__}:GradientGreedy",
     config=f"{__name__}:Config",
     provides={
@@ -51,8 +51,8 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, SearchConfig):
-    max_edits: Annotated[int, Range(minimum=1), Help("after which the search gives up")] = 20
-    width: Annotated[int, Range(minimum=1), Help("steepest edits that are tried in each step")] = 1
+    max_edits: Annotated[int, Range(minimum=1), Help("after which the search ends")] = 20
+    width: Annotated[int, Range(minimum=1), Help("steepest edits that are tested in each step")] = 1
 
 
 class GradientGreedy:

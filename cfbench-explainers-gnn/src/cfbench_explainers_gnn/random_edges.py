@@ -3,7 +3,7 @@
 The answer is the shortest prefix of a random order that displaces the most target items, of at most ``max_edits``
 edits; each prefix is tested on the real model. If none displaces any, there is no counterfactual.
 
-Ours; there is no paper. The baseline for explanations on a graph: what chance achieves with this number of tries in
+Not published elsewhere. The baseline for explanations on a graph: what chance achieves with this number of tries in
 this scope. Where the protocol lets edges be added, these are drawn too (see ``possible_edits.py``).
 Cost: at most ``max_edits`` model evaluations.
 """

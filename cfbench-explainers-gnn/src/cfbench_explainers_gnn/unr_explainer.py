@@ -18,7 +18,7 @@ The search (see ``edge_tree.py``) starts at the user and the explained items and
 that touches what it has, as the paper's walks with restarts do. A set is worth the best reward seen below it, not the
 mean, as in the published code. In each round each unit goes down its tree ``batch`` times, to as many different sets,
 and these, of all units, are scored together. With ``prune`` a new best answer is pruned at once: the sets with one
-edge less are tried. The answer is the set that displaces most items, then the smallest, as the really edited graph
+edge less are tried. The answer is the set that displaces most items, then the smallest, as the edited graph
 says. "No answer" if none displaces any. A search ends when it has tried ``simulations`` sets, when ``patience`` of
 them did not improve its answer, or when no smaller set is left.
 
@@ -77,7 +77,7 @@ SMALLEST_MARGIN = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Config(SearchConfig):
-    simulations: Annotated[int, Range(minimum=1), Help("sets of edges that are tried at most")] = 200
+    simulations: Annotated[int, Range(minimum=1), Help("maximum number of tested sets of edges")] = 200
     patience: Annotated[
         int, Range(minimum=1), Help("sets tried without a better answer after which a search ends")
     ] = 96
@@ -90,18 +90,18 @@ class Config(SearchConfig):
         float,
         Range(minimum=0),
         Search(0.1, 2, log=True),
-        Help("weight of what was visited little against what was rewarded"),
+        Help("weight of exploration against exploitation"),
     ] = 0.5
     partial: Annotated[
         float,
         Range(minimum=0, below=1),
-        Help("reward of an item at the brink of leaving; 0: only what left counts"),
+        Help("reward of an item that is about to leave; 0: only displaced items count"),
     ] = 0.5
     prior: Annotated[
         Literal["gradient", "none"], Help("which edges are tried first; none: random ones, as in the paper")
     ] = "gradient"
     connected: Annotated[bool, Help("sets grow from the user and the explained items only")] = True
-    prune: Annotated[bool, Help("try each new best answer with one edge less, again and again")] = False
+    prune: Annotated[bool, Help("repeatedly test each new best answer without one of its edges")] = False
 
 
 class UNRExplainer:
@@ -214,7 +214,7 @@ def first_margins(block: Block) -> FloatArray:
 
 
 def outcomes_of(block: Block, edits: Edits, of: IntArray, first: FloatArray, partial: float) -> list[Outcome]:
-    """What edit p does to unit ``of[p]`` of the block, on the really edited graph; ``first``: :func:`first_margins`."""
+    """What edit p does to unit ``of[p]`` of the block, on the edited graph; ``first``: :func:`first_margins`."""
     found: list[Outcome] = []
     width = units_at_once(block.context)
     for start in range(0, len(edits), width):

@@ -66,7 +66,7 @@ from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/accent",
-    summary="Removes what holds an item above those just below the list",
+    summary="Removes the interactions that hold an item above those just below the list",
     target=f"{__name__}:Accent",
     config=f"{__name__}:Config",
     provides={

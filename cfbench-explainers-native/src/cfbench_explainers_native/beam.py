@@ -12,7 +12,7 @@ With ``width`` 1 the steps are those of ``greedy``; with a width that no step ex
 set of up to ``max_steps`` interactions is tested, and an answer is as small as that of ``exhaustive`` (where
 several are, it may be another).
 
-Ours; there is no paper. As in ``greedy``, the steps after the first look only at the ``pool`` interactions
+Not published elsewhere. As in ``greedy``, the steps after the first look only at the ``pool`` interactions
 that lowered the margin most alone, at least ``max_steps`` of them.
 Cost: |I_u| model evaluations for each user, then at most ``width`` x ``pool`` for each unit and step.
 """
@@ -51,7 +51,7 @@ SPEC = ComponentSpec(
 @dataclass(frozen=True, kw_only=True)
 class Config:
     width: Annotated[int, Range(minimum=1), Help("sets retained at each step")] = 8
-    max_steps: Annotated[int, Range(minimum=1), Help("removals after which the search gives up")] = 10
+    max_steps: Annotated[int, Range(minimum=1), Help("removals after which the search ends")] = 10
     pool: Annotated[int, Range(minimum=1), Help("interactions considered in each step after the first")] = 32
 
 

@@ -4,7 +4,7 @@ For s(x)_y = b_y + sum_i x_i W[i, y], removing item i lowers the logit of y by e
 sorted by W[:, y] is optimal for DEL@k and INS@k at every k: no explainer can do better. At list level the
 mean over the listed items, W[i, :] . 1/T, is the drop of their mean logit.
 
-Ours; there is no paper. Needs ``access: weights`` (MF, EASE). Cost: one look-up for each interaction and
+Not published elsewhere. Needs ``access: weights`` (MF, EASE). Cost: one look-up for each interaction and
 target.
 """
 

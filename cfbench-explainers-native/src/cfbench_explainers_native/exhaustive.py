@@ -17,7 +17,7 @@ ends, and the certificate with the last size that was finished. Where the logit 
 partial sets as ``smallest_sets`` does; at list level the recommender is queried only with sets with which, by the
 sums, more items may leave than have left before.
 
-Ours; there is no paper. A bound for every explainer that only removes. Cost: sum over s <= max_size of
+Not published elsewhere. A bound for every explainer that only removes. Cost: sum over s <= max_size of
 (|I_u| choose s) model evaluations for each user, at most ``budget``; item level on linear logits: |I_u| + 1.
 """
 

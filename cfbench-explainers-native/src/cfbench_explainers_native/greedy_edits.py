@@ -9,7 +9,7 @@ the first K, the explained items left out. They are plausible ("had you also bou
 the explained item. Candidates for recommendation stay those that are not in the *original* history, so an
 added item stays in the ranking, and may be what takes the explained item's place.
 
-Ours; there is no paper. A bound for methods that add, to be compared with these alone: fewer edits suffice
+Not published elsewhere. A bound for methods that add, to be compared with these alone: fewer edits suffice
 where some are additions. Cost: |I_u| + ``additions`` model evaluations for each unit in the first step, then
 at most ``width`` in each.
 """
@@ -50,7 +50,7 @@ SPEC = ComponentSpec(
 @dataclass(frozen=True, kw_only=True)
 class Config:
     additions: Annotated[int, Range(minimum=1), Help("items that may be added: the next in the ranking")] = 32
-    max_steps: Annotated[int, Range(minimum=1), Help("edits after which the search gives up")] = 10
+    max_steps: Annotated[int, Range(minimum=1), Help("edits after which the search ends")] = 10
     width: Annotated[int, Range(minimum=1), Help("edits considered in each step after the first")] = 32
 
 

@@ -23,7 +23,7 @@ from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/leave-one-out",
-    summary="How far the logit falls when one interaction is removed",
+    summary="Decrease of the logit when one interaction is removed",
     target=f"{__name__}:LeaveOneOut",
     config=f"{__name__}:Config",
     provides={

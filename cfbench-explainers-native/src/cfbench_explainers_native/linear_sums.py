@@ -92,7 +92,7 @@ class Sums:
         return np.where(self.needed <= self.slack, 0, counts)
 
     def at_least(self, fewest: IntArray) -> int:
-        """The K-th smallest m_r (at least 1): no smaller set works; NEVER where none of any size does."""
+        """The K-th smallest m_r (at least 1): no smaller set succeeds; NEVER where none of any size does."""
         if len(fewest) < self.k:
             return NEVER
         return max(1, int(np.partition(fewest, self.k - 1)[self.k - 1]))

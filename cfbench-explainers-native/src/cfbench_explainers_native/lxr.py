@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/explainer/lxr",
-    summary="A network trained on other users to mask what carries a recommendation",
+    summary="A network, trained on other users, that masks the interactions behind a recommendation",
     target=f"{__name__}:LXR",
     config=f"{__name__}:Config",
     provides={
@@ -98,7 +98,7 @@ class Config:
         float,
         Range(minimum=0),
         Search(0.1, 50, log=True),
-        Help("weight of losing the item with what is left"),
+        Help("weight of displacing the item under the complement of the mask"),
     ] = 1.0
     alpha: Annotated[
         float,
@@ -107,7 +107,7 @@ class Config:
     ] = 1.0
     target_probability: Annotated[
         Literal["margin", "sigmoid", "softmax"],
-        Help("a probability of the margin to the k-th place, or of the logits, as the papers"),
+        Help("a probability of the margin to the k-th place, or of the logits, as in the papers"),
     ] = "margin"
     k: Annotated[
         int,

@@ -1,6 +1,6 @@
 """Popularity: an interaction matters as much as its item has training users, whatever is explained. A floor.
 
-Ours; there is no paper. An explainer that does no better than this explains the data, not the recommendation.
+Not published elsewhere. An explainer that does no better than this explains the data, not the recommendation.
 Cost: no model evaluation.
 """
 

@@ -1,6 +1,6 @@
 """Random: each interaction gets a uniform importance. A floor: what no explainer should fall below.
 
-Ours; there is no paper. The stream belongs to the unit (user and explained items) and not to its place in a
+Not published elsewhere. The stream belongs to the unit (user and explained items) and not to its place in a
 batch.
 Cost: no model evaluation.
 """
@@ -17,7 +17,7 @@ from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/random",
-    summary="Interactions in random order: what every explainer must beat",
+    summary="Interactions in random order: the baseline for every explainer",
     target=f"{__name__}:Random",
     config=f"{__name__}:Config",
     provides={

@@ -82,7 +82,7 @@ ROUNDS = 100
 class Config:
     variant: Annotated[
         Literal["interactions", "clusters"],
-        Help("clusters: one value for the items of a cluster, as the papers"),
+        Help("clusters: one value for the items of a cluster, as in the papers"),
     ] = "interactions"
     estimator: Annotated[
         Literal["permutation", "kernel"], Help("what to do when there are too many parts to take all")

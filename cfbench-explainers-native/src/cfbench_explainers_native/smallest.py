@@ -10,7 +10,7 @@ is reported with the answer,
 so an answer with ``none_up_to`` + 1 edits is the smallest, and no answer with ``none_up_to`` = |I_u| means that
 the item stays whatever is removed. Where the search runs out of its budget, the answer is the smallest found.
 
-Ours; there is no paper. A lower bound on the size for every explainer that only removes, at item level (several
+Not published elsewhere. A lower bound on the size for every explainer that only removes, at item level (several
 items that are to leave together have no such order of sums). Needs ``access: weights`` for linearity; the weights
 themselves are read off single removals, one batch of scores for all items, which is exact to rounding and faster
 than looking them up. Cost: |I_u| + 1 model evaluations for each user, however many items are explained, then

@@ -33,7 +33,7 @@ time that a large one takes before the first of them."""
 def smallest_set(
     sums: Sums, recommender: Recommender, largest: int, budget: int, width: int = 0, nodes: int = 0
 ) -> tuple[IntArray | None, int]:
-    """Places of the smallest set that works, and the size up to which there is none.
+    """Places of the smallest set that succeeds, and the size up to which there is none.
 
     Args:
         largest: size after which the search ends.
@@ -72,7 +72,7 @@ def smallest_set(
 
 
 def _start(sums: Sums, fewest: IntArray, least: int, recommender: Recommender, width: int) -> IntArray | None:
-    """A set that works: found among the rivals that are near, or else among all that could be."""
+    """A set that succeeds: found among the rivals that are near, or else among all that could be."""
     interactions = sums.gains.shape[1]
     near = sums.among(np.flatnonzero(fewest <= least + 3))
     found = beam(near, width, min(interactions, 4 * least + 8), recommender)
@@ -80,7 +80,7 @@ def _start(sums: Sums, fewest: IntArray, least: int, recommender: Recommender, w
 
 
 def beam(sums: Sums, width: int, steps: int, recommender: Recommender) -> IntArray | None:
-    """The places of a set that works, by beam search on the K-th smallest gap; None if none is found."""
+    """The places of a set that succeeds, by beam search on the K-th smallest gap; None if none is found."""
     interactions = sums.gains.shape[1]
     sets = np.zeros((1, interactions), dtype=np.bool_)
     gaps, gains = sums.needed[None], np.ascontiguousarray(sums.gains.T)
@@ -104,7 +104,7 @@ def beam(sums: Sums, width: int, steps: int, recommender: Recommender) -> IntArr
 
 
 def succeeds(sums: Sums, gaps: FloatArray, places: IntArray, recommender: Recommender) -> bool:
-    """Whether the set at ``places`` works, which leaves the gaps (R,); queries only where the sums do not decide."""
+    """Whether the set at ``places`` succeeds, which leaves the gaps (R,); queries only where the sums do not decide."""
     if np.count_nonzero(gaps <= -sums.slack) >= sums.k:
         return True
     return bool(np.count_nonzero(gaps <= sums.slack) >= sums.k) and recommender.displaces(places)
@@ -117,7 +117,7 @@ class OutOfBudgetError(Exception):
 class Search:
     """Sets of exactly ``size`` interactions, in depth.
 
-    Only for a size of which all smaller sets are known to fail. Then every member of a set that works helps
+    Only for a size of which all smaller sets are known to fail. Then every member of a set that succeeds helps
     some rival, or else it would work without; where the recommender had to be queried, because sums did not
     decide, this is not assumed.
     """
@@ -131,7 +131,7 @@ class Search:
         self.sums, self.size, self.left, self.recommender = sums, size, budget, recommender
 
     def run(self) -> IntArray | None:
-        """The places of a set that works; None: there is none.
+        """The places of a set that succeeds; None: there is none.
 
         Raises:
             OutOfBudgetError: after ``budget`` partial sets.
@@ -154,7 +154,7 @@ class Search:
         return reach
 
     def _extend(self, gaps: FloatArray, chosen: IntArray) -> IntArray | None:
-        """gaps (N, R) and members (N, d) of partial sets; the first completion that works."""
+        """gaps (N, R) and members (N, d) of partial sets; the first completion that succeeds."""
         count, rivals = self.gains.shape
         more = self.size - chosen.shape[1] - 1  # still to be added after the next
         start = chosen[:, -1] + 1 if chosen.shape[1] else np.zeros(1, dtype=np.int64)
@@ -191,7 +191,7 @@ class Search:
 
 
 def programme(sums: Sums, smallest: int, largest: int, nodes: int) -> tuple[IntArray | None, int]:
-    """Places of a smallest set of ``smallest`` to ``largest`` interactions that works, and the size up to which
+    """Places of a smallest set of ``smallest`` to ``largest`` interactions that succeeds, and the size up to which
     there is none, if there is none of less than ``smallest``: what ``nodes`` nodes of the programme prove."""
     needed = sums.needed - sums.slack
     scale = np.maximum(np.abs(sums.gains).max(axis=1), np.maximum(np.abs(needed), sums.slack))

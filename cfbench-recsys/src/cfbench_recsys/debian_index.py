@@ -1,4 +1,4 @@
-"""Who depends on whom, from a ``Packages`` index of Debian: library recommendation with readable names.
+"""Dependencies of packages, from a ``Packages`` index of Debian: library recommendation with readable names.
 
 A package is a "user", what it depends on its "items". The rule, for both data sets:
 
@@ -11,7 +11,7 @@ A package is a "user", what it depends on its "items". The rule, for both data s
   ``debian-all``: all but the run-times ``libc6``, ``perl`` and ``python3``;
 - the recursive 3-core.
 
-Package names and who depends on whom are facts, free to ship.
+Package names and their dependencies are facts, free to ship.
 """
 
 from __future__ import annotations

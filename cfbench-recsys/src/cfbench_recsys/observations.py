@@ -129,7 +129,7 @@ class ImplicitObservations:
         return self._only(self.explanation_lengths(k_e, supporting_only))
 
     def explanation_lengths(self, k_e: Sequence[int], supporting_only: bool) -> IntArray:
-        """(B, S) min(k_e[s], what there is): all interactions, or only those of positive importance."""
+        """(B, S) min(k_e[s], the available number): all interactions, or only those of positive importance."""
         there_is = self.supporters if supporting_only else self.lengths
         return np.minimum(np.asarray(k_e, dtype=np.int64), there_is[:, None])
 

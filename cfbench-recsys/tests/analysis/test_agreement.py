@@ -68,7 +68,7 @@ def test_those_who_tie_share_a_rank() -> None:
     np.testing.assert_array_equal(ranks(np.array([0.2, 0.1, 0.1 + 1e-15, 0.5])), [3, 1.5, 1.5, 4])
 
 
-def test_a_level_at_which_all_tie_says_nothing_of_order() -> None:
+def test_a_level_at_which_all_tie_has_no_ranking() -> None:
     costs = np.array([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0], [2.0, 3.0, 4.0]])
     spearman, kendall, variance, changes = agreement(costs)
     assert (spearman, kendall) == (1, 1)  # of the one pair that has a correlation

@@ -112,7 +112,7 @@ def test_a_ranking_that_only_the_first_items_turn_round(climb: Climb) -> None:
     )
 
 
-def test_a_ranking_that_only_the_first_items_keep(climb: Climb) -> None:
+def test_a_ranking_that_only_the_first_items_have(climb: Climb) -> None:
     second_down = {
         "a": [0.1, 0.9] * 4,
         "b": [0.2, 0.5] * 4,
@@ -151,7 +151,7 @@ def noisy(rng: np.random.Generator, explainers: str = "abcd", users: int = 6) ->
     return {name: rng.choice([0.0, 0.25, 0.5, 1.0], size=2 * users) for name in explainers}
 
 
-def test_intervals_are_percentiles_over_users_drawn_alike_at_all_levels(climb: Climb) -> None:
+def test_intervals_are_percentiles_over_the_same_users_at_all_levels(climb: Climb) -> None:
     """The bootstrap written out: each draw of users is ranked at both levels, its items together."""
     rng = np.random.default_rng(4)
     levels = {"25%": noisy(rng), "100%": noisy(rng)}
@@ -219,7 +219,7 @@ def test_the_mean_of_all_averages_over_metrics(climb: Climb, make_cell: Any) -> 
     assert of(table, "kendall", metric="mean of all", top=2)["mean"] == 0
 
 
-def test_floors_are_not_ranked_and_bounds_are_unless_one_asks(climb: Climb) -> None:
+def test_baselines_are_not_ranked_and_other_controls_are_by_default(climb: Climb) -> None:
     run = climb({"25%": UP, "100%": DOWN}, roles={"a": "floor", "b": "bound"})
 
     def ranked(**options: Any) -> set[str]:
@@ -301,7 +301,7 @@ def test_runs_of_several_seeds_have_a_mean_and_a_spread(climb: Climb) -> None:
     assert len(quick.figures(table)) == len(quick.figures(table[table["seeds"] == "3, 4, 5"])) == 4
 
 
-def test_runs_of_one_seed_are_told_apart_by_their_names(climb: Climb) -> None:
+def test_runs_of_one_seed_are_distinguished_by_their_names(climb: Climb) -> None:
     runs = [climb({"25%": UP, "100%": UP}, name=name) for name in ("monday", "tuesday")]
     assert set(quick.table(runs)["seeds"]) == {"0 (monday), 0 (tuesday)", "0 (monday)", "0 (tuesday)"}
 
@@ -316,7 +316,7 @@ def test_lists_of_one_item_have_an_agreement_and_no_gain(climb: Climb) -> None:
     assert len(quick.figures(table)) == 2  # the matrix, and means by level at top 1
 
 
-def test_it_says_what_it_needs(climb: Climb, write: Any, make_cell: Any) -> None:
+def test_it_declares_what_it_needs(climb: Climb, write: Any, make_cell: Any) -> None:
     assert quick.incompatibility([climb({"25%": UP, "100%": UP}, name="fits")]) == ""
     one_level = quick.incompatibility([climb({"25%": UP}, name="one-level")])
     assert one_level == (
@@ -337,7 +337,7 @@ def test_it_says_what_it_needs(climb: Climb, write: Any, make_cell: Any) -> None
     assert Consistency(Config(metrics=("Gini",))).incompatibility([gini]) == ""
 
 
-def test_figures_and_words_are_the_same_from_a_kept_file(climb: Climb) -> None:
+def test_figures_and_text_are_the_same_from_a_csv_file(climb: Climb) -> None:
     rng = np.random.default_rng(9)
     table = quick.table(
         [climb({"25%": noisy(rng), "q50%": noisy(rng), "100%": noisy(rng), "q100%": noisy(rng)})]

@@ -62,7 +62,7 @@ def test_pretraining_and_memory_are_read_from_the_outcomes(write: Any, make_cell
     assert set(table["cosine"].index) == {SECONDS}
 
 
-def test_words_tell_the_widest_range_and_pretraining(write: Any, make_cell: Any) -> None:
+def test_the_summary_reports_the_widest_range_and_pretraining(write: Any, make_cell: Any) -> None:
     stages = {"explainer": "learns"}
     run = write(
         make_cell("quick", METRICS, seconds=[0.001] * 4),

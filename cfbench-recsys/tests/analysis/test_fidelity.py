@@ -52,7 +52,7 @@ def users(draw: np.random.Generator, *means: float) -> list[list[float]]:
     return [[*(mean + mood + draw.normal(0, 0.05, 40))] for mean in means]
 
 
-def test_a_leader_that_changes_is_told_with_both_differences(write: Any, make_cell: Any) -> None:
+def test_a_leader_that_changes_is_reported_with_both_differences(write: Any, make_cell: Any) -> None:
     """a is better by 0.2 with one interaction, b by 0.3 with three."""
     draw = np.random.default_rng(0)
     names = ["INS@1", "INS@2", "INS@3"]
@@ -90,7 +90,7 @@ def test_a_leader_that_changes_by_chance_is_no_change(write: Any, make_cell: Any
     assert (table["against"] == "b").any()
     words = fidelity.words(table)
     assert (
-        "no leader changes beyond chance in 1 comparison. Most often that is b (with the longest in 1)."
+        "no significant change of the leader in 1 comparison. Most often that is b (with the longest in 1)."
         in words
     )
 
@@ -109,7 +109,7 @@ def test_bounds_and_floors_do_not_lead(write: Any, make_cell: Any) -> None:
     assert "greedy (bound)" in figure.svg and "random (floor)" in figure.svg
 
 
-def test_runs_without_these_metrics_say_why_not(write: Any, make_cell: Any) -> None:
+def test_runs_without_these_metrics_have_a_reason(write: Any, make_cell: Any) -> None:
     run = write(make_cell("a", {"POS-P@5": [0.5, 0.5]}))
     assert "Refined fidelity" in fidelity.incompatibility([run])
     one_length = write(make_cell("a", {"POS@5,1": [0.5, 0.5]}), name="one")

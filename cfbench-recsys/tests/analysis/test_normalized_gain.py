@@ -95,7 +95,7 @@ def test_without_random_there_is_no_scale(write: Any, make_cell: Any) -> None:
     assert "random" in normalized_gain.incompatibility([alone])
 
 
-def test_where_nobody_is_better_than_random_there_is_no_scale(write: Any, make_cell: Any) -> None:
+def test_without_an_explainer_better_than_random_there_is_no_scale(write: Any, make_cell: Any) -> None:
     run = write(
         make_cell("random", {"POS-P@2": [0.5, 0.5], "PN-S@2": [1, 1]}),
         make_cell("a", {"POS-P@2": [0.5, 0.5], "PN-S@2": [0, 1]}),
@@ -105,7 +105,7 @@ def test_where_nobody_is_better_than_random_there_is_no_scale(write: Any, make_c
     assert (table["reason"] == "no explainer is better than random").all()
 
 
-def test_a_best_that_cannot_be_told_from_random_gives_no_interval(write: Any, make_cell: Any) -> None:
+def test_a_best_that_does_not_differ_from_random_has_no_interval(write: Any, make_cell: Any) -> None:
     random = np.random.default_rng(0).random(30)
     own = random[::-1] + 0.01
     run = write(make_cell("random", {"NEG-P@1": random}, k=1), make_cell("a", {"NEG-P@1": own}, k=1))
@@ -124,7 +124,7 @@ def test_columns_without_a_better_direction_are_left_out(write: Any, make_cell: 
     assert set(normalized_gain.table([run])["metric"]) == {"PN-S@2"}
 
 
-def test_words_tell_the_best_competitor_and_how_far_it_goes(write: Any, make_cell: Any) -> None:
+def test_the_summary_names_the_best_competitor_and_its_share(write: Any, make_cell: Any) -> None:
     draw = np.random.default_rng(0)
     noise = draw.normal(0, 0.01, (4, 30))
     run = write(

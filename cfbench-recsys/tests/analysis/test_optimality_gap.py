@@ -78,7 +78,7 @@ def test_a_search_with_a_certificate_proves_what_others_found(write: Any, make_c
     assert found == pytest.approx({"search": 1 / 3, "a": 2 / 4, "b": 1 / 3})
 
 
-def test_without_a_certificate_nothing_is_said_about_proofs(write: Any, make_cell: Any) -> None:
+def test_without_a_certificate_there_is_no_proof(write: Any, make_cell: Any) -> None:
     run = write(answers(make_cell, "a", [1, 1], [1, 1]), answers(make_cell, "b", [1, 1], [1, 2]))
     assert "proven smallest" not in set(smallest.table([run])["metric"])
 
@@ -129,13 +129,13 @@ def test_the_smallest_known_is_what_a_search_by_hand_finds(data: st.DataObject) 
                 assert found[unit, own] == min(candidates)
 
 
-def test_alone_nobody_is_measured(write: Any, make_cell: Any) -> None:
+def test_a_single_explainer_is_not_compared(write: Any, make_cell: Any) -> None:
     run = write(answers(make_cell, "a", [1, 1], [1, 2]))
     assert "two explainers" in smallest.incompatibility([run])
     assert "pn-s" in smallest.incompatibility([write(make_cell("a", {"PN-S@2": [1, 1]}), name="other")])
 
 
-def test_the_figure_shows_successes_beside_gaps(write: Any, make_cell: Any) -> None:
+def test_the_figure_shows_successes_against_gaps(write: Any, make_cell: Any) -> None:
     run = write(answers(make_cell, "a", [1, 1], [1, 2]), answers(make_cell, "b", [1, 0], [2, None]))
     (figure,) = smallest.figures(smallest.table([run]))
     assert ">a<" in figure.svg and ">b<" in figure.svg and "share of units" in figure.svg

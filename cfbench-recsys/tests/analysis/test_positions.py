@@ -30,7 +30,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     )
 
 
-def test_the_difference_is_told_by_pairs_not_by_two_means(write: Any, make_cell: Any) -> None:
+def test_the_difference_is_tested_in_pairs_not_by_two_means(write: Any, make_cell: Any) -> None:
     """Users differ far more than places do: by pairs the difference is certain."""
     draw = np.random.default_rng(0)
     mood = draw.uniform(0.2, 0.8, 30)
@@ -68,7 +68,9 @@ def test_the_mean_of_all_takes_users_whom_all_explain_and_no_controls(write: Any
     assert table[table["against"].notna()]["explainer"].tolist() == ["a", "b", "random", ALL]
 
 
-def test_words_tell_in_how_many_comparisons_the_last_place_is_easier(write: Any, make_cell: Any) -> None:
+def test_the_summary_reports_in_how_many_comparisons_the_last_place_is_easier(
+    write: Any, make_cell: Any
+) -> None:
     draw = np.random.default_rng(0)
     easier, level = np.tile([0.5, 0.9], 30), np.tile([0.5, 0.5], 30)
     noise = [draw.normal(0, 0.02, 60) for _ in range(4)]
@@ -87,7 +89,7 @@ def test_words_tell_in_how_many_comparisons_the_last_place_is_easier(write: Any,
     assert f"Most for PN-S@2 (mf): in the last place it is higher by {pooled:.3g} (" in words
 
 
-def test_what_falls_is_said_to_be_lower(write: Any, make_cell: Any) -> None:
+def test_a_decrease_is_reported_as_lower(write: Any, make_cell: Any) -> None:
     falling = {"POS-P@2": [0.9, 0.4] * 5}
     table = positions.table([write(make_cell("a", falling), make_cell("b", falling))])
     assert "in the last place it is lower by 0.5 (0.5 to 0.5)" in positions.words(table)
@@ -100,7 +102,7 @@ def test_lists_of_one_and_list_level_have_no_places(write: Any, make_cell: Any) 
     )
 
 
-def test_other_metrics_can_be_asked_for(write: Any, make_cell: Any) -> None:
+def test_other_metrics_can_be_chosen(write: Any, make_cell: Any) -> None:
     run = write(make_cell("a", {"Gini": [0.1, 0.3], "POS-P@2": [0, 0]}))
     table = Positions(Config(metrics=("Gini",))).table([run])
     assert table["metric"].unique().tolist() == ["Gini"]

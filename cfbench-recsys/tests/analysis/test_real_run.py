@@ -104,7 +104,7 @@ def test_the_smallest_answers_are_edits_less_gaps(done: Run) -> None:
             assert gap["mean"].item() == pytest.approx(expected)
 
 
-def test_pretraining_is_told_of_whoever_is_pretrained(done: Run) -> None:
+def test_pretraining_is_reported_for_pretrained_explainers(done: Run) -> None:
     table = made("cost").table([done])
     trained = table[table["metric"] == "seconds of pre-training"]
     assert set(trained["explainer"]) == {"learner"} and (trained["mean"] > 0).all()
@@ -120,7 +120,7 @@ def test_pretraining_is_told_of_whoever_is_pretrained(done: Run) -> None:
 
 
 @pytest.mark.parametrize("spec", [spec for spec in ANALYSES if spec.name in OURS], ids=lambda spec: spec.name)
-def test_a_kept_table_is_drawn_and_told_as_the_first_time(done: Run, spec: ComponentSpec) -> None:
+def test_a_table_from_a_csv_file_gives_the_same_figures_and_text(done: Run, spec: ComponentSpec) -> None:
     analysis = made(spec.name)
     assert analysis.incompatibility([done]) == ""
     table = analysis.table([done])

@@ -68,7 +68,7 @@ def test_two_explainers_that_change_places_are_reported(write: Any, make_cell: A
     )
 
 
-def test_means_stand_beside_scaled_scores_and_places(write: Any, make_cell: Any) -> None:
+def test_means_are_reported_with_scaled_scores_and_ranks(write: Any, make_cell: Any) -> None:
     """The user's own interactions: a profile's and a graph's stand side by side."""
     table = recommenders.table([study(write, make_cell, SWAPPED)])
     plain = table[table["against"] == ""].set_index(["model", "explainer"])
@@ -135,7 +135,7 @@ def test_other_edges_are_another_question(write: Any, make_cell: Any) -> None:
     assert recommenders.incompatibility([run]) != ""
 
 
-def test_runs_of_different_models_are_asked_together(write: Any, make_cell: Any) -> None:
+def test_runs_of_different_models_are_analysed_together(write: Any, make_cell: Any) -> None:
     one = study(write, make_cell, {"mf": SWAPPED["mf"]}, name="one")
     other = study(write, make_cell, {"lightgcn": SWAPPED["lightgcn"]}, name="other")
     assert recommenders.incompatibility([one]) != "" and recommenders.incompatibility([one, other]) == ""

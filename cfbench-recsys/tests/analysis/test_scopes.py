@@ -60,7 +60,7 @@ def test_an_explainer_that_ran_in_one_scope_only_is_left_out(write: Any, make_ce
     assert set(scopes.table([run])["explainer"]) == {"cf"}
 
 
-def test_words_count_what_is_more_than_chance(write: Any, make_cell: Any) -> None:
+def test_the_summary_counts_significant_differences(write: Any, make_cell: Any) -> None:
     run = write(
         make_cell("cf", {"PN-S@1": [1] * 30}, scope="full", k=1, **EXPLICIT),
         make_cell("cf", {"PN-S@1": [0] * 25 + [1] * 5}, scope="user-only", k=1, **EXPLICIT),

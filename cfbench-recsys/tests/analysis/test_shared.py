@@ -9,7 +9,7 @@ import pytest
 
 from cfbench_core.statistics import bootstrap_interval
 from cfbench_recsys.analysis.positions import Config, Positions
-from cfbench_recsys.analysis.shared import Statements, differ_in, listed, place, settings, tidied
+from cfbench_recsys.analysis.shared import Statements, differ_in, normalized, place, settings
 
 
 def names(found: Any) -> list[tuple[Any, list[str]]]:
@@ -35,7 +35,7 @@ def test_a_setting_is_what_differs_in_the_explainer_alone(write: Any, make_cell:
     }  # fmt: skip
 
 
-def test_runs_that_repeat_settings_are_told_apart_others_are_one_study(write: Any, make_cell: Any) -> None:
+def test_runs_that_repeat_settings_are_distinguished_others_are_one_study(write: Any, make_cell: Any) -> None:
     first = write(make_cell("a", {"PN-S@2": [0, 1]}), name="first")
     again = write(make_cell("b", {"PN-S@2": [0, 1]}), name="again")
     other = write(make_cell("a", {"PN-S@2": [0, 1]}, model="ease"), name="other")
@@ -43,7 +43,7 @@ def test_runs_that_repeat_settings_are_told_apart_others_are_one_study(write: An
     assert names(settings([first, again], everything)) == [("first", ["a"]), ("again", ["b"])]
 
 
-def test_runs_of_one_name_are_told_by_their_path(write: Any, make_cell: Any) -> None:
+def test_runs_of_one_name_are_distinguished_by_their_path(write: Any, make_cell: Any) -> None:
     runs = [write(make_cell("a", {"PN-S@2": [0, 1]}), name=f"{folder}/run") for folder in "xy"]
     (one, _), (two, _) = names(settings(runs, everything))
     assert one != two and one.endswith("x/run") and two.endswith("y/run")
@@ -73,16 +73,12 @@ def test_labels_differ_in_one_alone() -> None:
     assert not differ_in("k", [mf, ease]) and not differ_in("k", [])
 
 
-def test_a_place_says_only_what_tells_settings_apart(write: Any, make_cell: Any) -> None:
+def test_a_place_names_only_labels_in_which_settings_differ(write: Any, make_cell: Any) -> None:
     run = write(
         make_cell("a", {"PN-S@2": [0, 1]}),
         make_cell("a", {"PN-S@3": [0, 1, 1]}, k=3, model="lightgcn", scope="user-only"),
     )
-    table = tidied(Positions(Config()).table([run]))
+    table = normalized(Positions(Config()).table([run]))
     first = table.iloc[0].to_dict()
     assert place(first, table) == "mf · top 2"
     assert place(first, table[table["model"] == "mf"]) == "shop · mf"
-
-
-def test_names_are_listed_as_people_do() -> None:
-    assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]

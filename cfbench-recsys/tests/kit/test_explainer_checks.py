@@ -217,7 +217,7 @@ def test_a_good_pre_trained_explainer_passes_every_check_that_applies() -> None:
         (Unordered, "answers-are-well-formed", "rows must ascend"),
         (Forgetful, "is-deterministic", "gives other explanations in a second call"),
         (InOrder, "is-independent-of-the-batch", "the order of the units matters"),
-        (Averaging, "is-independent-of-the-batch", "alone it gets another answer"),
+        (Averaging, "is-independent-of-the-batch", "its explanation alone differs"),
         (Wants, "explains-a-user-with-one-interaction", "ValueError: an unusual user"),
         (Wants, "explains-a-user-with-nearly-everything", "ValueError: an unusual user"),
         (SomebodyElses, "stays-in-scope", "outside its scope"),
@@ -238,7 +238,7 @@ def test_each_check_finds_the_explainer_it_is_for(broken: type, name: str, reaso
     assert reason in message
 
 
-def test_what_is_learned_beforehand_must_be_arrays() -> None:
+def test_a_pretrained_state_must_be_arrays() -> None:
     outcome, message = result(
         check("explainer", PreparesAList, {**ALL, "pretraining": {"yes"}}, SCORES), "prepares-named-arrays"
     )
@@ -260,12 +260,12 @@ def test_capabilities_must_be_those_of_the_suite(provides: dict[str, set[str]], 
     assert reason in message
 
 
-def test_an_explainer_that_adds_edges_and_says_so_is_in_scope() -> None:
+def test_an_explainer_that_declares_additions_may_add_edges() -> None:
     report = check("explainer", Adding, {**ALL, "edit": {"remove", "add"}}, SCORES)
     assert result(report, "stays-in-scope") == ("passed", "")
 
 
-def test_what_the_kit_cannot_offer_is_said_and_not_passed() -> None:
+def test_a_check_without_a_suitable_model_is_not_applicable() -> None:
     needs = {"recommender": {"access": frozenset({"training"})}}
     outcome, message = result(check("explainer", Good, ALL, needs), "is-deterministic")
     assert (outcome, message) == ("not applicable", "the kit has no recommender with access training")

@@ -212,7 +212,7 @@ def test_a_good_recommender_passes_every_check_that_applies(
     assert [one.check for one in report.results if one.result != "passed"] == [unasked]
 
 
-def test_of_a_floor_nobody_asks_that_it_knows_tastes() -> None:
+def test_a_baseline_need_not_learn_preferences() -> None:
     capabilities = {axis: frozenset(values) for axis, values in PROFILE.items()}
     spec = ComponentSpec(
         id="recsys/recommender/chance",
@@ -237,8 +237,13 @@ def test_of_a_floor_nobody_asks_that_it_knows_tastes() -> None:
         (Masking, PROFILE, "gives-logits-of-all-items", "leave seen items in"),
         (Normalising, PROFILE, "is-independent-of-the-batch", "scores depend on the order"),
         (Wandering, PROFILE, "fits-the-same-under-a-seed", "fitting again gives another similarity"),
-        (Losing, PROFILE, "keeps-what-it-learned", "scores change with storing"),
-        (Doubting, PROFILE, "answers-the-same-again", "the fitted model gives other scores in a second call"),
+        (Losing, PROFILE, "restores-its-state", "scores change with storing"),
+        (
+            Doubting,
+            PROFILE,
+            "scores-deterministically",
+            "the fitted model gives other scores in a second call",
+        ),
         (Chance, PROFILE, "learns-the-planted-tastes", "chance reaches"),
         (Frozen, GRAPH, "follows-edits", "differ from the edited data's"),
         (Bent, LINEAR, "is-as-linear-as-it-says", "the logit is not the sum of weights"),

@@ -17,7 +17,7 @@ def test_the_planted_data_has_the_users_that_explainers_stumble_over() -> None:
     assert np.diff(graph.indptr).min() == 1
 
 
-def test_what_is_kept_back_is_not_in_the_training_data() -> None:
+def test_held_out_interactions_are_not_in_the_training_data() -> None:
     parts = split()
     for part in (parts.validation, parts.test):
         assert (np.diff(part.targets.indptr) == 1).all()
@@ -25,7 +25,7 @@ def test_what_is_kept_back_is_not_in_the_training_data() -> None:
         assert (part.inputs != parts.train[part.users]).nnz == 0
 
 
-def test_the_favoured_item_of_a_kit_model_is_first_for_everybody() -> None:
+def test_the_favoured_item_of_a_kit_model_is_first_for_every_user() -> None:
     graph = interactions()
     all_users = Edits.nothing(np.arange(graph.shape[0]))
     for model in kit_models(graph):

@@ -130,7 +130,7 @@ def test_data_that_cannot_be_read_fail_their_cells_and_no_others(
     assert len(done.scores[done.scores["dataset"] == "file"]["unit"].unique()) == 98
 
 
-def test_data_that_are_nowhere_are_told_before_anything_runs(
+def test_missing_data_are_reported_before_anything_runs(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CFBENCH_DATA_DIR", str(tmp_path / "nothing"))
@@ -148,7 +148,7 @@ BAD_USER = 2
 """"one" is the third user by index, and in the first of four chunks, which has 29 units."""
 
 
-def test_explainers_that_go_wrong_cost_their_own_chunk_and_say_why(shop: Path, tmp_path: Path) -> None:
+def test_explainers_that_fail_affect_their_own_chunk_and_report_why(shop: Path, tmp_path: Path) -> None:
     said = {
         "raise": ("failed", "ValueError: I do not like this user"),
         "shape": ("failed", "importances has shape (29, 1), must be (29, "),
@@ -190,7 +190,7 @@ def test_explainers_that_go_wrong_cost_their_own_chunk_and_say_why(shop: Path, t
     assert not {"user_index", "items_index", "group"} & {*scores.columns}
 
 
-def test_explainers_that_never_return_end_when_nobody_is_spared(shop: Path, tmp_path: Path) -> None:
+def test_explainers_that_never_return_are_ended(shop: Path, tmp_path: Path) -> None:
     done = run(
         study(
             shop,
@@ -207,7 +207,7 @@ def test_explainers_that_never_return_end_when_nobody_is_spared(shop: Path, tmp_
     assert set(done.scores[done.scores["explainer"] == "misbehaves"]["status"]) == {"timeout"}
 
 
-def test_counterfactuals_that_are_none_fail_with_what_is_wrong(shop: Path, tmp_path: Path) -> None:
+def test_invalid_counterfactuals_fail_with_a_reason(shop: Path, tmp_path: Path) -> None:
     said = {
         "importances": "counterfactuals must return Edits, not ndarray",
         "fewer": "counterfactuals must give one edit for each target, for its user",
@@ -232,9 +232,7 @@ def test_counterfactuals_that_are_none_fail_with_what_is_wrong(shop: Path, tmp_p
         assert cell.status == "failed" and said[how] in cell.reason, (how, cell.reason)
 
 
-def test_a_pretrained_explainer_that_learns_nothing_fails_with_what_is_wrong(
-    shop: Path, tmp_path: Path
-) -> None:
+def test_a_pretrained_explainer_without_a_state_fails_with_a_reason(shop: Path, tmp_path: Path) -> None:
     explainers = [{"import": "bad_lab:PreparesNothing"}, {"import": "my_lab:NeedsTraining"}]
     cells = by_explainer(run(study(shop, explainers=explainers), out=tmp_path / "run"))
     assert cells["needs-training"].status == "ok" and cells["prepares-nothing"].status == "failed"

@@ -1,4 +1,4 @@
-"""First an example that a person can check, then what cfbench asks of every explainer."""
+"""An example computed by hand, then the conformance kit."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from cfbench_recsys.targets import Context, Targets
 
 ID = "recsys/explainer/lift"
 
-# Rows are users, columns items. The last user has items 0, 1 and 2, and is told why item 3 was recommended.
+# Rows are users, columns items. The last user has items 0, 1 and 2, and item 3 is explained to them.
 INTERACTIONS = sparse.csr_matrix([[1.0, 0, 0, 1], [1, 0, 0, 1], [0, 1, 0, 1], [1, 0, 0, 0], [1, 1, 1, 0]])
 TRAINING = sparse.csr_matrix([[1.0, 0, 0, 1], [1, 0, 0, 1], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0]])
 
@@ -25,7 +25,7 @@ def importances(config: Config, target: int = 3) -> list[float]:
 
 def test_an_item_whose_users_take_the_target_more_often_than_others_is_above_one() -> None:
     # Three of four training users have item 3; of the three with item 0 two, of the one with item 1 all.
-    by_hand = [(2 / 3) / (3 / 4), 1 / (3 / 4), 1]  # nobody has item 2
+    by_hand = [(2 / 3) / (3 / 4), 1 / (3 / 4), 1]  # no user has item 2
     assert importances(Config(average_users=0)) == pytest.approx(by_hand)
 
 

@@ -29,6 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from cfbench_core.analysis_tables import with_empty_text
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.agreement_rows import (
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/consistency",
-    summary="Are rankings of explainers stable when the recommender gets better?",
+    summary="Stability of rankings of explainers over the quality of the recommender",
     target=f"{__name__}:Consistency",
     config=f"{__name__}:Config",
     papers=("consistency2025",),
@@ -75,7 +76,9 @@ _WORDS = ("metric", "direction", "statistic", "sample", "against", "checkpoint",
 class Config:
     """The paper's metrics, and CFExpRec's."""
 
-    metrics: Annotated[tuple[str, ...], Help("what ranks explainers, by their names before the @")] = (
+    metrics: Annotated[
+        tuple[str, ...], Help("metrics that rank the explainers, by their names before the @")
+    ] = (
         "POS-P curve",
         "NEG-P curve",
         "POS-P",
@@ -84,10 +87,12 @@ class Config:
     controls: Annotated[
         tuple[Literal["bound", "floor"], ...], Help("controls that are ranked with the explainers")
     ] = ("bound",)
-    resamples: Annotated[int, Range(minimum=1), Help("draws of users behind the intervals")] = 1000
-    partitions: Annotated[int, Range(minimum=1), Help("cuts into smaller samples that are averaged")] = 200
+    resamples: Annotated[int, Range(minimum=1), Help("bootstrap resamples of users")] = 1000
+    partitions: Annotated[
+        int, Range(minimum=1), Help("partitions into smaller samples that are averaged")
+    ] = 200
     margin: Annotated[
-        float, Range(minimum=0), Help("what a correlation may differ by and count as the same")
+        float, Range(minimum=0), Help("largest difference of correlations that counts as equal")
     ] = 0.05
 
 
@@ -134,7 +139,7 @@ class Consistency:
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         """For each ladder: agreement by metric and top; and for a metric of each direction its lines."""
         drawn = []
-        table = _tidied(table)
+        table = _normalized(table)
         for labels, rows in _by_ladder(longest(table)):
             title = _place(labels, table)
             drawn.append(_matrix(rows, title))
@@ -146,7 +151,7 @@ class Consistency:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        table = _tidied(table)
+        table = _normalized(table)
         answers = [
             _Answer(labels, rows, _place(labels, table), self.config.margin)
             for labels, rows in _by_ladder(longest(table))
@@ -286,17 +291,16 @@ def _qualities(rows: pd.DataFrame) -> str:
     """ "HR@10: 0.08 at 25%, 0.12 at 50%."."""
     known = rows[rows["statistic"] == QUALITY]
     pairs = zip(known["mean"], known["checkpoint"], strict=True)
-    told_all = ", ".join(f"{mean:.3g} at {checkpoint}" for mean, checkpoint in pairs)
-    return f"{QUALITY}: {told_all}." if told_all else ""
+    texts = ", ".join(f"{mean:.3g} at {checkpoint}" for mean, checkpoint in pairs)
+    return f"{QUALITY}: {texts}." if texts else ""
 
 
 # The table, which may come from a CSV file
 
 
-def _tidied(table: pd.DataFrame) -> pd.DataFrame:
+def _normalized(table: pd.DataFrame) -> pd.DataFrame:
     """The same, with empty words where a CSV file has nothing, and only the rows of all runs together."""
-    words = {name: table[name].astype(object).where(table[name].notna(), "") for name in _WORDS}
-    table = table.assign(**words)
+    table = with_empty_text(table, _WORDS)
     together = table.groupby(_ladder_labels(table), dropna=False)["n_seeds"].transform("max")
     return table[table["n_seeds"] == together]
 

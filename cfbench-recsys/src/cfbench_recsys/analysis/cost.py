@@ -33,10 +33,10 @@ from cfbench_recsys.analysis.shared import (
     lines,
     longest,
     mean_ci,
+    normalized,
     place,
     settings,
     style_numbers,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/cost",
-    summary="How long does an explanation take?",
+    summary="Time, memory and model queries of explanations",
     target=f"{__name__}:Cost",
     papers=("cfexprec2026",),
 )
@@ -81,7 +81,7 @@ class Cost:
         from cfbench_core.reports.charts import line_chart
         from cfbench_core.reports.charts.svg import duration
 
-        table = tidied(table)
+        table = normalized(table)
         of = _models(table)
         along = {name for name in ("dataset", "model", "scope") if name in table.columns}
         table = table.assign(of=of, at=of + _scopes(table)).drop(columns=list(along))
@@ -109,7 +109,7 @@ class Cost:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         selected = table[(table["role"] == "") & (table["metric"] == SECONDS) & table["mean"].notna()]
         groups = [(labels, rows) for labels, rows in by_setting(selected) if len(rows) > 1]
         if not groups:
@@ -121,7 +121,7 @@ class Cost:
         slow, quick = rows.iloc[-1], rows.iloc[0]
         return (
             f"The widest range is {slow['mean'] / max(quick['mean'], 1e-12):,.0f}-fold ({place(labels, table)}): "
-            f"{quick['explainer']} takes {_ms(quick)} each, {slow['explainer']} {_ms(slow)}.{_trained(table)}"
+            f"{quick['explainer']} takes {_ms(quick)}, {slow['explainer']} {_ms(slow)}.{_trained(table)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""What do the methods know about their own answers?
+"""Numbers that the methods report about their own answers
 
 A method may report more than edits: up to which size no smaller answer exists, how faithful its surrogate is, whether its
 own idea of success was met (``Answer.details``). Each number is averaged over the units for which it was reported.
@@ -16,9 +16,9 @@ from cfbench_recsys.analysis.shared import (
     by_setting,
     finished,
     mean_ci,
+    normalized,
     place,
     settings,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/details",
-    summary="What do the methods know about their own answers?",
+    summary="Numbers that the methods report about their own answers",
     target=f"{__name__}:Details",
 )
 
@@ -62,7 +62,7 @@ class Details:
         return []
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         known = table[table["mean"].notna()]
         if known.empty:
             return ""

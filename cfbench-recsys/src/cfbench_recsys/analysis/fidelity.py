@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from cfbench_core.analysis_tables import count_of
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align
@@ -22,17 +23,16 @@ from cfbench_recsys.analysis.shared import (
     better,
     by_setting,
     clear,
-    counted,
     finished,
     line_figures,
     longest,
     mean_ci,
     means,
+    normalized,
     place,
     refined,
     settings,
     style_numbers,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/fidelity",
-    summary="Who is most faithful, by the length of the explanation?",
+    summary="Faithfulness by the length of the explanation",
     target=f"{__name__}:Fidelity",
     papers=("refinedfidelity2025",),
 )
@@ -86,16 +86,16 @@ class Fidelity:
         return statements.frame()
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
-        table = tidied(table)
+        table = normalized(table)
         plain = table[table["against"] == ""]
-        note = "Vertical lines are 95% intervals. Bounds and floors are grey: what is reachable, and had for nothing."
+        note = "Vertical lines are 95% intervals. Controls are grey."
         groups = by_setting(longest(plain), "metric")
         return line_figures(
             groups, table, style_numbers(plain), "k_e", "interactions in the explanation, K_e", note
         )
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         compared = [(labels, rows) for labels, rows in by_setting(table[table["role"] == ""], "metric")]
         compared = [(labels, rows) for labels, rows in compared if rows["explainer"].nunique() > 1]
         if not compared:
@@ -108,14 +108,14 @@ class Fidelity:
         if not changes:
             name, times = Counter(_leader(rows) for _, rows in compared).most_common(1)[0]
             return (
-                f"Whoever is best with the shortest explanation is best, or level, with the longest too: "
-                f"no leader changes beyond chance in {counted(len(compared), 'comparison')}. "
+                f"The best explainer with the shortest explanation is also best, or tied, with the longest: "
+                f"no significant change of the leader in {count_of(len(compared), 'comparison')}. "
                 f"Most often that is {name} (with the longest in {times})."
             )
         labels, first, last = changes[0]
         return (
-            f"Who is best depends on the length of the explanation in {len(changes)} of "
-            f"{counted(len(compared), 'comparison')}. "
+            f"The best explainer depends on the length of the explanation in {len(changes)} of "
+            f"{count_of(len(compared), 'comparison')}. "
             f"By {labels['metric']} ({place(labels, table)}) {first['explainer']} leads at K_e = {first['k_e']} and "
             f"{first['against']} at K_e = {last['k_e']}: the difference of the two is {mean_ci(first)}, "
             f"then {mean_ci(last)}."

@@ -2,8 +2,8 @@
 
 scaled = (mean - mean of random) / (mean of the best - mean of random), whichever direction is better. The best is the
 best mean among all methods of the same setting, bounds included, so 1 means "as good as anybody"; below 0 is worse
-than random. A number says how much of what there is to win a method wins, which a raw POS-P of 0.41 does not: where
-even the best gets to 0.40, that is nearly all.
+than random. The number is the share of the possible improvement that a method achieves, which a raw POS-P of 0.41
+does not: where even the best gets to 0.40, that is nearly all.
 
 Users are drawn with replacement, and each resample gives numerator and denominator together; which method is the best
 is settled beforehand. Where random is missing, or no method differs from it, there is no scale: ``mean`` is missing
@@ -31,10 +31,10 @@ from cfbench_recsys.analysis.shared import (
     longest,
     mean_ci,
     means,
+    normalized,
     place,
     refined,
     settings,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/normalized-gain",
-    summary="How much of what there is to win does each explainer win?",
+    summary="Share of the possible improvement over random that each explainer achieves",
     target=f"{__name__}:NormalizedGain",
 )
 
@@ -101,7 +101,7 @@ class NormalizedGain:
         from cfbench_core.analyses import Figure
         from cfbench_core.reports.charts import heat_map
 
-        table = tidied(table)
+        table = normalized(table)
         known = table[table["ci_low"].notna() & table["metric"].map(refined).isna()]
         note = (
             "Left out: metrics by which the best does not differ significantly from random, and those with K_e, which "
@@ -131,7 +131,7 @@ class NormalizedGain:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         known = table[(table["role"] == "") & table["mean"].notna()]
         if known.empty:
             return ""

@@ -1,6 +1,6 @@
 """How near do the answers that work come to the smallest one that is known?
 
-For each unit the smallest answer that works among all methods of the setting, controls included, and for each method
+For each unit the smallest successful answer among all methods of the setting, controls included, and for each method
 over its own successes
 
 - gap: its number of edits less that of the smallest known;
@@ -38,9 +38,9 @@ from cfbench_recsys.analysis.shared import (
     has_metric,
     longest,
     mean_ci,
+    normalized,
     place,
     settings,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/optimality-gap",
-    summary="How near do answers come to the smallest that is known?",
+    summary="Distance of answers to the smallest known counterfactual",
     target=f"{__name__}:OptimalityGap",
 )
 
@@ -87,9 +87,9 @@ class OptimalityGap:
         from cfbench_core.analyses import Figure
         from cfbench_core.reports.charts import Point, scatter_chart
 
-        table = tidied(table)
+        table = normalized(table)
         note = (
-            "Left is near the smallest known answer, up is more units with an answer that works. The stairs join the "
+            "Left is near the smallest known answer, up is more units with a successful answer. The stairs join the "
             "competitors that no other beats on both. Lines are 95% intervals."
         )
         drawn = []
@@ -108,7 +108,7 @@ class OptimalityGap:
                 points,
                 title=title,
                 x_label="edits beyond the smallest known",
-                y_label="share of units with an answer that works",
+                y_label="share of units with a successful answer",
                 x_direction="lower",
                 y_direction="higher",
             )
@@ -117,7 +117,7 @@ class OptimalityGap:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         own = table[(table["role"] == "") & table["mean"].notna()]
         if own.empty:
             return ""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from cfbench_core.analysis_tables import count_of
 from cfbench_core.config import Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
@@ -26,16 +27,15 @@ from cfbench_recsys.analysis.shared import (
     base,
     by_setting,
     clear,
-    counted,
     finished,
     has_metric,
     line_figures,
     longest,
     mean_ci,
+    normalized,
     place,
     settings,
     style_numbers,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/positions",
-    summary="Does the place of the explained item in the list matter?",
+    summary="Effect of the explained item's position in the list",
     target=f"{__name__}:Positions",
     config=f"{__name__}:Config",
     papers=("cfexprec2026",),
@@ -95,7 +95,7 @@ class Positions:
         return frame.assign(against=frame["against"].astype("Int64"))
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
-        table = tidied(table)
+        table = normalized(table)
         at_ranks = table[table["against"] == ""]
         note = "Vertical lines are 95% intervals, over users."
         groups = list(by_setting(longest(at_ranks), "metric"))
@@ -106,7 +106,7 @@ class Positions:
         )
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         pooled = table[(table["explainer"] == ALL)].to_dict("records")
         selected = [row for row in pooled if base(row["metric"]) in EASIER]
         if not selected:
@@ -117,7 +117,7 @@ class Positions:
         rest = len(selected) - len(clearly)
         text = (
             f"The item in the last place is easier to displace than the one in the first in {len(easier)} of "
-            f"{counted(len(selected), 'comparison')}"
+            f"{count_of(len(selected), 'comparison')}"
         )
         text += f", harder in {len(harder)}" if harder else ""
         text += f"; in {rest} it could be chance." if rest else "."

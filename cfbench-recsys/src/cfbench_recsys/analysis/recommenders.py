@@ -8,7 +8,8 @@ which the best does not differ significantly from random: the differences in it 
 
 Whether a standing depends on the recommender is measured by reversals: two explainers of which one is better for one
 recommender and the other for another, both beyond chance (95% paired intervals over users, not corrected for their
-number). Two lists that differ in rank only by chance are no reversal. Floors take part, bounds do not.
+number). Two lists that differ in rank only by chance are no reversal. Baselines take part; references and certified
+explainers do not.
 
 Rows without ``against`` are means. A reversal has two rows: ``explainer`` less ``against`` for ``model``, and for
 another; ``other`` names the other model. The columns of user profiles and of a graph restricted to the user's own edges
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from scipy.stats import rankdata
 
+from cfbench_core.analysis_tables import count_of, join_words
 from cfbench_core.config import Help
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
@@ -37,18 +39,16 @@ from cfbench_recsys.analysis.shared import (
     OWN,
     Setting,
     by_setting,
-    counted,
     differ_in,
     finished,
     has_metric,
     is_checkpoint,
-    listed,
     longest,
     mean_ci,
     means,
+    normalized,
     place,
     settings,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/recommenders",
-    summary="Whose standing depends on the recommender?",
+    summary="Explainers whose rank depends on the recommender",
     target=f"{__name__}:Recommenders",
     config=f"{__name__}:Config",
     papers=("cfexprec2026",),
@@ -113,7 +113,7 @@ class Recommenders:
         from cfbench_core.analyses import Figure
         from cfbench_core.reports.charts import heat_map
 
-        table = tidied(table).rename(columns={"model": "recommender"})  # here no label of the setting
+        table = normalized(table).rename(columns={"model": "recommender"})  # here no label of the setting
         plain = table[table["against"] == ""]
         note = (
             "In the cells: the mean. Colours are on a scale of each column, and there are none where the best does "
@@ -147,21 +147,21 @@ class Recommenders:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         if table.empty:
             return ""
         pairs = _pairs(table[(table["against"] == "") & (table["role"] != "bound")])
         reversals = table[table["against"] != ""].to_dict("records")
         if not reversals:
-            compared = counted(pairs, "pair")
-            return f"No two explainers change places beyond chance between two recommenders, of {compared}."
+            compared = count_of(pairs, "pair")
+            return f"No significant reversal of two explainers between two recommenders, of {compared}."
         often = Counter(row[who] for row in reversals[::2] for who in ("explainer", "against")).most_common(3)
         first, second = max(zip(reversals[::2], reversals[1::2], strict=True), key=_clearness)
         where = place({name: first[name] for name in first if name != "model"}, table)
         return (
-            f"Of {pairs} pairs of explainers {len(reversals) // 2} change places beyond chance between two recommenders; "
-            f"most often {listed([f'{name} ({times})' for name, times in often])}. Clearest: by {first['metric']} ({where}) "
-            f"{first['explainer']} minus {first['against']} is {mean_ci(first)} for "
+            f"Of {pairs} pairs of explainers {len(reversals) // 2} are reversed significantly between two recommenders; "
+            f"most often {join_words([f'{name} ({times})' for name, times in often])}. Clearest: "
+            f"by {first['metric']} ({where}) {first['explainer']} minus {first['against']} is {mean_ci(first)} for "
             f"{first['model']}, and {mean_ci(second)} for "
             f"{second['model']}."
         )

@@ -1,4 +1,4 @@
-"""How much of the graph must an explainer be free to edit? (CFExpRec, section 4.5, figures 5 and 6.)
+"""Effect of the part of the graph that may be edited (CFExpRec, section 4.5, figures 5 and 6.)
 
 Explicit metrics of a graph recommender where a run has several scopes: the user's own edges, those on indirect paths,
 those within k hops, all. The same lists are explained in every scope, so each narrower scope is compared with the
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from cfbench_core.analysis_tables import count_of
 from cfbench_core.config import Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align
@@ -20,16 +21,15 @@ from cfbench_recsys.analysis.shared import (
     base,
     by_setting,
     clear,
-    counted,
     differ_in,
     finished,
     has_metric,
     line_figures,
     longest,
     mean_ci,
+    normalized,
     settings,
     style_numbers,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/scopes",
-    summary="How much of the graph must an explainer be free to edit?",
+    summary="Effect of the part of the graph that may be edited",
     target=f"{__name__}:Scopes",
     config=f"{__name__}:Config",
     papers=("cfexprec2026",),
@@ -85,7 +85,7 @@ class Scopes:
         return statements.frame()
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
-        table = tidied(table).rename(columns={"scope": "within"})  # here no label of the setting
+        table = normalized(table).rename(columns={"scope": "within"})  # here no label of the setting
         plain = table[table["against"] == ""]
         places = style_numbers(plain)
         names = [scope for scope in SCOPES if (plain["within"] == scope).any()]
@@ -95,7 +95,7 @@ class Scopes:
         return line_figures(groups, table, places, "at", "edges that may be edited", note, names)
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         narrower = table[(table["against"] != "") & (table["role"] == "")]
         selected = narrower[narrower["metric"].map(base).isin(["PN-S", "PN-R"])].to_dict("records")
         if not selected:
@@ -105,7 +105,7 @@ class Scopes:
         most = max(clearly or selected, key=lambda row: abs(row["mean"]))
         rest = len(selected) - len(clearly)
         return (
-            f"Of {counted(len(selected), 'comparison')} of a narrower scope with the widest, {worse} displace less, "
+            f"Of {count_of(len(selected), 'comparison')} of a narrower scope with the widest, {worse} displace less, "
             f"{len(clearly) - worse} displace more, and {rest} could be chance. Largest: {most['metric']} of "
             f"{most['explainer']} in the {most['scope']} scope minus that in the {most['against']} one is {mean_ci(most)}."
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cfbench_core.analysis_tables import group_rows, with_empty_text
 from cfbench_core.plan import Column
 from cfbench_core.statistics import UnitValues, summary_of
 
@@ -196,10 +197,9 @@ class Statements:
 # A table that may come from a CSV file
 
 
-def tidied(table: pd.DataFrame) -> pd.DataFrame:
-    """The same, with empty words where a CSV file has nothing."""
-    words = [name for name in _WORDS if name in table.columns]
-    return table.assign(**{name: table[name].astype(object).where(table[name].notna(), "") for name in words})
+def normalized(table: pd.DataFrame) -> pd.DataFrame:
+    """The same, with empty text where a CSV file has nothing."""
+    return with_empty_text(table, _WORDS)
 
 
 def labels_in(table: pd.DataFrame) -> list[str]:
@@ -209,9 +209,7 @@ def labels_in(table: pd.DataFrame) -> list[str]:
 
 def by_setting(table: pd.DataFrame, *more: str) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """The rows of each setting (and of each value of ``more``), with its labels, in the order of the table."""
-    names = [*labels_in(table), *more]
-    for values, rows in table.groupby(names, sort=False, dropna=False):
-        yield {n: v.item() if hasattr(v, "item") else v for n, v in zip(names, values, strict=True)}, rows
+    return group_rows(table, [*labels_in(table), *more])
 
 
 def longest(table: pd.DataFrame) -> pd.DataFrame:
@@ -324,16 +322,6 @@ def mean_ci(row: Any) -> str:
 def clear(row: Any) -> bool:
     """Whether a difference is more than chance: its interval leaves zero out."""
     return bool(row["ci_low"] > 0 or row["ci_high"] < 0)
-
-
-def counted(number: int, noun: str) -> str:
-    """ "1 comparison", "36 comparisons"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """ "a, b and c"."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def better(values: FloatArray, direction: str) -> int:

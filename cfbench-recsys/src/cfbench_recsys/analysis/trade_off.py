@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cfbench_core.analysis_tables import count_of, join_words
 from cfbench_core.run_directory import TIME
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
@@ -25,16 +26,14 @@ from cfbench_recsys.analysis.shared import (
     Statements,
     by_setting,
     coordinates,
-    counted,
     finished,
     has_metric,
     labels_in,
-    listed,
     longest,
     mean_ci,
+    normalized,
     place,
     settings,
-    tidied,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/analysis/trade-off",
-    summary="What does effectiveness cost, in edits and in time?",
+    summary="Effectiveness against the number of edits and against time",
     target=f"{__name__}:TradeOff",
     papers=("cfexprec2026",),
 )
@@ -77,7 +76,7 @@ class TradeOff:
         from cfbench_core.reports.charts import Point, scatter_chart
         from cfbench_core.reports.charts.svg import duration, written
 
-        table = tidied(table)
+        table = normalized(table)
         note = (
             "Up is more effective, left is cheaper; the stairs join the competitors that no other beats on both. "
             "Lines are 95% intervals. Edits are those of answers that work."
@@ -90,7 +89,7 @@ class TradeOff:
             effect = parts[EFFECTIVENESS]
             metric = str(effect["metric"].iloc[0])
             for axis, words in (
-                (EDITS, "edits of an answer that works"),
+                (EDITS, "edits of a successful answer"),
                 (SECONDS, "time of an explanation"),
             ):
                 if axis not in parts or parts[axis]["mean"].isna().all():
@@ -120,7 +119,7 @@ class TradeOff:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        table = tidied(table)
+        table = normalized(table)
         competing = table[(table["axis"] == EDITS) & (table["role"] == "") & table["mean"].notna()]
         groups = [rows[rows["front"].astype(bool)] for _, rows in by_setting(competing) if len(rows) > 1]
         if not groups:
@@ -128,8 +127,8 @@ class TradeOff:
         often = Counter(name for rows in groups for name in rows["explainer"]).most_common()
         most = [name for name, times in often if times == often[0][1]]
         return (
-            f"Most often unbeaten on PN-S and edits together: {listed(most)}, in {often[0][1]} of "
-            f"{counted(len(groups), 'setting')}. {_ends(groups[0], table)}{_apart(table)}"
+            f"Most often on the Pareto front of PN-S and edits: {join_words(most)}, in {often[0][1]} of "
+            f"{count_of(len(groups), 'setting')}. {_ends(groups[0], table)}{_apart(table)}"
         )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/dataset/file",
-    summary="A file of yours: CSV, TSV, Parquet, JSON lines or .inter; a user and an item in each row",
+    summary="A local file: CSV, TSV, Parquet, JSON lines or .inter; a user and an item in each row",
     target=f"{__name__}:File",
     config=f"{__name__}:Config",
     details={"licence": "yours", "embedded": False, "how": "named in the configuration: path: ratings.csv"},

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/dataset/pinterest",
-    summary="Pinterest: pins of a sample of users; from NCF's files, or a sample of yours",
+    summary="Pinterest: pins of a sample of users; from NCF's files, or a local sample",
     target=f"{__name__}:Pinterest",
     config=f"{__name__}:Config",
     papers=("he2017ncf",),

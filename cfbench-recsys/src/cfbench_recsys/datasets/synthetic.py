@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/dataset/synthetic",
-    summary="Drawn from a rule: tastes and a power law of popularity, in any size; needs no file",
+    summary="Generated from latent clusters and a power law of popularity, in any size; needs no file",
     target=f"{__name__}:Synthetic",
     config=f"{__name__}:Config",
     details={"licence": "generated, free to use", "embedded": True},

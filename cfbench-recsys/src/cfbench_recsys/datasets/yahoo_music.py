@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/dataset/yahoo-music",
-    summary="Yahoo! Music: ratings above 70 of 100, users and items with at least 2; from a file of yours",
+    summary="Yahoo! Music: ratings above 70 of 100, users and items with at least 2; from a local file",
     target=f"{__name__}:YahooMusic",
     config=f"{__name__}:Config",
     papers=("barkan2024lxr",),

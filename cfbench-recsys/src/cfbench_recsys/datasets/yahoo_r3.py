@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/dataset/yahoo-r3",
-    summary="Yahoo! R3: ratings of 4 and 5, users and items with at least 2; from a file of yours",
+    summary="Yahoo! R3: ratings of 4 and 5, users and items with at least 2; from a local file",
     target=f"{__name__}:YahooR3",
     config=f"{__name__}:Config",
     details={

@@ -30,7 +30,7 @@ SPEC = ComponentSpec(
     papers=("refinedfidelity2025",),
     details={
         "unit": "explanation",
-        "empty": "fewer than K_e interactions (or supporting ones): what there is",
+        "empty": "fewer than K_e interactions (or supporting ones): all of them are taken",
     },
 )
 

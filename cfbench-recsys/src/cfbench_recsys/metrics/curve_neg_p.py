@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/curve-neg-p",
-    summary="Among the first T while the least important go one by one",
+    summary="Share of single removals, least important first, with the item in the top T",
     target=f"{__name__}:CurveNegP",
     config=f"{__name__}:Config",
     provides={"format": {"implicit"}, "level": {"item"}},

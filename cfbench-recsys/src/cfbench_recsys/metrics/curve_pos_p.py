@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/curve-pos-p",
-    summary="Among the first T while the most important go one by one",
+    summary="Share of single removals, most important first, with the item in the top T",
     target=f"{__name__}:CurvePosP",
     config=f"{__name__}:Config",
     provides={"format": {"implicit"}, "level": {"item"}},

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/empty-profile-pos-p",
-    summary="What compresses POS-P and NEG-P: bias of the model, short histories",
+    summary="Lower limit of POS-P and NEG-P due to model bias and short histories",
     target=f"{__name__}:EmptyProfilePosP",
     config=f"{__name__}:Config",
     provides={"format": {"implicit"}, "level": {"item", "list"}},

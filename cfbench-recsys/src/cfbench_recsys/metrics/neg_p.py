@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/neg-p",
-    summary="How long the item stays while the least important interactions go",
+    summary="Share of removal steps, least important first, with the item in the list",
     target=f"{__name__}:NegP",
     config=f"{__name__}:Config",
     provides={"format": {"implicit"}, "level": {"item", "list"}},

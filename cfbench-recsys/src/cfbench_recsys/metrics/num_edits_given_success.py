@@ -1,4 +1,4 @@
-"""#Perturb of the successes: how many edges an answer edits when it works.
+"""#Perturb of the successes: the number of edited edges of successful answers.
 
 Ours: equation 7 of CFExpRec over the units whose answer displaces something; missing (NaN) for the others.
 Unlike the paper's convention (``edits.py``) an explainer gains nothing by not answering; it is a mean over
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/num-edits-given-success",
-    summary="Number of edited edges where it works",
+    summary="Number of edited edges of successful answers",
     target=f"{__name__}:NumEditsGivenSuccess",
     provides={"format": {"explicit"}, "level": {"item", "list"}},
     needs={"explainer": {"format": {"explicit"}}},
@@ -39,7 +39,7 @@ class NumEditsGivenSuccess:
         """There are no options."""
 
     def columns(self, point: Point) -> tuple[Column, ...]:
-        question = "How many edges does an answer edit when it works?"
+        question = "How many edges does a successful answer edit?"
         return (Column(f"#Perturb given success@{point['k']}", "lower", None, question),)
 
     def compute(self, observed: ExplicitObservations) -> dict[str, FloatArray]:

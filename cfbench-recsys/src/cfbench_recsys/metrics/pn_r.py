@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/pn-r",
-    summary="Share of the list that is displaced, its first places weighing more",
+    summary="Share of the list that is displaced, weighted by position",
     target=f"{__name__}:PnR",
     provides={"format": {"explicit"}, "level": {"list"}},
     needs={"explainer": {"format": {"explicit"}}},

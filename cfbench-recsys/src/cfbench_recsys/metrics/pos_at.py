@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/pos-at",
-    summary="Among the first K_r without the K_e most important interactions",
+    summary="Whether the item is in the top K_r without the K_e most important interactions",
     target=f"{__name__}:PosAt",
     config=f"{__name__}:Config",
     provides={"format": {"implicit"}, "level": {"item"}},
@@ -32,7 +32,7 @@ SPEC = ComponentSpec(
     papers=("refinedfidelity2025",),
     details={
         "unit": "explanation",
-        "empty": "fewer than K_e interactions (or supporting ones): what there is",
+        "empty": "fewer than K_e interactions (or supporting ones): all of them are taken",
     },
 )
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/pos-p",
-    summary="How long the item stays while the most important interactions go",
+    summary="Share of removal steps, most important first, with the item in the list",
     target=f"{__name__}:PosP",
     config=f"{__name__}:Config",
     provides={"format": {"implicit"}, "level": {"item", "list"}},

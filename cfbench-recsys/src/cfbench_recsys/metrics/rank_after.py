@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/rank-after",
-    summary="Place of the item after the edit",
+    summary="Rank of the item after the edit",
     target=f"{__name__}:RankAfter",
     provides={"format": {"explicit"}, "level": {"item"}},
     needs={"explainer": {"format": {"explicit"}}},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/success-rate",
-    summary="Share of units with an answer that works",
+    summary="Share of units with a successful answer",
     target=f"{__name__}:SuccessRate",
     provides={"format": {"explicit"}, "level": {"item", "list"}},
     needs={"explainer": {"format": {"explicit"}}},

@@ -73,7 +73,7 @@ from cfbench_recsys.recommenders.training import State, check_shapes
 
 SPEC = ComponentSpec(
     id="recsys/recommender/gformer",
-    summary="Graph transformer: attends over the edges, learns to find those it was not shown",
+    summary="Graph transformer: attention over the edges, trained to reconstruct masked ones",
     target=f"{__name__}:GFormer",
     config=f"{__name__}:Config",
     provides={

@@ -87,7 +87,7 @@ class GraphConvolution(ABC):
         """Trains on the graph ``split.train``, to score ``split.profiles``. Returns a summary.
 
         Raises:
-            UserError: if there are users to recommend to whom training never sees.
+            UserError: if there are users to recommend without training interactions.
         """
         unknown = (np.diff(split.profiles.indptr) > 0) & (np.diff(split.train.indptr) == 0)
         if unknown.any():

@@ -2,7 +2,7 @@
 
     s(x)_j = sum_u X[u, j],    X (users, items) the training interactions, whatever the profile x.
 
-Ours; there is no paper. A baseline: a recommender that is no better has learned no preferences. No edit of a
+Not published elsewhere. A baseline: a recommender that is no better has learned no preferences. No edit of a
 profile moves its recommendations, so there is nothing to explain.
 """
 

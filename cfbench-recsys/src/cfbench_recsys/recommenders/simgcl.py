@@ -41,7 +41,7 @@ from cfbench_recsys.recommenders.graph_options import GraphOptions
 
 SPEC = ComponentSpec(
     id="recsys/recommender/simgcl",
-    summary="LightGCN that must withstand noise: contrasts two noisy views of the graph",
+    summary="LightGCN with a contrastive loss between two noisy views of the graph",
     target=f"{__name__}:SimGCL",
     config=f"{__name__}:Config",
     provides={

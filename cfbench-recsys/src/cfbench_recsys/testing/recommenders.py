@@ -74,7 +74,7 @@ def fits_the_same_under_a_seed(subject: Subject) -> None:
         require(np.array_equal(first[name], second[name]), f"fitting again gives another {name}")
 
 
-def keeps_what_it_learned(subject: Subject) -> None:
+def restores_its_state(subject: Subject) -> None:
     """Does it score the same after its state was stored and read back by another instance?"""
     model, graph = _fitted(subject), split().profiles
     users = Edits.nothing(np.arange(graph.shape[0]))
@@ -82,7 +82,7 @@ def keeps_what_it_learned(subject: Subject) -> None:
     _require_close(before, _scores(_reloaded(subject, graph), users, graph), "scores change with storing")
 
 
-def answers_the_same_again(subject: Subject) -> None:
+def scores_deterministically(subject: Subject) -> None:
     """Are scores the same in a second call, without an uncontrolled random stream?"""
     model, graph = _fitted(subject), split().profiles
     users = Edits.nothing(np.arange(graph.shape[0]))
@@ -216,8 +216,8 @@ RECOMMENDER_CHECKS = checks_of(
     gives_logits_of_all_items,
     is_independent_of_the_batch,
     fits_the_same_under_a_seed,
-    keeps_what_it_learned,
-    answers_the_same_again,
+    restores_its_state,
+    scores_deterministically,
     learns_the_planted_tastes,
     follows_edits,
     is_as_linear_as_it_says,

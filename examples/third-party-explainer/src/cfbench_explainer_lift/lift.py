@@ -4,12 +4,12 @@
 
 U_i are the training users of item i, n all training users: above 1, who has h is likelier than others to
 have y. a users of average taste are added to those of h, which draws the lift of a rare h towards 1. An item
-that no training user has (as h or as y) tells nothing: 1. At list level the mean over the listed items.
-Cost: no model evaluation.
+that no training user has (as h or as y) has no information: 1. At list level the mean over the listed items.
+Cost: no model queries.
 
 The "interest" of Brin, Motwani, Ullman and Tsur (Dynamic itemset counting and implication rules for market
 basket data, SIGMOD 1997), which others call lift. The added users are ours: without them an item with one
-user leads every list. It knows nothing of the recommender: it tells what people do, not what the model does.
+user leads every list. It does not use the recommender: it describes the behaviour of users, not that of the model.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,25 @@ import numpy as np
 from scipy import sparse
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.targets import Context, Targets
+
+SPEC = ComponentSpec(
+    id="recsys/explainer/lift",
+    summary="Items that make the explained one likelier: P(target | item) / P(target)",
+    target=f"{__name__}:Lift",
+    config=f"{__name__}:Config",
+    provides={
+        "format": {"implicit", "explicit"},
+        "level": {"item", "list"},
+        "scope": {"user-vector", "user-only"},
+        "edit": {"remove"},
+    },
+    needs={"recommender": {"access": {"scores"}}},
+    papers=("brin1997itemsets",),
+    version="1",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +52,7 @@ class Lift:
         self.config = config
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
-        """(B, H) aligned with ``targets.history``; what stands at padding is ignored."""
+        """(B, H) aligned with ``targets.history``; values at padding are ignored."""
         explained, columns = np.unique(targets.items, return_inverse=True)
         lifts = self.lifts(context.training, explained)
         columns = columns.reshape(targets.items.shape)  # (B, T)

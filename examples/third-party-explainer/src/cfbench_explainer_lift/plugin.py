@@ -1,25 +1,10 @@
-"""What this distribution brings: plain data, read by ``cfbench list`` without importing the explainer."""
+"""The hook of this distribution: it returns the specs that the files of the package declare, without importing them."""
 
+from cfbench_core.component_specs import component_specs
 from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
 
 
 @hookimpl
 def cfbench_explainers() -> list[ComponentSpec]:
-    return [
-        ComponentSpec(
-            id="recsys/explainer/lift",
-            summary="Items that make the explained one likelier: P(target | item) / P(target)",
-            target="cfbench_explainer_lift.lift:Lift",
-            config="cfbench_explainer_lift.lift:Config",
-            provides={
-                "format": frozenset({"implicit", "explicit"}),
-                "level": frozenset({"item", "list"}),
-                "scope": frozenset({"user-vector", "user-only"}),
-                "edit": frozenset({"remove"}),
-            },
-            needs={"recommender": {"access": frozenset({"scores"})}},
-            paper="Brin et al. 1997",
-            version="1",
-        )
-    ]
+    return component_specs("cfbench_explainer_lift", "explainer")
