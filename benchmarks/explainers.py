@@ -27,6 +27,7 @@ import time
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ class Study:
         self.split = make_split(
             self.interactions, SplitConfig(), generator(0, "split", self.interactions.name)
         )
-        self.model = self.fitted(create(prepared.plan.cells[0].stages["model"].parameters["recommender"]))
+        self.model = self.fitted(create(prepared.plan.cells[0].stages["model"].parameters["model"]))
         pool = self.split.explainable
         drawn = generator(0, "users", self.interactions.name).permutation(len(pool))[: options.users]
         self.users = np.sort(pool[drawn])
@@ -185,13 +186,14 @@ class Study:
 
     def fitted(self, model: Any) -> Any:
         """Trained once, by whichever process comes first."""
-        from cfbench_recsys.stages.fitting import streams_of
-
         from cfbench_core.lifecycle.models import load_state, save_state
+        from cfbench_core.lifecycle.streams import generator
 
         folder = Path(self.options.model_folder)
         if not list(folder.iterdir()):
-            model.fit(self.split, streams_of(0, self.interactions.name), lambda done, total: None)
+            model.fit(
+                self.split, partial(generator, 0, "fit", self.interactions.name), lambda done, total: None
+            )
             save_state(model.state(), folder)
         model.load_state(load_state(folder), self.split.profiles)
         return model

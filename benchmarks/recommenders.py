@@ -17,6 +17,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,6 @@ def measure(dataset: str, model: str) -> dict[str, Any]:
     """Reads and divides the data, then trains, with the random streams of a run with seed 0."""
     import psutil
     import torch
-    from cfbench_recsys.stages.fitting import streams_of
 
     from cfbench_core.api import prepare
     from cfbench_core.config import create
@@ -93,10 +93,12 @@ def measure(dataset: str, model: str) -> dict[str, Any]:
     interactions = source.load(source.find(DataAccess()))
     split = make_split(interactions, SplitConfig(), generator(0, "split", interactions.name))
 
-    recommender = create(stage.parameters["recommender"])
+    recommender = create(stage.parameters["model"])
     before = psutil.Process().memory_info().rss
     started, cpu = time.perf_counter(), time.process_time()
-    summary = recommender.fit(split, streams_of(0, interactions.name), lambda done, total: None)
+    summary = recommender.fit(
+        split, partial(generator, 0, "fit", interactions.name), lambda done, total: None
+    )
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     quality = evaluate(recommender, split.test, split.profiles)

@@ -102,7 +102,7 @@ def test_duplicates_are_counted(tmp_path: Path) -> None:
             {"k_core": 2},
             "no interactions are left where every user and item has at least 2",
         ),
-        ("a,b\nx,y\n", {}, "say 'header: true' or 'header: false'"),
+        ("a,b\nx,y\n", {}, "set 'header: true' or 'header: false'"),
     ],
 )
 def test_an_invalid_file_is_an_error_of_one_line(

@@ -192,7 +192,7 @@ def test_an_explicit_explainer_is_judged_by_what_it_displaces(tmp_path: Path) ->
         (study(), "mf", {"metric": "NDCG@1"},
          "--metric NDCG@1: a recommender is judged by one of NDCG@10, HR@10, .* Did you mean 'NDCG@10'"),
         (explaining("Blend"), "it", {"metric": "POSP@3"},
-         "--metric POSP@3: not among what is measured of it. Did you mean 'POS-P@3'"),
+         "--metric POSP@3: not among the metrics of it. Did you mean 'POS-P@3'"),
         (explaining("Blend"), "it", {"metric": "Full removal"},
          "--metric Full removal: of this neither more nor less is better"),
         (explaining("RemovesSome"), "it", {}, "it explains nothing here: no implicit format"),

@@ -58,11 +58,11 @@ def test_two_explainers_that_change_places_are_reported(write: Any, make_cell: A
     assert (reversal["ci_low"] < reversal["mean"]).all() and (reversal["mean"] < reversal["ci_high"]).all()
     words = recommenders.words(table)
     assert words.startswith(
-        "Of 3 pairs of explainers 1 change places beyond chance"
+        "Of 3 pairs of explainers 1 are reversed significantly"
     )  # a-b, a-random, b-random
     assert "a (1) and b (1)" in words
     assert (
-        "by POS-P@1 (shop) a less b is -0.2 (" in words
+        "by POS-P@1 (shop) a minus b is -0.2 (" in words
         and "for mf, and 0.2 (" in words
         and words.endswith("for lightgcn.")
     )
