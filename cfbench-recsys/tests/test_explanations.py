@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cfbench_recsys.external import ExternalTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,10 +19,9 @@ from cfbench_recsys.explanations import (
     importances_table,
     read_edits,
     read_importances,
-    read_table,
-    unknown_units,
 )
 from cfbench_recsys.interactions import Interactions, from_pairs
+from cfbench_recsys.steps.answers import read_file
 from cfbench_recsys.targets import Targets
 
 PAIRS = {"anna": "pqr", "bob": "pr", "NA": "s"}
@@ -160,83 +158,9 @@ def test_edges_of_others_may_be_edited_where_the_scope_allows_it() -> None:
     assert edits.edge_users.tolist() == [shop().user_ids.tolist().index("bob")]
 
 
-def test_a_csv_table_is_read_as_text_like_parquet(tmp_path: Path) -> None:
-    table = rows(("NA", "NA", "s", "remove", 0.1 + 0.2), ("anna", "anna", "p", "remove", None))
-    table.to_csv(tmp_path / "t.csv", index=False)
-    table.to_csv(tmp_path / "bom.csv", index=False, encoding="utf-8-sig")
-    table.to_parquet(tmp_path / "t.parquet")
-    for name in ("t.csv", "bom.csv", "t.parquet"):
-        read = read_table(tmp_path / name)
-        assert read["unit"].tolist() == ["NA", "anna"] and read["edge_user"].tolist() == ["NA", "anna"]
-        assert read["importance"][0] == 0.1 + 0.2 and np.isnan(read["importance"][1])
-
-
-WRONG: dict[str, tuple[str, bytes, str]] = {
-    "empty": ("t.csv", b"", "misses the columns unit, edge_user, edge_item, op (has none)"),
-    "columns": ("t.csv", b"unit,op\na,remove\n", "misses the columns edge_user, edge_item (has unit, op)"),
-    "not text": ("t.csv", b"unit,\xff\xfe\n", "cannot be read as a table"),
-    "truncated": ("t.parquet", b"PAR1 and then nothing", "not a Parquet file"),
-    "no bytes": ("t.parquet", b"", "not a Parquet file"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_a_file_that_is_no_table_of_explanations_is_refused_before_anything_runs(
-    tmp_path: Path, case: str
-) -> None:
-    name, content, said = WRONG[case]
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError) as caught:
-        ExternalTable(tmp_path / name)
-    (line,) = caught.value.lines
-    assert line.startswith(f"{tmp_path / name}: ") and said in line and "\n" not in line
-
-
-def test_a_whole_parquet_file_cut_in_the_middle_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    rows(*[("anna", "anna", "p", "remove", 1.0)] * 1000).to_parquet(path)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(UserError, match="not a Parquet file"):
-        ExternalTable(path)
-    with pytest.raises(UserError, match="cannot be read as a table"):
-        read_table(path)
-
-
-def test_an_importance_that_is_no_number_is_named(tmp_path: Path) -> None:
-    rows(("anna", "anna", "p", "remove", "much")).to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(UserError, match="importance must be a number, got 'much'"):
-        read_table(tmp_path / "t.csv")
-
-
-def test_a_table_has_explainers_and_the_cells_with_rows(tmp_path: Path) -> None:
-    table = rows(*[("anna", "anna", "p", "remove", 1.0)] * 3)
-    labelled = table.assign(explainer=["b", "a", "b"], format=["implicit", "implicit", "explicit"], k=5)
-    cell = {"dataset": "d", "model": "m", "explainer": "a", "level": "item", "format": "implicit"}
-    cell = {**cell, "scope": "user-vector", "k": 5}
-    for suffix, write in {".csv": pd.DataFrame.to_csv, ".parquet": pd.DataFrame.to_parquet}.items():
-        write(labelled, tmp_path / f"t{suffix}", index=False)
-        found = ExternalTable(tmp_path / f"t{suffix}")
-        assert found.explainers() == ["b", "a"]
-        assert found.lacks(cell) == "" and found.lacks({**cell, "level": "list"}) == ""
-        assert found.lacks({**cell, "format": "explicit"}) == (
-            f"t{suffix} has no rows for explainer a, format explicit, k 5"
-        )
-        write(table, tmp_path / f"plain{suffix}", index=False)
-        plain = ExternalTable(tmp_path / f"plain{suffix}")
-        assert plain.explainers() == ["plain"] and plain.lacks(cell) == ""
-
-
-def test_units_that_are_not_explained_are_remarked_and_none_at_all_is_refused() -> None:
-    units, path = pd.Series(["anna/p", "bob/q"]), Path("theirs.csv")
-    table = rows(*[(unit, "anna", "p", "remove", 1.0) for unit in ("anna/p", "carl/p", "carl/p", "dora/p")])
-    assert unknown_units(table[:1], units, path) == ""
-    assert unknown_units(table[:0], units, path) == ""
-    assert unknown_units(table, units, path) == (
-        "2 of the 3 units in theirs.csv are not explained here, for example 'carl/p'"
-    )
-    with pytest.raises(UserError) as caught:
-        unknown_units(table[1:], units, path)
-    assert caught.value.lines == (
-        "theirs.csv: none of its 2 units is explained here. Its first is 'carl/p'; "
-        "here they look like 'anna/p', 'bob/q'",
-    )
+def test_an_importance_that_is_no_number_is_named() -> None:
+    table, path = rows(("anna", "anna", "p", "remove", "much")), Path("t.csv")
+    with pytest.raises(UserError, match=re.escape("t.csv: importance must be a number, got 'much'")):
+        read_file(None, table, path)  # type: ignore[arg-type]
+    given = read_file(None, table.assign(importance=["0.5"]), path)  # type: ignore[arg-type]
+    assert given["importance"].tolist() == [0.5]

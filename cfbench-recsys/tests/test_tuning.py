@@ -14,11 +14,12 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from cfbench_recsys.models import load_model
 from safetensors.numpy import load_file
 
 from cfbench_core import run, tune
+from cfbench_core.config import create
 from cfbench_core.errors import UserError
+from cfbench_core.lifecycle.models import load_model
 from cfbench_core.store import Store
 from cfbench_core.tuning.search import open_search
 from cfbench_recsys.quality import evaluate
@@ -67,8 +68,10 @@ def test_a_recommender_is_judged_by_its_quality_on_validation_data(tmp_path: Pat
     split = load_split(split_folder)
     expected = {}
     for folder in artifacts("model"):
-        options = json.loads((folder / "artifact.json").read_text())["parameters"]["recommender"]["options"]
-        model = load_model(folder, split.profiles)
+        options = json.loads((folder / "artifact.json").read_text())["parameters"]["model"]["options"]
+        component, state = load_model(folder)
+        model = create(component)
+        model.load_state(state, split.profiles)
         assert not hasattr(model, "score_edits")
         value = evaluate(model, split.validation, split.profiles)["NDCG@10"]
         assert value != evaluate(model, split.test, split.profiles)["NDCG@10"]
