@@ -33,11 +33,10 @@ from cfbench_core.lifecycle.streams import generator
 from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.classifiers.mlp import MLP, read_weights
-from cfbench_tabular.classifiers.mlp import Config as MLPConfig
-from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.classifiers.mlp import MLP, from_weights, read_weights
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.dice import Config, DiCE, inverse_deviations
-from cfbench_tabular.problem import Problem
+from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import FloatArray
 
@@ -66,26 +65,25 @@ def compared(
 ) -> list[dict[str, Any]]:
     """A row for each method: validity, proximity, sparsity, seconds."""
     files = StudyFiles(find_study(DataAccess(offline=True), None), NAMES[name])
-    problem = files.problem(our_table(name, files))
-    model = MLP(MLPConfig())
-    model.load_state(read_weights(files.network))
-    chosen, _, _ = files.factual_rows(problem, factuals)
-    vectors = problem.vectors[chosen]
+    prepared = files.prepared_dataset(our_table(name, files))
+    model = from_weights(read_weights(files.network))
+    chosen, _, _ = files.factual_rows(prepared, factuals)
+    vectors = prepared.vectors[chosen]
     asked = Factuals(vectors, predicted_classes(model, vectors), tuple(map(str, chosen)))
     found = []
     for method in methods:
         config = METHODS[method]
         started = time.perf_counter()
         if config is None:
-            given = theirs(problem, model, asked, answers)
+            given = theirs(prepared, model, asked, answers)
         else:
-            background = problem.sample("train")[0]
+            background = prepared.sample("train")[0]
             context = Context(
-                problem.encoding, background, lambda unit: generator("dice", unit), answers=answers
+                prepared.encoding, background, lambda unit: generator("dice", unit), answers=answers
             )
-            given = Answer.of(DiCE(config).counterfactuals(model, asked, context)).several()
+            given = Explanation.of(DiCE(config).counterfactuals(model, asked, context)).stacked()
         seconds = (time.perf_counter() - started) / (len(asked) * answers)
-        judged = measures(problem, model, asked, given)
+        judged = measures(prepared, model, asked, given)
         found.append({"dataset": name, "method": method, **judged, "seconds": seconds})
     return found
 
@@ -100,9 +98,9 @@ def our_table(name: str, files: StudyFiles) -> Any:
     return made.load(made.find(DataAccess(offline=True)))
 
 
-def measures(problem: Problem, model: MLP, asked: Factuals, given: FloatArray) -> dict[str, float]:
+def measures(prepared: PreparedDataset, model: MLP, asked: Factuals, given: FloatArray) -> dict[str, float]:
     """Of given (B, k, d); means over the valid ones."""
-    encoding, k = problem.encoding, given.shape[1]
+    encoding, k = prepared.encoding, given.shape[1]
     rows = given.reshape(-1, encoding.width)
     factuals, classes = np.repeat(asked.vectors, k, axis=0), np.repeat(asked.classes, k)
     valid = ~np.isnan(rows[:, 0])
@@ -111,7 +109,7 @@ def measures(problem: Problem, model: MLP, asked: Factuals, given: FloatArray) -
     starts = [block.start for block in encoding.blocks]
     largest = np.maximum.reduceat(away, starts, axis=1)
     number = encoding.numeric[starts]
-    weights = inverse_deviations(problem.sample("train")[0], encoding)[starts]
+    weights = inverse_deviations(prepared.sample("train")[0], encoding)[starts]
     changed = largest > 5e-5
     return {
         "validity": float(valid.mean()),
@@ -121,26 +119,26 @@ def measures(problem: Problem, model: MLP, asked: Factuals, given: FloatArray) -
     }
 
 
-def theirs(problem: Problem, model: MLP, asked: Factuals, answers: int) -> FloatArray:
+def theirs(prepared: PreparedDataset, model: MLP, asked: Factuals, answers: int) -> FloatArray:
     """(B, answers, d) of dice-ml by gradient, in our encoding; NaN where it gives none."""
     import dice_ml
 
-    columns = problem.encoding.columns
+    columns = prepared.encoding.columns
     short = [f"c{place}" for place in range(len(columns))]
-    known = np.concatenate([problem.sample("train")[0], asked.vectors])
-    frame = _frame(problem, known, short)
-    frame["y"] = np.concatenate([problem.sample("train")[1], asked.classes])
+    known = np.concatenate([prepared.sample("train")[0], asked.vectors])
+    frame = _frame(prepared, known, short)
+    frame["y"] = np.concatenate([prepared.sample("train")[1], asked.classes])
     numbers = [name for name, column in zip(short, columns, strict=True) if column.kind == "numeric"]
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         with contextlib.redirect_stderr(io.StringIO()):
             data = dice_ml.Data(dataframe=frame, continuous_features=numbers, outcome_name="y")
-            wrapped, checked = _as_torch(problem, model, data, short, frame)
+            wrapped, checked = _as_torch(prepared, model, data, short, frame)
             assert np.abs(checked - model.predict_proba(known[:50])).max() < 1e-4
             backend = dice_ml.Model(model=wrapped, backend="PYT", func="ohe-min-max")
             search = dice_ml.Dice(data, backend, method="gradient")
-            found = np.full((len(asked), answers, problem.encoding.width), np.nan)
-            for place, query in enumerate(_frame(problem, asked.vectors, short).to_dict("records")):
+            found = np.full((len(asked), answers, prepared.encoding.width), np.nan)
+            for place, query in enumerate(_frame(prepared, asked.vectors, short).to_dict("records")):
                 got = search.generate_counterfactuals(
                     pd.DataFrame([query]), total_CFs=answers, desired_class="opposite"
                 ).cf_examples_list[0]
@@ -150,19 +148,19 @@ def theirs(problem: Problem, model: MLP, asked: Factuals, answers: int) -> Float
                         column.name: np.array([row[name]], dtype=object if column.levels else np.float64)
                         for name, column in zip(short, columns, strict=True)
                     }
-                    found[place, turn] = problem.encoding.encode(values)[0]
+                    found[place, turn] = prepared.encoding.encode(values)[0]
     return found
 
 
-def _frame(problem: Problem, vectors: FloatArray, names: Sequence[str]) -> pd.DataFrame:
-    decoded = problem.encoding.decode(vectors)
+def _frame(prepared: PreparedDataset, vectors: FloatArray, names: Sequence[str]) -> pd.DataFrame:
+    decoded = prepared.encoding.decode(vectors)
     return pd.DataFrame(
-        {name: decoded[column.name] for name, column in zip(names, problem.encoding.columns, strict=True)}
+        {name: decoded[column.name] for name, column in zip(names, prepared.encoding.columns, strict=True)}
     )
 
 
 def _as_torch(
-    problem: Problem, model: MLP, data: Any, names: Sequence[str], frame: pd.DataFrame
+    prepared: PreparedDataset, model: MLP, data: Any, names: Sequence[str], frame: pd.DataFrame
 ) -> tuple[Callable[..., Any], FloatArray]:
     """The network on dice-ml's inputs (numbers from 0 to 1, all levels one-hot), and what it says of 50 rows."""
     import torch
@@ -173,7 +171,7 @@ def _as_torch(
     transformer.initialize_transform_func()
     inputs = transformer.transform(frame.drop(columns="y").iloc[:50])
     positions = {name: place for place, name in enumerate(inputs.columns)}
-    encoding = problem.encoding
+    encoding = prepared.encoding
     mixing, shift = np.zeros((len(positions), encoding.width)), np.zeros(encoding.width)
     for place, (name, column, block) in enumerate(zip(names, encoding.columns, encoding.blocks, strict=True)):
         if column.kind == "numeric":

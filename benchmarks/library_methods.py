@@ -137,7 +137,7 @@ class Relax:
         some = context.background[:100]
         agrees(predict(self.layout.theirs(some)), model, some)
         self.predict = predict
-        options = {"DiverseCF": {"n_cfs": context.answers}}.get(method, {})
+        options = {"DiverseCF": {"n_cfs": context.counterfactuals_per_instance}}.get(method, {})
         made = getattr(relax.methods, method)(options)
         training = {"train_config": {"verbose": 0}} if method == "ProtoCF" else {}
         self.method = relax.explain.prepare_cf_module(made, self._module(context), predict, **training)

@@ -31,10 +31,10 @@ from cfbench_core.data_files import DataAccess
 from cfbench_core.lifecycle.streams import generator
 from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
-from cfbench_tabular.classifiers.base import Counted, predicted_classes
+from cfbench_tabular.classifiers.base import QueryCounter, predicted_classes
 from cfbench_tabular.classifiers.mlp import MLP, read_weights
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
-from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import complete
 
@@ -78,11 +78,11 @@ def main() -> None:
 
 def measured(name: str, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     files = StudyFiles(find_study(DataAccess(offline=True), None), NAMES[name])
-    problem = files.problem(our_table(name, files))
+    data = files.prepared_dataset(our_table(name, files))
     model = MLP(MLPConfig())
     model.load_state(read_weights(files.network))
-    background, labels = problem.sample("train")
-    context = Context(problem.encoding, background, lambda unit: generator("benchmark", unit), labels=labels)
+    background, labels = data.sample("train")
+    context = Context(data.encoding, background, lambda unit: generator("benchmark", unit), labels=labels)
     for reference in map(yaml.safe_load, asked.explainers):
         options = {"name": reference} if isinstance(reference, str) else dict(reference)
         label = options.pop("label", options["name"])
@@ -103,16 +103,16 @@ def timed(explainer: Any, model: MLP, vectors: Any, context: Context) -> dict[st
     factuals = Factuals(vectors, predicted_classes(model, vectors), tuple(map(str, range(len(vectors)))))
     few = Factuals(vectors[:WARM_UP], factuals.classes[:WARM_UP], factuals.units[:WARM_UP])
     explainer.counterfactuals(model, few, context)
-    counted = Counted(model)
+    counted = QueryCounter(model)
     started = time.process_time()
-    answers = Answer.of(explainer.counterfactuals(counted, factuals, context)).several()[:, 0]
+    answers = Explanation.of(explainer.counterfactuals(counted, factuals, context)).stacked()[:, 0]
     seconds = time.process_time() - started
     valid = complete(answers)
     valid[valid] = predicted_classes(model, answers[valid]) != factuals.classes[valid]
     changes = answers[valid] - vectors[valid]
     return {
         "ms": round(1e3 * seconds / len(vectors), 4),
-        "evaluations": round(counted.evaluations / len(vectors), 1),
+        "evaluations": round(counted.queries / len(vectors), 1),
         "valid": round(float(valid.mean()), 4),
         "L2": round(float(np.linalg.norm(changes, axis=1).mean()), 3),
         "sparsity": round(float((np.abs(changes) < 5e-5).mean()), 3),

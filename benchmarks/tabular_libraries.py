@@ -45,10 +45,9 @@ from tabular_explainers import AT_MOST, WARM_UP, made
 from cfbench_core.data_files import DataAccess
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.classifiers.mlp import MLP, read_weights
-from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.classifiers.mlp import MLP, from_weights, read_weights
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import BoolArray, FloatArray, complete
 
@@ -99,7 +98,7 @@ class Own:
         classes = predicted_classes(self.model, vectors)
         factuals = Factuals(vectors, classes, tuple(map(str, range(len(vectors)))))
         given = self.explainer.counterfactuals(self.model, factuals, self.context)
-        return Answer.of(given).several()[:, 0]
+        return Explanation.of(given).stacked()[:, 0]
 
 
 def main() -> None:
@@ -162,13 +161,10 @@ def measured(name: str, asked: argparse.Namespace) -> tuple[list[dict[str, Any]]
 def study(name: str) -> tuple[MLP, Context]:
     """The study's network of a data set, and its training rows."""
     files = StudyFiles(find_study(DataAccess(offline=True), None), NAMES[name])
-    problem = files.problem(our_table(name, files))
-    model = MLP(MLPConfig())
-    model.load_state(read_weights(files.network))
-    background, labels = problem.sample("train")
-    return model, Context(
-        problem.encoding, background, lambda unit: generator("benchmark", unit), labels=labels
-    )
+    data = files.prepared_dataset(our_table(name, files))
+    model = from_weights(read_weights(files.network))
+    background, labels = data.sample("train")
+    return model, Context(data.encoding, background, lambda unit: generator("benchmark", unit), labels=labels)
 
 
 def rounds(
@@ -201,7 +197,7 @@ def rounds(
                 "wall ms": round(1e3 * wall / size, 4),
                 "prepare s": round(prepared, 1),
                 "compile s": round(compiled, 1) if method in RELAX else 0.0,
-                **judged(model, context.encoding, vectors, given),
+                **observe(model, context.encoding, vectors, given),
             },
         )
 
@@ -213,7 +209,7 @@ def valid_answers(model: MLP, vectors: FloatArray, given: FloatArray) -> BoolArr
     return valid
 
 
-def judged(model: MLP, encoding: Encoding, vectors: FloatArray, given: FloatArray) -> dict[str, float]:
+def observe(model: MLP, encoding: Encoding, vectors: FloatArray, given: FloatArray) -> dict[str, float]:
     valid = valid_answers(model, vectors, given)
     answers, factuals = given[valid], vectors[valid]
     low, high = encoding.bounds

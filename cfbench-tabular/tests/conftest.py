@@ -18,11 +18,10 @@ import pytest
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
 from cfbench_tabular.classifiers.logistic_regression import LogisticRegression
-from cfbench_tabular.classifiers.mlp import MLP
-from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.classifiers.mlp import MLP, from_weights
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import Constant
 
@@ -35,7 +34,7 @@ def linear() -> Callable[..., LogisticRegression]:
 
     def make(weights: Any, bias: float = 0.0) -> LogisticRegression:
         model = LogisticRegression(LogisticConfig())
-        model.load_state({"coefficients": np.asarray(weights, dtype=float), "intercept": np.array([bias])})
+        model.coefficients, model.intercept = np.asarray(weights, dtype=float), float(bias)
         return model
 
     return make
@@ -47,8 +46,7 @@ def network() -> Callable[..., MLP]:
 
     def make(d: int, hidden: int = 6, seed: int = 0) -> MLP:
         draw = np.random.default_rng(seed)
-        model = MLP(MLPConfig())
-        model.load_state(
+        return from_weights(
             {
                 "W1": draw.normal(size=(d, hidden)),
                 "b1": draw.normal(size=hidden),
@@ -56,7 +54,6 @@ def network() -> Callable[..., MLP]:
                 "b2": draw.normal(size=2),
             }
         )
-        return model
 
     return make
 
@@ -82,16 +79,16 @@ def ask() -> Callable[..., np.ndarray]:
         units = tuple(str(row) for row in range(len(vectors)))
         factuals = Factuals(vectors, (found[:, 1] > found[:, 0]).astype(np.int64), units)
         context = Context(encoding, np.asarray(background, dtype=float), lambda unit: generator("test", unit))
-        return Answer.of(explainer.counterfactuals(model, factuals, context)).counterfactuals
+        return Explanation.of(explainer.counterfactuals(model, factuals, context)).counterfactuals
 
     return answers
 
 
 @pytest.fixture
-def judge(numbers: Callable[[int], Encoding]) -> Callable[..., Answers]:
+def judge(numbers: Callable[[int], Encoding]) -> Callable[..., Observed]:
     """``judge(factuals, counterfactuals, ...)``: answers of class 1 to factuals of class 0, taken as valid."""
 
-    def make(factuals: Any, counterfactuals: Any, **given: Any) -> Answers:
+    def make(factuals: Any, counterfactuals: Any, **given: Any) -> Observed:
         factuals, counterfactuals = np.atleast_2d(factuals), np.atleast_2d(counterfactuals)
         given = {n: np.asarray(v, dtype=float) if n == "background" else v for n, v in given.items()}
         usual = {
@@ -101,7 +98,7 @@ def judge(numbers: Callable[[int], Encoding]) -> Callable[..., Answers]:
             "background": factuals,
             "model": Constant(),
         }
-        return Answers(factuals.astype(float), counterfactuals.astype(float), **{**usual, **given})
+        return Observed(factuals.astype(float), counterfactuals.astype(float), **{**usual, **given})
 
     return make
 
@@ -119,9 +116,7 @@ class Study:
     def network(self, name: str) -> MLP:
         from cfbench_tabular.classifiers.mlp import read_weights
 
-        model = MLP(MLPConfig())
-        model.load_state(read_weights(self.data / "models" / f"{name}.npz"))
-        return model
+        return from_weights(read_weights(self.data / "models" / f"{name}.npz"))
 
     def factuals(self, name: str, label: int) -> np.ndarray:
         with np.load(self.data / "factuals" / f"{name}.npz", allow_pickle=False) as archive:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.metrics.actionability import Actionability, Config
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import Constant
 
@@ -29,7 +29,7 @@ FACTUAL = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
 def actionable(counterfactual, factual=FACTUAL):
     counterfactual = np.array([counterfactual], dtype=float)
     valid = ~np.isnan(counterfactual).any(axis=1)
-    answers = Answers(
+    answers = Observed(
         np.array([factual], dtype=float),
         counterfactual,
         np.zeros(1, dtype=np.int64),
@@ -38,7 +38,7 @@ def actionable(counterfactual, factual=FACTUAL):
         np.zeros((1, 6)),
         Constant(),
     )
-    return Actionability(Config()).score(answers)["actionable"][0]
+    return Actionability(Config()).compute(answers)["actionable"][0]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def classes_of(model, rows):
 
 
 def told(config, model, encoding, factuals, background):
-    """Answers with their details."""
+    """Observed with their details."""
     vectors = np.asarray(factuals, dtype=float)
     given = Factuals(vectors, classes_of(model, vectors), tuple(map(str, range(len(vectors)))))
     context = Context(encoding, np.asarray(background, dtype=float), lambda unit: np.random.default_rng(0))
@@ -97,13 +97,13 @@ def test_the_weight_of_the_class_is_searched(linear, numbers):
     assert distances == pytest.approx([3 / np.sqrt(2)] * 3, rel=0.1)
 
 
-def test_kappa_asks_for_more_than_the_boundary(ask, linear, numbers):
+def test_kappa_requires_a_margin_beyond_the_boundary(ask, linear, numbers):
     answers = ask(ALIBIC(Config(kappa=2.0)), linear([1.0], 0.0), numbers(1), [[-1.0]], [[0.0]])
     assert answers[0, 0] > 2.0
 
 
 @pytest.mark.parametrize("categories", ["mvdm", "abdm"])
-def test_answers_are_rows(ask, linear, categories):
+def test_counterfactuals_are_rows(ask, linear, categories):
     encoding = encoding_of(Column("age"), COLOUR, Column("striped", "categorical", ("no", "yes")))
     draw = np.random.default_rng(1)
     rows = encoding.project(draw.normal(size=(60, encoding.width)))
@@ -141,12 +141,12 @@ def test_columns_that_stay_are_exactly_as_they_were(ask, linear, numbers):
     assert answers[0, 1:].tolist() == factual[0][1:]
 
 
-def test_without_a_slope_there_is_no_answer(ask, linear, numbers):
+def test_without_a_slope_there_is_no_counterfactual(ask, linear, numbers):
     assert np.isnan(ask(ALIBIC(Config()), linear([0.0], 1.0), numbers(1), [[0.0]], [[0.0]])).all()
 
 
 @pytest.mark.parametrize("name", ["StatlogGC", "TicTacToe", "Iris"])
-def test_every_factual_of_the_study_has_an_answer(study, ask, name):
+def test_every_factual_of_cf_tabular_has_an_counterfactual(study, ask, name):
     model, encoding = study.network(name), study.encoding(name)
     factuals = {label: study.factuals(name, label)[:15].astype(float) for label in (0, 1)}
     background = np.concatenate(list(factuals.values()))

@@ -5,7 +5,7 @@ from cfbench_tabular.explainers.alibic import ALIBIC
 from cfbench_tabular.explainers.alibic import Config as GradientConfig
 from cfbench_tabular.explainers.alibic_nograd import ALIBICNoGrad, Config, differences
 from cfbench_tabular.explainers.levels import Space
-from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of
+from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
 
 
 def test_the_nearest_point_of_the_other_class_on_a_line(ask, linear, numbers):
@@ -24,7 +24,7 @@ def test_differences_are_the_gradient_of_a_smooth_model(linear, numbers, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_answers_as_with_gradients(ask, network, numbers, seed):
+def test_it_agrees_with_the_variant_with_gradients(ask, network, numbers, seed):
     draw = np.random.default_rng(seed)
     model, factuals, rows = (
         network(5, hidden=10, seed=seed),
@@ -54,22 +54,22 @@ def test_the_steps_of_a_tree_are_seen_from_further_away(ask, numbers):
     assert answers[:, 1].tolist() == [0.0, 0.0]
 
 
-def test_only_probabilities_are_asked_for():
-    problem = example_problem()
+def test_only_probabilities_are_queried():
+    data = example_data()
 
     class Bare:
         def predict_proba(self, vectors):
             one = 1 / (1 + np.exp(-vectors @ np.linspace(-1, 1, vectors.shape[1])))
             return np.stack([1 - one, one], axis=1)
 
-    factuals = factuals_of(Bare(), problem, slice(0, 10))
-    answer = ALIBICNoGrad(Config()).counterfactuals(Bare(), factuals, context_of(problem))
+    factuals = factuals_of(Bare(), data, slice(0, 10))
+    answer = ALIBICNoGrad(Config()).counterfactuals(Bare(), factuals, context_of(data))
     assert not np.isnan(answer.counterfactuals).any()
-    problem.encoding.decode(answer.counterfactuals)
+    data.encoding.decode(answer.counterfactuals)
 
 
-def test_without_an_enemy_there_is_no_answer():
-    problem = example_problem()
-    factuals = factuals_of(Constant(), problem, slice(0, 3))
-    answer = ALIBICNoGrad(Config(rounds=3)).counterfactuals(Constant(), factuals, context_of(problem))
+def test_without_an_enemy_there_is_no_counterfactual():
+    data = example_data()
+    factuals = factuals_of(Constant(), data, slice(0, 3))
+    answer = ALIBICNoGrad(Config(rounds=3)).counterfactuals(Constant(), factuals, context_of(data))
     assert np.isnan(answer.counterfactuals).all()

@@ -21,9 +21,9 @@ TABLES = {
     "empty": ([*ROWS, ",red,a"], "empty.csv:42: column 'x': is missing ('')"),
     "one-class": (
         [row[:-1] + "a" for row in ROWS],
-        "every row has the class 'a', so there is nothing to tell apart",
+        "every row has the class 'a', so there is nothing to predict",
     ),
-    "constant": (["3" + row[row.index(",") :] for row in ROWS], "column 'x' has the one level '3'"),
+    "constant": (["3" + row[row.index(",") :] for row in ROWS], "column 'x' has only the level '3'"),
     "short-row": ([*ROWS, "1,red"], "short-row.csv:42: has 2 values for 3 columns"),
 }
 
@@ -60,8 +60,8 @@ class Infinite(Explainer):
 
 class WrongDetail(Explainer):
     def answer(self, vectors):
-        from cfbench_tabular.explainers.base import Answer
-        return Answer(vectors, {"steps": np.zeros(3)})
+        from cfbench_tabular.explainers.base import Explanation
+        return Explanation(vectors, {"steps": np.zeros(3)})
 
 class Sleeper(Explainer):
     def answer(self, vectors):
@@ -73,15 +73,15 @@ class Words(Explainer):
 """
 
 MODELS = {
-    "says-nan": "SaysNan: predict_proba gave NaN or infinity for",
-    "three-classes": "predict_proba gave shape",
+    "says-nan": "SaysNan: predict_proba returned NaN or infinity for",
+    "three-classes": "predict_proba returned shape",
     "raises": "out of paper",
 }
 
 EXPLAINERS = {
     "wrong-shape": "counterfactuals has shape (10, 2), must be (10, 4)",
-    "half-answer": "must be finite, or NaN throughout",
-    "infinite": "must be finite, or NaN throughout",
+    "half-answer": "must be finite, or NaN in every column",
+    "infinite": "must be finite, or NaN in every column",
     "wrong-detail": "the detail 'steps' has shape (3,), must be (10,)",
     "words": "could not convert string to float",
 }
@@ -91,7 +91,7 @@ BASE = {
     "data": ["iris"],
     "classifiers": ["logistic-regression"],
     "explainers": ["nearest-enemy"],
-    "metrics": ["coverage", "l2"],
+    "metrics": ["validity", "l2"],
     "protocol": {"factuals": 5},
     "executor": "inline",
 }

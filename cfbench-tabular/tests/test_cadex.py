@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer
+from cfbench_tabular.explainers.base import Explanation
 from cfbench_tabular.explainers.cadex import CADEX, Config
 from cfbench_tabular.table import Column
-from cfbench_tabular.testing import context_of, example_problem, factuals_of, fitted
+from cfbench_tabular.testing import context_of, example_data, factuals_of, fitted
 
 
 def encoding_of(*columns):
@@ -19,14 +19,14 @@ COLOUR = Column("colour", "categorical", ("red", "green", "blue"))
 STRIPED = Column("striped", "categorical", ("no", "yes"))
 
 
-def test_every_number_moves_alike_until_the_class_changes(ask, linear, numbers):
+def test_every_number_moves_equally_until_the_class_changes(ask, linear, numbers):
     """Adam's steps along a constant gradient are all of one size: c = x + t sign(w), with t at the boundary."""
     answers = ask(CADEX(Config()), linear([1.0, -3.0], -2.0), numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
     assert answers[0] == pytest.approx([0.5, -0.5], abs=2e-3)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_on_a_linear_model_the_boundary_is_where_it_is_known_to_be(ask, linear, numbers, seed):
+def test_on_a_linear_model_the_known_boundary_is_found(ask, linear, numbers, seed):
     draw = np.random.default_rng(seed)
     weights, bias, factuals = draw.normal(size=5), draw.normal(), draw.normal(size=(8, 5))
     answers = ask(CADEX(Config(halvings=20)), linear(weights, bias), numbers(5), factuals, factuals)
@@ -40,8 +40,8 @@ def test_on_a_linear_model_the_boundary_is_where_it_is_known_to_be(ask, linear, 
     assert (distances <= nearest * np.sqrt(5)).all()
 
 
-def test_as_published_the_last_step_is_kept(ask, linear, numbers):
-    config = Config(rate=0.4, halvings=0)
+def test_as_published_the_last_step_is_stored(ask, linear, numbers):
+    config = Config(learning_rate=0.4, halvings=0)
     answers = ask(CADEX(config), linear([1.0], -1.0), numbers(1), [[0.0]], [[0.0]])
     assert answers[0] == pytest.approx([1.2], abs=1e-6)
 
@@ -104,13 +104,13 @@ def test_immutable_and_one_way_columns_are_left_alone(ask, linear):
     assert answers[0] == pytest.approx([1.0, 1, 0, 0], abs=0.01)
 
 
-def test_answers_stay_in_the_observed_range_or_there_is_none(ask, linear, numbers):
+def test_counterfactuals_stay_in_the_observed_range_or_there_is_none(ask, linear, numbers):
     model = linear([1.0, 1.0], -17.0)
     assert ask(CADEX(Config()), model, numbers(2), [[0.0, 0.0]], [[0.0, 0.0]]).max() <= 9.0
     assert np.isnan(ask(CADEX(Config()), linear([1.0], -9.5), numbers(1), [[0.0]], [[0.0]])).all()
 
 
-def test_a_model_without_a_slope_gives_no_answer(ask, linear, numbers):
+def test_a_model_without_a_slope_gives_no_counterfactual(ask, linear, numbers):
     assert np.isnan(
         ask(CADEX(Config()), linear([0.0, 0.0], 1.0), numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
     ).all()
@@ -124,22 +124,22 @@ def test_ignoring_categories_gives_vectors_that_are_no_rows(ask, linear):
         encoding.decode(answers)
 
 
-def test_steps_are_told():
-    problem = example_problem()
+def test_steps_are_reported():
+    data = example_data()
     from cfbench_tabular.classifiers.mlp import MLP
     from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 
-    model = fitted(MLP(MLPConfig()), problem)
-    answer = CADEX(Config()).counterfactuals(model, factuals_of(model, problem), context_of(problem))
-    assert isinstance(answer, Answer)
+    model = fitted(MLP(MLPConfig()), data)
+    answer = CADEX(Config()).counterfactuals(model, factuals_of(model, data), context_of(data))
+    assert isinstance(answer, Explanation)
     given = ~np.isnan(answer.counterfactuals).any(axis=1)
     assert given.mean() > 0.95
     assert (answer.details["steps"][given] >= 1).all()
-    problem.encoding.decode(answer.counterfactuals[given])
+    data.encoding.decode(answer.counterfactuals[given])
 
 
 @pytest.mark.parametrize("name", ["Adult", "TicTacToe", "Iris"])
-def test_the_studys_networks_are_turned_by_rows(study, ask, name):
+def test_the_published_networks_are_turned_by_rows(study, ask, name):
     """The study found CADEX's answers for 90% of its factuals; none of those of mixed sets was real."""
     model, encoding = study.network(name), study.encoding(name)
     for label in (0, 1):

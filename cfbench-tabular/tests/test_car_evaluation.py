@@ -1,6 +1,6 @@
 from itertools import product
 
-from cfbench_tabular.datasets.car_evaluation import LEVELS, CarEvaluation, Config, judged
+from cfbench_tabular.datasets.car_evaluation import LEVELS, CarEvaluation, Config, evaluate
 
 
 def rows_of(table, codes):
@@ -25,7 +25,7 @@ def test_what_is_better_in_one_attribute_is_never_judged_worse():
         for place, size in enumerate(sizes):
             if place != seats and car[place] + 1 < size:
                 better = (*car[:place], car[place] + 1, *car[place + 1 :])
-                assert order.index(judged(*better)) >= order.index(judged(*car))
+                assert order.index(evaluate(*better)) >= order.index(evaluate(*car))
 
 
 def test_the_rows_are_those_of_the_real_file_in_its_order(study):

@@ -53,7 +53,7 @@ def test_depths_agree_with_those_one_move_later(positions):
         assert positions[king, rook, black] == played_out(positions, king, rook, black)
 
 
-def test_the_study_told_a_draw_from_a_win(study):
+def test_the_study_reported_a_draw_from_a_win(study):
     """In UCI's order, which is by depth: so the depths that the file no longer tells are confirmed as well."""
     table = Chess(Config()).load()
     assert table.classes() == ("draw", "win")

@@ -14,7 +14,7 @@ def scored(judge, linear, counterfactuals, rows, labels, **options):
         background_labels=np.array(labels),
         model=linear([1.0] + [0.0] * (rows.shape[1] - 1)),
     )
-    return Connectedness(Config(**options)).score(answers)["connected"]
+    return Connectedness(Config(**options)).compute(answers)["connected"]
 
 
 def test_a_path_of_rows_leads_to_a_true_member_or_not(judge, linear):
@@ -31,7 +31,7 @@ def test_the_step_is_how_far_members_are_from_each_other(judge, linear):
     assert scored(judge, linear, [6.5], rows, labels, quantile=1.0)[0] == 1.0
 
 
-def test_fewer_than_two_members_say_nothing(judge, linear):
+def test_fewer_than_two_members_give_no_value(judge, linear):
     assert np.isnan(scored(judge, linear, [2.0], [1, -1], [1, 0], epsilon=9.0)[0])
 
 

@@ -28,7 +28,7 @@ SCHEMA = {
         "sex": ["female", "male"],
         "smoker": {"levels": {1: "never", 2: "former", 3: "current"}},
     },
-    "rules": [{"column": "bmi", "relation": "ratio", "of": ["mass", "height2"], "absolute": 0.05}],
+    "constraints": [{"column": "bmi", "relation": "ratio", "of": ["mass", "height2"], "absolute": 0.05}],
 }
 
 
@@ -59,10 +59,10 @@ def test_a_table_by_hand(read):
     assert columns["smoker"].levels == ("never", "former", "current")
     assert columns["sex"].immutable and columns["age"].direction == "up"
     assert table.classes() == ("well", "ill")
-    assert [str(rule) for rule in table.rules] == ["bmi = mass / height2 ± 0.05"]
+    assert [str(rule) for rule in table.constraints] == ["bmi = mass / height2 ± 0.05"]
 
 
-def test_without_a_word_types_are_guessed_and_the_last_column_is_the_class(read):
+def test_without_a_schema_types_are_inferred_and_the_last_column_is_the_class(read):
     table = read("age,sex,old,y\n34,f,0,a\n71,m,1,b\n50,f,0,a\n")
     assert [(column.name, column.kind) for column in table.columns] == [
         ("age", "numeric"),
@@ -72,14 +72,14 @@ def test_without_a_word_types_are_guessed_and_the_last_column_is_the_class(read)
     assert table.classes() == ("b", "a")
 
 
-def test_a_schema_in_a_file_of_its_own_and_what_the_configuration_says_besides(read, tmp_path):
+def test_options_of_the_configuration_override_the_schema_file(read, tmp_path):
     (tmp_path / "patients.yaml").write_text(yaml.safe_dump({**SCHEMA, "class_column": "outcome"}))
     table = read(schema="patients.yaml", columns={"age": "drop", "id": "drop"})
     assert [column.name for column in table.columns] == ["sex", "smoker", "mass", "height2", "bmi"]
-    assert len(table.rules) == 1
+    assert len(table.constraints) == 1
 
 
-def test_what_is_wrong_in_a_schema_is_told_when_a_run_is_planned(tmp_path):
+def test_what_is_wrong_in_a_schema_is_reported_when_a_run_is_planned(tmp_path):
     (tmp_path / "patients.csv").write_text(PATIENTS)
     file, schema = str(tmp_path / "patients.csv"), tmp_path / "patients.yaml"
     schema.write_text("missing: drop\nclass_colum: outcome\n")
@@ -89,7 +89,7 @@ def test_what_is_wrong_in_a_schema_is_told_when_a_run_is_planned(tmp_path):
         Csv(Config(file=file, schema=str(schema))).find(DataAccess())
     schema.write_text("threshold: 3\n")
     with pytest.raises(
-        UserError, match="with what the configuration says: a threshold makes its own classes"
+        UserError, match="with the options of the configuration: threshold and classes exclude each other"
     ):
         Csv(Config(file=file, schema=str(schema), classes={"a": "b"})).find(DataAccess())
     with pytest.raises(UserError, match="column 'age': must be numeric"):
@@ -130,7 +130,7 @@ def test_many_columns_are_named_by_their_first_and_last(read):
 def test_rows_with_missing_values_are_refused_or_left_out(read):
     text = "age,town,y\n34,Ulm,a\n?,Ulm,b\n51,,a\n60,Bonn,b\n61,Bonn,\n"
     with pytest.raises(
-        UserError, match=r"patients.csv:3: column 'age': is missing \('\?'\)\. Fill it in, say"
+        UserError, match=r"patients.csv:3: column 'age': is missing \('\?'\)\. Fill it in, set"
     ):
         read(text)
     table = read(text, missing="drop", columns={"age": "numeric"})
@@ -172,33 +172,33 @@ WRONG = {
         {"columns": {"age": "numerical"}},
         r"column 'age': must be numeric, categorical, drop or a list of levels, got 'numerical'\. Did you mean",
     ),
-    "levels twice": (PATIENTS, {"columns": {"sex": ["male", "male"]}}, "levels: 'male' is there twice"),
+    "levels twice": (PATIENTS, {"columns": {"sex": ["male", "male"]}}, "levels: 'male' occurs twice"),
     "a yes that YAML made true": (
         "a,y\nyes,1\nno,2\n",
         {"columns": {"a": [False, True]}},
-        r"column 'a': levels: false is not text; YAML reads no so: put it in quotes",
+        r"column 'a': levels: false is not text; YAML reads an unquoted no as a boolean",
     ),
-    "one level only": ("a,b,y\n1,x,c\n2,x,d\n", {}, "column 'b' has the one level 'x'.*leave it out"),
+    "one level only": ("a,b,y\n1,x,c\n2,x,d\n", {}, "column 'b' has only the level 'x'.*remove it"),
     "nothing but classes": ("a,y\n1,c\n2,d\n", {"columns": {"a": "drop"}}, "has no feature columns"),
     "a rule that the rows break": (
         "a,b,y\n1,2,c\n3,3,d\n4,5,c\n",
-        {"rules": [{"column": "a", "relation": "at_least", "of": ["b"]}]},
-        r"rule 'a >= b' does not hold in 2 rows \(the first is row 0",
+        {"constraints": [{"column": "a", "relation": "at_least", "of": ["b"]}]},
+        r"constraint 'a >= b' is violated in 2 rows \(first: row 0",
     ),
     "a rule of no column": (
         PATIENTS,
-        {"rules": [{"column": "bim", "relation": "ratio", "of": ["mass", "height2"]}]},
+        {"constraints": [{"column": "bim", "relation": "ratio", "of": ["mass", "height2"]}]},
         r"no column 'bim'\. Did you mean 'bmi'\?",
     ),
     "a rule that cannot be": (
         PATIENTS,
-        {"rules": [{"column": "bmi", "relation": "ratio", "of": ["mass"]}]},
-        r"study.yaml:\d+: rules\[0\]: ratio needs two columns in 'of', got 1",
+        {"constraints": [{"column": "bmi", "relation": "ratio", "of": ["mass"]}]},
+        r"study.yaml:\d+: constraints\[0\]: ratio needs two columns in 'of', got 1",
     ),
     "an unknown relation": (
         PATIENTS,
-        {"rules": [{"column": "bmi", "relation": "quotient", "of": ["mass"]}]},
-        r"rules\[0\].relation: must be one of product, ratio",
+        {"constraints": [{"column": "bmi", "relation": "quotient", "of": ["mass"]}]},
+        r"constraints\[0\].relation: must be one of product, ratio",
     ),
     "an unknown key": (
         PATIENTS,
@@ -209,26 +209,26 @@ WRONG = {
     "both ways at once": (
         PATIENTS,
         {"immutable": ["age"], "direction": {"age": "up"}},
-        "'age' is immutable and also goes up: say one of the two",
+        "'age' is immutable and has the direction up: remove one of the two",
     ),
 }
 
 
 @pytest.mark.parametrize(("text", "options", "said"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_in_one_line(read, text, options, said):
+def test_errors_are_reported_in_one_line(read, text, options, said):
     with pytest.raises(UserError, match=said) as error:
         read(text, **options)
     assert len(error.value.lines) == 1
 
 
 def test_one_class_or_a_target_that_is_not_there(read):
-    with pytest.raises(UserError, match="every row has the class 'c', so there is nothing to tell apart"):
+    with pytest.raises(UserError, match="every row has the class 'c', so there is nothing to predict"):
         read("a,y\n1,c\n2,c\n").classes()
     with pytest.raises(UserError, match="no row has the class 'sick'; there are ill, well"):
         read(target="sick").classes()
 
 
-def test_a_file_that_is_not_there_is_told_by_the_configuration(tmp_path):
+def test_a_missing_file_is_reported_by_the_configuration(tmp_path):
     component = installed().find("tabular", "dataset", "csv")
     with pytest.raises(UserError, match=r"study.yaml:1: file: no such file: gone.csv"):
         decode_options(component, Document("file: gone.csv\n", "study.yaml", tmp_path), installed())
@@ -260,9 +260,9 @@ def test_it_runs(tmp_path, monkeypatch):
         "data": [{"name": "csv", "file": "mine.csv", "columns": {"colour": ["r", "b"]}}],
         "classifiers": ["logistic-regression"],
         "explainers": ["nearest-enemy"],
-        "metrics": ["coverage"],
+        "metrics": ["validity"],
         "protocol": {"factuals": 3},
         "executor": "inline",
     }
     scores = api.run(document, out=tmp_path / "out").scores
-    assert len(scores) == 6 and (scores["metric"] == "coverage").all()
+    assert len(scores) == 6 and (scores["metric"] == "validity").all()

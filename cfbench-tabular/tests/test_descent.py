@@ -57,7 +57,7 @@ def test_its_gradient_agrees_with_finite_differences(network):
 def test_a_gradient_that_is_none_is_one_clear_line(ask, linear, numbers, given, told):
     model = linear([1.0, 1.0], -1.0)
     model.log_odds_gradient = lambda vectors: given
-    with pytest.raises(UserError, match=f"log_odds_gradient gave {told} for 1 rows of 2 numbers"):
+    with pytest.raises(UserError, match=f"log_odds_gradient returned {told} for 1 rows of 2 numbers"):
         ask(CADEX(Config()), model, numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
 
 

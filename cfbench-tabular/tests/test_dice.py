@@ -25,7 +25,10 @@ def several(explainer, model, encoding, vectors, background, answers):
     classes = (found[:, 1] > found[:, 0]).astype(np.int64)
     factuals = Factuals(vectors, classes, tuple(str(row) for row in range(len(vectors))))
     context = Context(
-        encoding, np.asarray(background, dtype=float), lambda unit: generator("test", unit), answers=answers
+        encoding,
+        np.asarray(background, dtype=float),
+        lambda unit: generator("test", unit),
+        counterfactuals_per_instance=answers,
     )
     return explainer.counterfactuals(model, factuals, context).counterfactuals
 
@@ -133,7 +136,7 @@ def test_several_are_valid_sorted_and_unlike_each_other(network, numbers):
     assert diversity(unlike[given], weights).mean() > diversity(alike[given], weights).mean() + 0.1
 
 
-def test_a_factual_has_the_same_several_answers_alone(network, numbers):
+def test_a_factual_has_the_same_several_counterfactuals_alone(network, numbers):
     draw = np.random.default_rng(1)
     model, factuals, rows = network(4, seed=1), draw.normal(size=(6, 4)), draw.normal(size=(30, 4))
     together = several(DiCE(Config()), model, numbers(4), factuals, rows, 3)
@@ -158,7 +161,7 @@ MIXED = Encoding(
 
 @pytest.mark.parametrize("sparsity", ["linear", "binary", "none"])
 @pytest.mark.parametrize("restored", ["numbers", "all"])
-def test_answers_are_rows_and_two_valued_columns_are_not_forced_to_one(linear, sparsity, restored):
+def test_counterfactuals_are_rows_and_two_valued_columns_are_not_forced_to_one(linear, sparsity, restored):
     """The study's adapter edited single one-hot places, and returned 1 in every two-valued column."""
     draw = np.random.default_rng(3)
     rows = MIXED.project(draw.normal(size=(40, 7)))
@@ -172,7 +175,7 @@ def test_answers_are_rows_and_two_valued_columns_are_not_forced_to_one(linear, s
     assert 0 < answers[:, 4].mean() < 1
 
 
-def test_setting_back_does_not_make_answers_equal(linear):
+def test_resetting_does_not_make_counterfactuals_equal(linear):
     """Any of the three changes alone is enough, and each answer could be brought back to the same one."""
     columns = tuple(Column(name, "categorical", ("no", "yes")) for name in "abcd")
     encoding = Encoding(columns, np.zeros(4), np.ones(4), np.zeros(4), np.ones(4))
@@ -182,7 +185,7 @@ def test_setting_back_does_not_make_answers_equal(linear):
     assert len(np.unique(answers, axis=0)) == 3
 
 
-def test_setting_back_makes_answers_sparser_and_never_loses_the_class(network, numbers):
+def test_resetting_makes_counterfactuals_sparser_and_never_loses_the_class(network, numbers):
     draw = np.random.default_rng(5)
     model, factuals, rows = (
         network(8, hidden=20, seed=2),
@@ -206,12 +209,12 @@ def test_immutable_columns_stay(linear):
     assert (answers[:, 1] == 0).all() and (answers[:, 2] <= 0).all() and (answers[:, 0] >= 2).all()
 
 
-def test_without_a_slope_there_is_no_answer(linear, numbers):
+def test_without_a_slope_there_is_no_counterfactual(linear, numbers):
     assert np.isnan(several(DiCE(Config()), linear([0.0], 1.0), numbers(1), [[0.0]], [[0.0]], 2)).all()
 
 
 @pytest.mark.parametrize("name", ["Adult", "StatlogGC", "Iris"])
-def test_the_studys_networks(study, name):
+def test_the_published_networks(study, name):
     model, encoding = study.network(name), study.encoding(name)
     for label in (0, 1):
         factuals = study.factuals(name, label)[:15].astype(float)

@@ -13,28 +13,31 @@ def scored(judge, answers, valid=None):
     several = np.array([answers], dtype=float)
     given = ~np.isnan(several).any(axis=2)
     answer = judge(
-        [[0.0, 0.0]], several[:, 0], all=several, all_valid=given if valid is None else np.array([valid])
+        [[0.0, 0.0]],
+        several[:, 0],
+        alternatives=several,
+        alternatives_valid=given if valid is None else np.array([valid]),
     )
-    return {name: values[0] for name, values in metric.score(answer).items()}
+    return {name: values[0] for name, values in metric.compute(answer).items()}
 
 
 def test_by_hand(judge):
     scores = scored(judge, [[0, 0], [3, 4], [0, 4]])
-    assert scores["#answers"] == 3
+    assert scores["#distinct"] == 3
     assert scores["diversity"] == pytest.approx((5 + 4 + 3) / 3)
     assert scores["column diversity"] == pytest.approx((2 + 1 + 1) / 6)
 
 
-def test_only_valid_and_different_answers_count(judge):
-    assert scored(judge, [[0, 1], [0, 1], [0, 1.00001]])["#answers"] == 1
+def test_only_valid_and_different_counterfactuals_count(judge):
+    assert scored(judge, [[0, 1], [0, 1], [0, 1.00001]])["#distinct"] == 1
     scores = scored(judge, [[0, 1], [5, 5], [0, 2], NONE], [True, False, True, False])
-    assert scores["#answers"] == 2 and scores["diversity"] == pytest.approx(1.0)
-    assert scored(judge, [NONE, NONE])["#answers"] == 0
+    assert scores["#distinct"] == 2 and scores["diversity"] == pytest.approx(1.0)
+    assert scored(judge, [NONE, NONE])["#distinct"] == 0
 
 
-def test_one_answer_is_not_diverse_nor_the_opposite(judge):
+def test_the_diversity_of_one_counterfactual_is_missing(judge):
     scores = scored(judge, [[0, 1], NONE])
-    assert scores["#answers"] == 1
+    assert scores["#distinct"] == 1
     assert np.isnan(scores["diversity"]) and np.isnan(scores["column diversity"])
 
 

@@ -76,7 +76,7 @@ def test_an_encoding_survives_json():
     assert again.columns == encoding.columns
 
 
-def test_an_unknown_level_is_told_with_those_that_are_known():
+def test_an_unknown_level_is_reported_with_those_that_are_known():
     table = make([1.0, 3.0], ["red", "green"], ["no", "yes"])
     encoding = Encoding.fit(table, np.array([0, 1]))
     with pytest.raises(UserError, match="column 'colour': no level 'pink'; there are red, green, blue"):

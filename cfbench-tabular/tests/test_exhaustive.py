@@ -15,7 +15,7 @@ from cfbench_tabular.explainers.random import Random
 from cfbench_tabular.explainers.sedc import SEDC
 from cfbench_tabular.explainers.sedc import Config as SEDCConfig
 from cfbench_tabular.table import Column
-from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of
+from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
 
 
 def categories(*levels):
@@ -84,7 +84,7 @@ def test_ties_go_to_the_nearer_row(linear):
     assert answer.counterfactuals.tolist() == [[1.0, 0.0, 0.0, 1.0]]
 
 
-def test_it_refuses_what_is_too_large_and_says_what_is_excluded(linear):
+def test_it_stops_at_the_limit_and_reports_the_bound(linear):
     encoding = categories(*[3] * 8)
     weights = np.tile([0.0, 1.0, 1.0], 8)
     row = np.tile([1.0, 0.0, 0.0], 8)[None]
@@ -146,7 +146,7 @@ def test_no_other_method_changes_fewer_columns(network):
 
 
 @pytest.mark.parametrize("name", ["BalanceScale", "TicTacToe", "Nursery"])
-def test_on_the_study_each_answer_is_proven(study, name):
+def test_on_cf_tabular_each_counterfactual_is_proven(study, name):
     rows = np.concatenate([study.factuals(name, 0)[:10], study.factuals(name, 1)[:10]])
     model = study.network(name)
     answer, factuals, _ = asked(model, study.encoding(name), rows)
@@ -155,15 +155,15 @@ def test_on_the_study_each_answer_is_proven(study, name):
     assert ((found[:, 1] > found[:, 0]) != (factuals.classes == 1)).all()
 
 
-def test_the_example_of_the_kit_is_answered_by_its_categories():
-    problem = example_problem()
+def test_the_example_of_the_kit_is_explained_by_its_categories():
+    data = example_data()
 
     class Blue:
         def predict_proba(self, vectors):
-            one = (vectors[:, problem.encoding.groups[0]].argmax(axis=1) == 2).astype(float)
+            one = (vectors[:, data.encoding.groups[0]].argmax(axis=1) == 2).astype(float)
             return np.stack([1 - one, one], axis=1)
 
-    factuals = factuals_of(Blue(), problem, slice(0, 10))
-    answer = Exhaustive(Config()).counterfactuals(Blue(), factuals, context_of(problem))
-    rows = problem.encoding.decode(answer.counterfactuals)
+    factuals = factuals_of(Blue(), data, slice(0, 10))
+    answer = Exhaustive(Config()).counterfactuals(Blue(), factuals, context_of(data))
+    rows = data.encoding.decode(answer.counterfactuals)
     assert ((rows["colour"] == "blue") == (factuals.classes == 0)).all()

@@ -9,7 +9,7 @@ import pytest
 import cfbench_core
 from cfbench_core import api
 from cfbench_core.errors import UserError
-from cfbench_tabular.tables import read_explanations
+from cfbench_tabular.explanation_tables import read_explanations
 
 FEATURES = {
     "age": np.array([30.0, 40.0, 50.0]),
@@ -21,7 +21,8 @@ def read(path, text, **labels):
     path.write_text(text)
     found = read_explanations(path, FEATURES, labels)
     return [
-        tuple(row) for row in found[["unit", "answer", "column", "value"]].itertuples(index=False, name=None)
+        tuple(row)
+        for row in found[["unit", "counterfactual", "column", "value"]].itertuples(index=False, name=None)
     ]
 
 
@@ -30,7 +31,7 @@ def test_a_long_table_by_hand(tmp_path):
     assert read(tmp_path / "t.csv", text) == [("1", 1, "age", "41"), ("1", 1, "job", "cook")]
 
 
-def test_a_wide_table_says_only_what_differs(tmp_path):
+def test_a_wide_table_is_reduced_to_its_changes(tmp_path):
     text = "row,age,job,remark\n0,30,cook,x\n1,41.5,2,y\n2,,clerk,z\n"
     assert sorted(read(tmp_path / "t.csv", text)) == [
         ("0", 1, "job", "cook"),
@@ -40,7 +41,7 @@ def test_a_wide_table_says_only_what_differs(tmp_path):
 
 
 def test_several_whole_rows_for_a_unit_are_numbered(tmp_path):
-    text = "unit,answer,age,job\n0,1,31,clerk\n0,2,32,clerk\n"
+    text = "unit,counterfactual,age,job\n0,1,31,clerk\n0,2,32,clerk\n"
     assert read(tmp_path / "t.csv", text) == [("0", 1, "age", "31"), ("0", 2, "age", "32")]
 
 
@@ -69,17 +70,23 @@ def test_rows_of_other_cells_are_not_looked_at(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("unit,age\n0,31\n", "has whole rows, but no column 'job'"),
-        ("unit,age,job\n0,31,clerk\n0,32,clerk\n", "two rows for unit '0': number them in a column 'answer'"),
-        ("unit,answer,column,value\n0,0,age,3\n", "answer must be 1, 2, 3, ..., got '0'"),
-        ("unit,answer,column,value\n0,best,age,3\n", "answer must be 1, 2, 3, ..., got 'best'"),
+        ("unit,age\n0,31\n", "has complete rows, but no column 'job'"),
+        (
+            "unit,age,job\n0,31,clerk\n0,32,clerk\n",
+            "two rows for unit '0': number them in a column 'counterfactual'",
+        ),
+        ("unit,counterfactual,column,value\n0,0,age,3\n", "counterfactual must be 1, 2, 3, ..., got '0'"),
+        (
+            "unit,counterfactual,column,value\n0,best,age,3\n",
+            "counterfactual must be 1, 2, 3, ..., got 'best'",
+        ),
         ("unit,column,value\n3,age,3\n", r"unit '3' is not a row of the data set \(0 to 2\)"),
         ("unit,column,value\n1.5,age,3\n", r"unit '1.5' is not a row of the data set"),
         ("name,age,job\n0,31,clerk\n", "has no column unit, column, value"),
         ("unit,Age\n0,31\n", "It must be unit, column, value, or unit and a column for each feature"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(tmp_path, text, message):
+def test_errors_are_reported_in_one_line(tmp_path, text, message):
     with pytest.raises(UserError, match=message):
         read(tmp_path / "t.csv", text)
 
@@ -93,13 +100,13 @@ def config(tmp_path, monkeypatch):
         "classifiers": ["logistic-regression"],
         "explainers": ["nearest-enemy"],
         "protocol": {"factuals": 5},
-        "metrics": ["coverage", "l2"],
+        "metrics": ["validity", "l2"],
         "executor": "inline",
         "chunk": 3,
     }
 
 
-def test_whole_rows_are_scored_like_the_changes_they_stand_for(tmp_path, config):
+def test_complete_rows_are_scored_like_their_changes(tmp_path, config):
     from cfbench_tabular.datasets.iris import Config, Iris
 
     made = cfbench_core.run(config, out=tmp_path / "run")

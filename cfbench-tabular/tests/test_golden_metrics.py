@@ -1,6 +1,6 @@
 """Our metrics on 742 counterfactuals of paper 003's study, against the values stored with them.
 
-The stored metrics are those of the study's own rules: spread and covariance of all rows, an L2 of rows rounded to
+The stored metrics are those of the study's own constraints: spread and covariance of all rows, an L2 of rows rounded to
 four decimals, checks of realism with one side each, no slack.
 """
 
@@ -9,8 +9,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.explainers.base import Factuals
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.metrics.l2 import L2
 from cfbench_tabular.metrics.l2 import Config as L2Config
 from cfbench_tabular.metrics.madd import MADD
@@ -21,18 +22,17 @@ from cfbench_tabular.metrics.realism import Config as RealismConfig
 from cfbench_tabular.metrics.realism import Realism
 from cfbench_tabular.metrics.sparsity import Config as SparsityConfig
 from cfbench_tabular.metrics.sparsity import Sparsity
-from cfbench_tabular.rules import Rule
-from cfbench_tabular.stages import judged
-from cfbench_tabular.testing import example_problem
+from cfbench_tabular.stages import observe
+from cfbench_tabular.testing import example_data
 
 RULES = {
-    "BCW": (Rule(column="4", relation="product", of=("1", "1"), factor=np.pi, relative=0.1),),
+    "BCW": (Constraint(column="4", relation="product", of=("1", "1"), factor=np.pi, relative=0.1),),
     "PBC": (
-        Rule(column="2", relation="product", of=("0", "1"), absolute=1e-3),
-        Rule(column="3", relation="ratio", of=("1", "0"), absolute=0.005),
-        Rule(column="4", relation="ratio", of=("7", "2"), absolute=0.001),
-        Rule(column="5", relation="ratio", of=("8", "2"), absolute=0.001),
-        Rule(column="6", relation="ratio", of=("7", "9"), absolute=0.005),
+        Constraint(column="2", relation="product", of=("0", "1"), absolute=1e-3),
+        Constraint(column="3", relation="ratio", of=("1", "0"), absolute=0.005),
+        Constraint(column="4", relation="ratio", of=("7", "2"), absolute=0.001),
+        Constraint(column="5", relation="ratio", of=("8", "2"), absolute=0.001),
+        Constraint(column="6", relation="ratio", of=("7", "9"), absolute=0.005),
     ),
 }
 """Between the columns of the study's files, which have numbers for names: area = pi radius^2; area = height length,
@@ -59,7 +59,7 @@ def golden(study):
         )
         counterfactuals = np.stack([np.asarray(row, dtype=float) for row in rows["counterfactual"]])
         factuals = Factuals(vectors, rows["factual_class"].to_numpy(), tuple(map(str, range(len(rows)))))
-        cases[name] = rows, judged(study.network(name), factuals, counterfactuals, example_problem())
+        cases[name] = rows, observe(study.network(name), factuals, counterfactuals, example_data())
     return cases
 
 
@@ -69,10 +69,10 @@ def complete(golden, study):
     cases = {}
     for name, (rows, answers) in golden.items():
         if not rows["background_data_partial"].any():
-            encoding = dataclasses.replace(study.encoding(name), rules=RULES.get(name, ()))
+            encoding = dataclasses.replace(study.encoding(name), constraints=RULES.get(name, ()))
             vectors = study.vectors(name)
             changed = {"encoding": encoding, "background": vectors[:2], "table": vectors}
-            cases[name] = rows, Answers(**{**vars(answers), **changed})
+            cases[name] = rows, Observed(**{**vars(answers), **changed})
     assert len(cases) == 19
     return cases
 
@@ -87,16 +87,16 @@ def test_validity_sparsity_and_l2(golden):
         assert answers.valid.tolist() == rows["validity"].astype(bool).tolist(), name
         # The encoding only says which places are one column: here that of another set, cut to length.
         wide = dataclasses.replace(answers, encoding=_plain(answers.factuals.shape[1]))
-        assert equal(Sparsity(SparsityConfig()).score(wide)["sparsity"], rows, "sparsity"), name
-        assert equal(L2(L2Config(decimals=4)).score(answers)["L2"], rows, "L2"), name
+        assert equal(Sparsity(SparsityConfig()).compute(wide)["sparsity"], rows, "sparsity"), name
+        assert equal(L2(L2Config(decimals=4)).compute(answers)["L2"], rows, "L2"), name
         compared += int(answers.valid.sum())
     assert compared == 534
 
 
-def test_madd_with_the_studys_1e_8(complete):
+def test_madd_with_the_published_1e_8(complete):
     metric, compared = MADD(MADDConfig(zero_mad="paper", over="table")), 0
     for name, (rows, answers) in complete.items():
-        found = metric.score(answers)["MADD"]
+        found = metric.compute(answers)["MADD"]
         # Of values of 10^7 (a change of a column with MAD 0) six decimals are more than a double has.
         stored = rows["MADD_fixed"].to_numpy(dtype=float)
         assert found == pytest.approx(stored, abs=1e-6, rel=1e-12, nan_ok=True), name
@@ -106,7 +106,7 @@ def test_madd_with_the_studys_1e_8(complete):
 
 def test_without_it_no_column_weighs_millions(complete):
     metric = MADD(MADDConfig(over="table"))
-    largest = max(np.nanmax(metric.score(answers)["MADD"]) for _, answers in complete.values())
+    largest = max(np.nanmax(metric.compute(answers)["MADD"]) for _, answers in complete.values())
     stored = max(rows["MADD_fixed"].max() for rows, _ in complete.values())
     assert stored > 1e7 and largest < 100
 
@@ -116,9 +116,9 @@ def test_mahalanobis_with_the_inverse_and_with_the_covariance(complete):
     wrong = Mahalanobis(MahalanobisConfig(over="table", matrix="covariance"))
     compared = 0
     for name, (rows, answers) in complete.items():
-        assert equal(wrong.score(answers)["MD"], rows, "MD_paper"), name
+        assert equal(wrong.compute(answers)["MD"], rows, "MD_paper"), name
         if name not in ILL_DETERMINED:
-            assert equal(inverse.score(answers)["MD"], rows, "MD_pinv"), name
+            assert equal(inverse.compute(answers)["MD"], rows, "MD_pinv"), name
             compared += int(answers.valid.sum())
     assert compared == 376
 
@@ -131,8 +131,8 @@ def test_five_stored_pseudo_inverses_are_made_of_rounding_errors(complete):
     for name in ILL_DETERMINED:
         rows, answers = complete[name]
         shuffled = dataclasses.replace(answers, table=draw.permutation(answers.table))
-        found = inverse.score(answers)["MD"]
-        assert inverse.score(shuffled)["MD"] == pytest.approx(found, abs=1e-6, nan_ok=True)
+        found = inverse.compute(answers)["MD"]
+        assert inverse.compute(shuffled)["MD"] == pytest.approx(found, abs=1e-6, nan_ok=True)
         change = (answers.counterfactuals - answers.factuals)[answers.valid]
         kept = np.all([abs(change[:, group].sum(axis=1)) < 1e-6 for group in answers.encoding.groups], axis=0)
         stored = rows["MD_pinv"].to_numpy(dtype=float)[answers.valid]
@@ -145,11 +145,11 @@ def test_five_stored_pseudo_inverses_are_made_of_rounding_errors(complete):
         assert np.abs(lengths[0] - lengths[1]).max() > 1e-3
 
 
-def test_realism_by_the_studys_one_sided_checks(complete):
+def test_realism_by_the_published_one_sided_checks(complete):
     # The study had no slack; one end of PBC's ranges comes out a bit of the last place off in our arithmetic.
-    metric, compared = Realism(RealismConfig(slack=1e-16, rules="study")), 0
+    metric, compared = Realism(RealismConfig(tolerance=1e-16, constraint_check="one-sided")), 0
     for name, (rows, answers) in complete.items():
-        scores = metric.score(answers)
+        scores = metric.compute(answers)
         for column in ("RUC", "RMC"):
             stored = np.where(answers.valid, rows[column].to_numpy(dtype=float), np.nan)
             assert np.array_equal(scores[column], stored, equal_nan=True), (name, column)
@@ -159,16 +159,19 @@ def test_realism_by_the_studys_one_sided_checks(complete):
 
 
 def test_two_sided_checks_differ_where_a_side_was_missing_and_nowhere_else(complete):
-    two, one = Realism(RealismConfig(slack=0.0)), Realism(RealismConfig(slack=0.0, rules="study"))
+    two, one = (
+        Realism(RealismConfig(tolerance=0.0)),
+        Realism(RealismConfig(tolerance=0.0, constraint_check="one-sided")),
+    )
     without_level = broken_rules = 0
     for name, (_, answers) in complete.items():
-        strict, lax = two.score(answers)["RMC"], one.score(answers)["RMC"]
+        strict, lax = two.compute(answers)["RMC"], one.compute(answers)["RMC"]
         assert (strict[answers.valid] <= lax[answers.valid]).all(), name
         for place in np.flatnonzero(answers.valid & (strict != lax)):
             vector, encoding = answers.counterfactuals[place], answers.encoding
             empty = any((vector[group] != 1.0).all() for group in encoding.groups)
             without_level += empty
-            broken_rules += not encoding.rules_hold(vector[None])[0]
+            broken_rules += not encoding.constraints_hold(vector[None])[0]
             assert empty or name in RULES
     assert without_level == 19
     assert broken_rules > 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cfbench_tabular.explainers.growing_spheres import Config, GrowingSpheres
-from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of
+from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
 
 
 class Recorder:
@@ -65,7 +65,7 @@ def test_the_radius_is_halved_until_the_ball_holds_no_enemy(ask, linear, numbers
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4, 5, 7])
-def test_it_is_as_near_as_a_dense_grid_says(ask, network, numbers, seed):
+def test_it_is_as_near_as_the_best_point_of_a_dense_grid(ask, network, numbers, seed):
     """In two dimensions: no nearer than the boundary, and at most two shells beyond it."""
     model = network(2, hidden=8, seed=seed)
     axis = np.linspace(-4, 4, 801)
@@ -102,9 +102,9 @@ def test_undoing_one_more_change_would_lose_the_class(ask, network, numbers):
         assert (there[1] > there[0]) == label
 
 
-def test_projected_answers_are_rows_and_ignoring_categories_gives_vectors_that_are_none():
-    problem = example_problem()
-    encoding = problem.encoding
+def test_projected_counterfactuals_are_rows_and_ignoring_categories_gives_vectors_that_are_none():
+    data = example_data()
+    encoding = data.encoding
     # Only the colour counts, so every answer must change it.
     weights = np.zeros(encoding.width)
     weights[encoding.groups[0].start] = 1.0
@@ -114,29 +114,27 @@ def test_projected_answers_are_rows_and_ignoring_categories_gives_vectors_that_a
             one = (vectors @ weights > 0.5).astype(float)
             return np.stack([1 - one, one], axis=1)
 
-    factuals = factuals_of(Colour(), problem, slice(0, 20))
+    factuals = factuals_of(Colour(), data, slice(0, 20))
     projected = GrowingSpheres(Config(one_hot="project")).counterfactuals(
-        Colour(), factuals, context_of(problem)
+        Colour(), factuals, context_of(data)
     )
     encoding.decode(projected)  # raises unless each is a row
-    ignored = GrowingSpheres(Config(one_hot="ignore")).counterfactuals(
-        Colour(), factuals, context_of(problem)
-    )
+    ignored = GrowingSpheres(Config(one_hot="ignore")).counterfactuals(Colour(), factuals, context_of(data))
     assert not np.isnan(ignored).any()
     with pytest.raises(ValueError, match="'colour' is not exactly one level"):
         encoding.decode(ignored)
 
 
-def test_without_an_enemy_it_ends_without_an_answer():
-    problem = example_problem()
-    factuals = factuals_of(Constant(), problem, slice(0, 3))
+def test_without_an_enemy_it_ends_without_an_counterfactual():
+    data = example_data()
+    factuals = factuals_of(Constant(), data, slice(0, 3))
     answers = GrowingSpheres(Config(samples=50, layers=5)).counterfactuals(
-        Constant(), factuals, context_of(problem)
+        Constant(), factuals, context_of(data)
     )
     assert np.isnan(answers).all()
 
 
-def test_a_row_on_the_boundary_has_an_answer(ask, linear, numbers):
+def test_a_row_on_the_boundary_has_an_counterfactual(ask, linear, numbers):
     answers = ask(GrowingSpheres(Config(samples=100)), linear([1.0]), numbers(1), [[0.0]], [[0.0]])
     assert 0 < answers[0, 0] < 1e-6
 

@@ -8,11 +8,11 @@ import pytest
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.testing import check_component
 from cfbench_tabular.classifiers.logistic_regression import Config, LogisticRegression
-from cfbench_tabular.explainers.base import Answer
+from cfbench_tabular.explainers.base import Explanation
 
 ANY = {"columns": frozenset({"numeric", "categorical"})}
 CONSTRAINED = {**ANY, "constraints": frozenset({"immutable", "ranges", "one-hot"})}
-SEVERAL = {**ANY, "answers": frozenset({"several"})}
+SEVERAL = {**ANY, "counterfactuals": frozenset({"several"})}
 
 
 class Good:
@@ -23,14 +23,16 @@ class Good:
 
     def counterfactuals(self, model, factuals, context):
         answers = self.nearest(model, factuals, context)
-        return answers if context.answers > 1 else answers[:, 0]
+        return answers if context.counterfactuals_per_instance > 1 else answers[:, 0]
 
     def nearest(self, model, factuals, context, allowed=True):
         rows = context.background
         found = model.predict_proba(rows)
         classes = (found[:, 1] > found[:, 0]).astype(int)
         low, high = context.encoding.allowed(factuals.vectors)
-        answers = np.full((len(factuals), context.answers, context.encoding.width), np.nan)
+        answers = np.full(
+            (len(factuals), context.counterfactuals_per_instance, context.encoding.width), np.nan
+        )
         for place, own in enumerate(factuals.vectors):
             candidates = rows[classes != factuals.classes[place]]
             fixed = context.encoding.immutable
@@ -39,7 +41,9 @@ class Good:
                 inside = ((candidates >= low[place]) & (candidates <= high[place])).all(axis=1)
                 candidates = candidates[inside]
             candidates = np.unique(candidates, axis=0)
-            order = np.argsort(((candidates - own) ** 2).sum(axis=1), kind="stable")[: context.answers]
+            order = np.argsort(((candidates - own) ** 2).sum(axis=1), kind="stable")[
+                : context.counterfactuals_per_instance
+            ]
             answers[place, : len(order)] = candidates[order]
         return answers
 
@@ -67,19 +71,21 @@ class HalfLevels(Good):
 
 class OneDetail(Good):
     def counterfactuals(self, model, factuals, context):
-        return Answer(super().counterfactuals(model, factuals, context), {"steps": np.array([3.0])})
+        return Explanation(super().counterfactuals(model, factuals, context), {"steps": np.array([3.0])})
 
 
 class ThreeTimesTheSame(Good):
     def nearest(self, model, factuals, context, allowed=True):
-        return np.repeat(super().nearest(model, factuals, context)[:, :1], context.answers, axis=1)
+        return np.repeat(
+            super().nearest(model, factuals, context)[:, :1], context.counterfactuals_per_instance, axis=1
+        )
 
 
 class OnlyOne(Good):
     def counterfactuals(self, model, factuals, context):
         return (
             super().counterfactuals(model, factuals, context)[:, 0]
-            if context.answers > 1
+            if context.counterfactuals_per_instance > 1
             else super().counterfactuals(model, factuals, context)
         )
 
@@ -109,18 +115,18 @@ def test_a_good_explainer_passes(provides):
         (
             "ChangesImmutable",
             CONSTRAINED,
-            {"leaves-immutable-columns-alone", "stays-in-range", "keeps-categories-whole"},
+            {"respects-immutable-columns", "stays-in-range", "returns-valid-one-hot-groups"},
         ),
         ("LeavesRange", CONSTRAINED, {"stays-in-range"}),
-        ("HalfLevels", CONSTRAINED, {"keeps-categories-whole"}),
-        ("OneDetail", ANY, {"tells-details-by-factual"}),
-        ("ThreeTimesTheSame", SEVERAL, {"gives-several-answers"}),
-        ("OnlyOne", SEVERAL, {"gives-several-answers"}),
-        ("DependsOnTheOthers", SEVERAL, {"answers-one-as-among-many", "gives-several-answers"}),
+        ("HalfLevels", CONSTRAINED, {"returns-valid-one-hot-groups"}),
+        ("OneDetail", ANY, {"returns-one-detail-per-factual"}),
+        ("ThreeTimesTheSame", SEVERAL, {"returns-several-counterfactuals"}),
+        ("OnlyOne", SEVERAL, {"returns-several-counterfactuals"}),
+        ("DependsOnTheOthers", SEVERAL, {"does-not-depend-on-the-batch", "returns-several-counterfactuals"}),
         ("ChangesImmutable", ANY, set()),
     ],
 )
-def test_a_fault_fails_the_check_that_asks_about_it(name, provides, expected):
+def test_a_faulty_explainer_fails_the_matching_check(name, provides, expected):
     assert failures(name, provides) == expected
 
 
@@ -144,10 +150,17 @@ class Averages(Fitted):
     ("name", "expected"),
     [
         ("Fitted", set()),
-        ("OtherLayers", {"is-its-layers"}),
-        ("Averages", {"predicts-a-row-as-among-many", "gradient-is-that-of-the-log-odds", "is-its-layers"}),
+        ("OtherLayers", {"layers-match-the-predictions"}),
+        (
+            "Averages",
+            {
+                "does-not-depend-on-the-batch",
+                "gradient-matches-finite-differences",
+                "layers-match-the-predictions",
+            },
+        ),
     ],
 )
-def test_a_fault_of_a_classifier_fails_the_check_that_asks_about_it(name, expected):
+def test_a_faulty_classifier_fails_the_matching_check(name, expected):
     provides = {"access": frozenset({"scores", "gradients", "layers"})}
     assert failures(name, provides, "classifier") == expected

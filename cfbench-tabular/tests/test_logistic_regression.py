@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from cfbench_tabular.classifiers.logistic_regression import Config, LogisticRegression
-from cfbench_tabular.testing import example_problem, fitted
+from cfbench_tabular.testing import example_data, fitted
 
 
 def test_probabilities_by_hand(linear):
@@ -16,9 +16,9 @@ def test_a_far_point_has_no_overflow(linear):
 
 
 def test_the_fit_is_the_minimum_of_the_penalised_loss():
-    problem = example_problem()
-    model = fitted(LogisticRegression(Config(C=0.5)), problem)
-    vectors, labels = problem.sample("train")
+    data = example_data()
+    model = fitted(LogisticRegression(Config(C=0.5)), data)
+    vectors, labels = data.sample("train")
 
     def loss(weights, bias):
         signed = (2 * labels - 1) * (vectors @ weights + bias)

@@ -8,7 +8,7 @@ from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.explainers.lore import LORE, Config
-from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of, fitted
+from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of, fitted
 
 
 def asked(model, encoding, rows, background, **options):
@@ -60,7 +60,7 @@ def test_only_the_column_that_matters_changes(linear, numbers):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_answer_is_checked_and_changes_no_more_than_its_rule_says(network, numbers, seed):
+def test_every_counterfactual_is_checked_and_changes_no_more_than_its_rule_says(network, numbers, seed):
     draw = np.random.default_rng(seed)
     model, rows = network(6, hidden=10, seed=seed), draw.normal(size=(10, 6))
     answer, factuals = asked(model, numbers(6), rows, draw.normal(size=(200, 6)), population=400)
@@ -104,19 +104,19 @@ def test_probabilities_near_a_half_are_no_obstacle(numbers):
 
 
 def test_categories_stay_categories_and_what_may_not_change_stays():
-    problem = example_problem()
-    model = fitted(MLP(MLPConfig()), problem)
-    factuals, context = factuals_of(model, problem, slice(0, 40)), context_of(problem)
+    data = example_data()
+    model = fitted(MLP(MLPConfig()), data)
+    factuals, context = factuals_of(model, data, slice(0, 40)), context_of(data)
     answer = LORE(Config()).counterfactuals(model, factuals, context)
-    problem.encoding.decode(answer.counterfactuals)  # raises unless each is a row
+    data.encoding.decode(answer.counterfactuals)  # raises unless each is a row
     assert flips(model, factuals, answer.counterfactuals).all()
     columns = tuple(
         replace(
             column, immutable=column.name == "length", direction="up" if column.name == "width" else "any"
         )
-        for column in problem.encoding.columns
+        for column in data.encoding.columns
     )
-    encoding = replace(problem.encoding, columns=columns)
+    encoding = replace(data.encoding, columns=columns)
     answer = LORE(Config()).counterfactuals(model, factuals, replace(context, encoding=encoding))
     given = ~np.isnan(answer.counterfactuals).any(axis=1)
     low, high = encoding.allowed(factuals.vectors)
@@ -139,16 +139,16 @@ def test_of_two_ways_the_one_with_fewer_broken_conditions(numbers):
     assert (answer.counterfactuals[:, 0] > 3).all()
 
 
-def test_without_an_enemy_there_is_no_answer():
-    problem = example_problem()
-    factuals = factuals_of(Constant(), problem, slice(0, 3))
-    answer = LORE(Config(population=40)).counterfactuals(Constant(), factuals, context_of(problem))
+def test_without_an_enemy_there_is_no_counterfactual():
+    data = example_data()
+    factuals = factuals_of(Constant(), data, slice(0, 3))
+    answer = LORE(Config(population=40)).counterfactuals(Constant(), factuals, context_of(data))
     assert np.isnan(answer.counterfactuals).all()
     assert answer.details["fidelity"].tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ["Iris", "MagicGT", "TicTacToe", "BalanceScale"])
-def test_on_the_study_nearly_every_factual_has_an_answer(study, name):
+def test_on_cf_tabular_nearly_every_factual_has_an_counterfactual(study, name):
     rows = np.concatenate([study.factuals(name, 0)[:15], study.factuals(name, 1)[:15]])
     background = np.concatenate([study.factuals(name, 0), study.factuals(name, 1)])
     model = study.network(name)

@@ -14,7 +14,7 @@ from cfbench_tabular.explainers.mace import MACE, Config, costs_of
 from cfbench_tabular.explainers.optimum import Config as OptimumConfig
 from cfbench_tabular.explainers.optimum import Optimum
 from cfbench_tabular.table import Column
-from cfbench_tabular.testing import context_of, example_problem, factuals_of
+from cfbench_tabular.testing import context_of, example_data, factuals_of
 
 z3 = pytest.importorskip("z3", reason="needs cfbench-tabular[mace]")
 
@@ -73,7 +73,7 @@ def test_on_categories_it_changes_as_few_as_trying_everything(network, seed, nor
 
 
 @pytest.mark.parametrize("name", ["BalanceScale", "TicTacToe", "HayesRoth", "Nursery"])
-def test_on_the_study_it_changes_as_few_as_trying_everything(study, name):
+def test_on_cf_tabular_it_changes_as_few_as_trying_everything(study, name):
     rows = np.concatenate([study.factuals(name, 0)[:6], study.factuals(name, 1)[:6]])
     background = np.concatenate([study.factuals(name, 0), study.factuals(name, 1)])
     model, encoding = study.network(name), study.encoding(name)
@@ -166,14 +166,14 @@ def test_when_time_runs_out_the_best_so_far_and_a_bound(network, numbers):
 
 
 def test_mixed_rows_stay_rows(network):
-    problem = example_problem()
-    model = network(problem.encoding.width, hidden=4, seed=4)
-    factuals, context = factuals_of(model, problem, slice(0, 4)), context_of(problem)
+    data = example_data()
+    model = network(data.encoding.width, hidden=4, seed=4)
+    factuals, context = factuals_of(model, data, slice(0, 4)), context_of(data)
     answer = MACE(Config()).counterfactuals(model, factuals, context)
-    problem.encoding.decode(answer.counterfactuals)  # raises unless each is a row
+    data.encoding.decode(answer.counterfactuals)  # raises unless each is a row
     assert flips(model, factuals, answer.counterfactuals).all()
     assert answer.details["proven"].all()
-    low, high = problem.encoding.bounds
+    low, high = data.encoding.bounds
     assert ((answer.counterfactuals >= low - 1e-9) & (answer.counterfactuals <= high + 1e-9)).all()
 
 

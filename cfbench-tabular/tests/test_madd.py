@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.metrics.madd import MADD, Config
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import Constant
@@ -23,7 +23,7 @@ ENCODING = Encoding(
 
 
 def scored(factual, counterfactual, rows, **options):
-    answers = Answers(
+    answers = Observed(
         np.array([factual], dtype=float),
         np.array([counterfactual], dtype=float),
         np.zeros(1, dtype=np.int64),
@@ -32,7 +32,7 @@ def scored(factual, counterfactual, rows, **options):
         np.array(rows, dtype=float),
         Constant(),
     )
-    return MADD(Config(**options)).score(answers)["MADD"][0]
+    return MADD(Config(**options)).compute(answers)["MADD"][0]
 
 
 ROWS = [[0, 0, 1, 0, 0, 0], [2, 0, 1, 0, 0, 0], [4, 0, 1, 0, 0, 0], [6, 3, 0, 1, 0, 1], [9, 0, 0, 0, 1, 1]]
@@ -48,7 +48,7 @@ def test_a_column_without_mad_counts_by_its_mean_deviation():
     assert scored([1, 0, 1, 0, 0, 0], [1, 3, 1, 0, 0, 0], ROWS) == pytest.approx(3 / 0.6 / 2)
 
 
-def test_or_as_in_the_study():
+def test_the_constant_of_cf_tabular_can_be_reproduced():
     paper = scored([1, 0, 1, 0, 0, 0], [1, 3, 1, 0, 0, 0], ROWS, zero_mad="paper")
     assert paper == pytest.approx(3 / 1e-8 / 2)
 
@@ -58,7 +58,7 @@ def test_a_column_that_training_rows_do_not_vary_in_counts_by_its_range():
     assert scored([4, 0, 1, 0, 0, 0], [6, 0, 1, 0, 0, 0], rows) == pytest.approx(2 / 10 / 2)
 
 
-def test_no_answer_has_no_value():
+def test_no_counterfactual_has_no_value():
     assert np.isnan(scored([1, 0, 1, 0, 0, 0], [np.nan] * 6, ROWS))
 
 
@@ -79,9 +79,9 @@ def test_it_is_the_literal_formula(factual, counterfactual, rows):
     assert scored(factual, counterfactual, rows) == pytest.approx(expected)
 
 
-def test_other_answers_do_not_shift_it(judge):
+def test_it_does_not_depend_on_the_batch(judge):
     """In the study, factuals without an answer did."""
     rows = np.array([[0.0, 1.0], [1.0, 2.0], [4.0, 9.0]])
     pair = judge([[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [np.nan, np.nan]], background=rows)
     alone = judge([[0.0, 0.0]], [[1.0, 0.0]], background=rows)
-    assert MADD(Config()).score(pair)["MADD"][0] == MADD(Config()).score(alone)["MADD"][0]
+    assert MADD(Config()).compute(pair)["MADD"][0] == MADD(Config()).compute(alone)["MADD"][0]

@@ -14,30 +14,33 @@ CHECKS = {check.name: check for check in checks["metric"]}
 
 
 class Good:
-    columns = (Column("distance", "lower"),)
+    COLUMNS = (Column("distance", "lower"),)
 
     def __init__(self, config=None):
         pass
 
-    def score(self, answers):
-        apart = np.abs(answers.counterfactuals - answers.factuals).sum(axis=1)
-        return {"distance": np.where(answers.valid, apart, np.nan)}
+    def columns(self, point):
+        return self.COLUMNS
+
+    def compute(self, observed):
+        apart = np.abs(observed.counterfactuals - observed.factuals).sum(axis=1)
+        return {"distance": np.where(observed.valid, apart, np.nan)}
 
 
-class OfItsNeighbours(Good):
-    """As the study's MADD: what others answered shifts everyone's value."""
+class DependsOnTheBatch(Good):
+    """As the published MADD of CF-tabular, which scales by all factuals of a batch."""
 
-    def score(self, answers):
-        values = super().score(answers)["distance"]
+    def compute(self, observed):
+        values = super().compute(observed)["distance"]
         return {"distance": values / np.nanmax(values, initial=1.0)}
 
 
 class OutOfRange(Good):
-    columns = (Column("distance", "lower", (0.0, 0.5)),)
+    COLUMNS = (Column("distance", "lower", (0.0, 0.5)),)
 
 
 class Misnamed(Good):
-    columns = (Column("L1", "lower"),)
+    COLUMNS = (Column("L1", "lower"),)
 
 
 def failures(metric):
@@ -57,9 +60,9 @@ def failures(metric):
     ("metric", "caught"),
     [
         (Good, set()),
-        (OfItsNeighbours, {"scores-one-as-among-many"}),
+        (DependsOnTheBatch, {"does-not-depend-on-the-batch"}),
         (OutOfRange, {"stays-in-its-range"}),
-        (Misnamed, {"names-its-columns"}),
+        (Misnamed, {"returns-its-declared-columns"}),
     ],
 )
 def test_each_fault_is_caught_by_its_check(metric, caught):

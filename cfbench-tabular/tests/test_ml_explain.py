@@ -39,7 +39,7 @@ def test_on_a_linear_model_it_is_the_nearest_point_there_is(ask, linear, numbers
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4])
-def test_it_is_about_as_near_as_a_dense_grid_says(ask, network, numbers, seed):
+def test_it_is_about_as_near_as_the_best_point_of_a_dense_grid(ask, network, numbers, seed):
     model = network(2, hidden=8, seed=seed)
     axis = np.linspace(-4, 4, 401)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -78,7 +78,7 @@ def test_absolute_distance_prefers_the_column_that_does_most(ask, linear, number
     assert np.abs(absolute).sum() < np.abs(squared).sum()
 
 
-def test_answers_are_rows_unless_categories_are_ignored(ask, linear):
+def test_counterfactuals_are_rows_unless_categories_are_ignored(ask, linear):
     encoding = encoding_of(Column("age"), COLOUR, Column("striped", "categorical", ("no", "yes")))
     model = linear([0.1, 0.0, 1.0, 2.0, -1.0], 0.0)
     factuals = [[-1.0, 1, 0, 0, 1], [-3.0, 1, 0, 0, 0], [1.0, 0, 0, 1, 1]]
@@ -89,7 +89,7 @@ def test_answers_are_rows_unless_categories_are_ignored(ask, linear):
         encoding.decode(ignored)
 
 
-def test_ranges_are_kept_when_asked_for(ask, linear):
+def test_ranges_are_respected_on_request(ask, linear):
     encoding = encoding_of(Column("a"), Column("b", immutable=True), Column("c", direction="down"))
     model = linear([1.0, 5.0, 5.0], -2.0)
     free = ask(MLExplain(Config()), model, encoding, [[0.0, 0.0, 0.0]], [[0.0] * 3])[0]
@@ -103,12 +103,12 @@ def test_ranges_are_kept_when_asked_for(ask, linear):
     ).all()
 
 
-def test_without_a_slope_there_is_no_answer(ask, linear, numbers):
+def test_without_a_slope_there_is_no_counterfactual(ask, linear, numbers):
     assert np.isnan(ask(MLExplain(Config()), linear([0.0], 1.0), numbers(1), [[0.0]], [[0.0]])).all()
 
 
 @pytest.mark.parametrize("name", ["Adult", "TicTacToe", "Iris", "BCW"])
-def test_every_factual_of_the_study_has_an_answer(study, ask, name):
+def test_every_factual_of_cf_tabular_has_an_counterfactual(study, ask, name):
     model, encoding = study.network(name), study.encoding(name)
     for label in (0, 1):
         factuals = study.factuals(name, label)[:20].astype(float)

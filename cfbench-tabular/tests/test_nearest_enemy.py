@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfbench_tabular.explainers.nearest_enemy import Config, NearestEnemy
-from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of
+from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
 
 
 def test_the_nearest_training_row_beyond_the_line(ask, linear, numbers):
@@ -18,9 +18,9 @@ def test_the_nearest_training_row_beyond_the_line(ask, linear, numbers):
 @given(st.integers(0, 10_000))
 def test_it_is_that_of_a_search_by_hand(ask_seed):
     draw = np.random.default_rng(ask_seed)
-    problem, weights = example_problem(), None
-    background = np.round(draw.normal(size=(15, problem.encoding.width)), 1)  # coarse, so that there are ties
-    weights = draw.normal(size=problem.encoding.width)
+    data, weights = example_data(), None
+    background = np.round(draw.normal(size=(15, data.encoding.width)), 1)  # coarse, so that there are ties
+    weights = draw.normal(size=data.encoding.width)
 
     class Linear:
         def predict_proba(self, vectors):
@@ -28,8 +28,8 @@ def test_it_is_that_of_a_search_by_hand(ask_seed):
             return np.stack([1 - one, one], axis=1)
 
     model = Linear()
-    factuals = factuals_of(model, problem, slice(0, 5))
-    context = context_of(problem)
+    factuals = factuals_of(model, data, slice(0, 5))
+    context = context_of(data)
     context = type(context)(context.encoding, background, context.generator)
     answers = NearestEnemy(Config()).counterfactuals(model, factuals, context)
     for factual, label, answer in zip(factuals.vectors, factuals.classes, answers, strict=True):
@@ -44,7 +44,7 @@ def test_it_is_that_of_a_search_by_hand(ask_seed):
             assert (answer @ weights > 0) != (label == 1)
 
 
-def test_without_an_enemy_there_is_no_answer():
-    problem = example_problem()
-    factuals = factuals_of(Constant(), problem, slice(0, 3))
-    assert np.isnan(NearestEnemy(Config()).counterfactuals(Constant(), factuals, context_of(problem))).all()
+def test_without_an_enemy_there_is_no_counterfactual():
+    data = example_data()
+    factuals = factuals_of(Constant(), data, slice(0, 3))
+    assert np.isnan(NearestEnemy(Config()).counterfactuals(Constant(), factuals, context_of(data))).all()

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cfbench_tabular.classifiers.mlp import MLP
+from cfbench_tabular.classifiers.mlp import MLP, from_weights
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.explainers.base import Factuals
 from cfbench_tabular.explainers.nice import NICE, Config
-from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of, fitted
+from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of, fitted
 
 
 def other_chance(model, row, label):
@@ -73,33 +73,32 @@ def test_proximity_prefers_what_gains_more_for_its_length(ask, linear, numbers):
 
 @pytest.mark.parametrize("reward", ["sparsity", "proximity", "plausibility"])
 @pytest.mark.parametrize("seed", [0, 1, 3])
-def test_it_is_what_the_paper_says_step_by_step(reward, seed):
-    problem = example_problem()
+def test_it_follows_the_steps_of_the_paper(reward, seed):
+    data = example_data()
     draw = np.random.default_rng(seed)
-    model = MLP(MLPConfig())
-    model.load_state(
+    model = from_weights(
         {
-            "W1": draw.normal(size=(problem.encoding.width, 8)),
+            "W1": draw.normal(size=(data.encoding.width, 8)),
             "b1": draw.normal(size=8),
             "W2": draw.normal(size=(8, 2)),
             "b2": np.zeros(2),
         }
     )
-    context = replace(context_of(problem), labels=None)
-    factuals = factuals_of(model, problem, slice(0, 20))
+    context = replace(context_of(data), labels=None)
+    factuals = factuals_of(model, data, slice(0, 20))
     assert 0 < factuals.classes.mean() < 1
     answers = NICE(Config(reward=reward)).counterfactuals(model, factuals, context)
     for row, label, answer in zip(factuals.vectors, factuals.classes, answers, strict=True):
         assert answer == pytest.approx(by_hand(model, context, row, label, reward), abs=1e-12)
 
 
-def test_every_answer_flips_and_mixes_the_factual_with_one_training_row():
-    problem = example_problem()
-    model = fitted(MLP(MLPConfig()), problem)
-    context = context_of(problem)
-    factuals = factuals_of(model, problem)
+def test_every_counterfactual_flips_and_mixes_the_factual_with_one_training_row():
+    data = example_data()
+    model = fitted(MLP(MLPConfig()), data)
+    context = context_of(data)
+    factuals = factuals_of(model, data)
     answers = NICE(Config()).counterfactuals(model, factuals, context)
-    problem.encoding.decode(answers)  # raises unless each is a row
+    data.encoding.decode(answers)  # raises unless each is a row
     assert ((model.predict_proba(answers).argmax(axis=1) == 1) != (factuals.classes == 1)).all()
     for factual, answer in zip(factuals.vectors, answers, strict=True):
         changed = answer != factual
@@ -108,7 +107,7 @@ def test_every_answer_flips_and_mixes_the_factual_with_one_training_row():
 
 
 def test_it_copies_from_rows_that_the_model_is_right_about(linear, numbers):
-    context = context_of(example_problem())
+    context = context_of(example_data())
     model, background = linear([1.0], 0.0), np.array([[-2.0], [1.0], [3.0]])
     context = replace(context, encoding=numbers(1), background=background, labels=np.array([0, 0, 1]))
     factuals = Factuals(np.array([[-1.0]]), np.array([0]), ("a",))
@@ -127,7 +126,7 @@ def test_what_may_not_change_is_not_copied(linear, numbers):
     )
     background = np.array([[3.0, -1.0, 1.0], [0.0, 2.0, 4.0], [0.0, -3.0, 5.0]])
     context = replace(
-        context_of(example_problem()),
+        context_of(example_data()),
         encoding=replace(encoding, columns=columns),
         background=background,
         labels=None,
@@ -140,14 +139,14 @@ def test_what_may_not_change_is_not_copied(linear, numbers):
     assert np.isnan(impossible).all()
 
 
-def test_without_an_enemy_there_is_no_answer():
-    problem = example_problem()
-    factuals = factuals_of(Constant(), problem, slice(0, 3))
-    assert np.isnan(NICE(Config()).counterfactuals(Constant(), factuals, context_of(problem))).all()
+def test_without_an_enemy_there_is_no_counterfactual():
+    data = example_data()
+    factuals = factuals_of(Constant(), data, slice(0, 3))
+    assert np.isnan(NICE(Config()).counterfactuals(Constant(), factuals, context_of(data))).all()
 
 
 @pytest.mark.parametrize("name", ["Iris", "MagicGT", "TicTacToe"])
-def test_on_the_study_every_factual_has_an_answer(ask, study, name):
+def test_on_cf_tabular_every_factual_has_an_counterfactual(ask, study, name):
     factuals = np.concatenate([study.factuals(name, 0)[:30], study.factuals(name, 1)[:30]])
     model = study.network(name)
     answers = ask(NICE(Config()), model, study.encoding(name), factuals, factuals)

@@ -10,15 +10,15 @@ from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.exhaustive import Config as ExhaustiveConfig
 from cfbench_tabular.explainers.exhaustive import Exhaustive
 from cfbench_tabular.explainers.optimum import Config, Optimum, costs_of
 from cfbench_tabular.metrics.madd import MADD
 from cfbench_tabular.metrics.madd import Config as MADDConfig
-from cfbench_tabular.stages import judged
+from cfbench_tabular.stages import observe
 from cfbench_tabular.table import Column
-from cfbench_tabular.testing import context_of, example_problem, factuals_of, fitted
+from cfbench_tabular.testing import context_of, example_data, factuals_of, fitted
 
 OBJECTIVES = ["l1", "l0", "madd"]
 
@@ -48,7 +48,7 @@ def asked(explainer, model, encoding, rows, background):
     found = model.predict_proba(rows)
     factuals = Factuals(rows, (found[:, 1] > found[:, 0]).astype(np.int64), tuple(map(str, range(len(rows)))))
     context = Context(encoding, background, lambda unit: generator("test", unit))
-    return Answer.of(explainer.counterfactuals(model, factuals, context)), factuals, context
+    return Explanation.of(explainer.counterfactuals(model, factuals, context)), factuals, context
 
 
 def flips(model, factuals, rows):
@@ -68,7 +68,7 @@ def test_the_cheapest_way_over_a_line(linear, numbers):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", ["shallow", "deep"])
-def test_a_dense_grid_holds_nothing_nearer(network, numbers, kind, seed):
+def test_a_dense_grid_contains_no_nearer_point(network, numbers, kind, seed):
     model = network(2, hidden=8, seed=seed) if kind == "shallow" else Deep(2, seed)
     axis = np.linspace(-4, 4, 401)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -113,11 +113,11 @@ def test_for_categories_it_is_what_trying_everything_gives(network, seed):
 
 
 def test_it_counts_changes_as_the_metric_does(network):
-    problem = example_problem()
-    model = network(problem.encoding.width, seed=2)
-    factuals, context = factuals_of(model, problem, slice(0, 24)), context_of(problem)
+    data = example_data()
+    model = network(data.encoding.width, seed=2)
+    factuals, context = factuals_of(model, data, slice(0, 24)), context_of(data)
     answer = Optimum(Config(objective="madd")).counterfactuals(model, factuals, context)
-    scores = MADD(MADDConfig()).score(judged(model, factuals, answer.counterfactuals, problem))["MADD"]
+    scores = MADD(MADDConfig()).compute(observe(model, factuals, answer.counterfactuals, data))["MADD"]
     given = ~np.isnan(answer.counterfactuals).any(axis=1)
     assert given.sum() > 10
     assert scores[given] == pytest.approx(answer.details["objective"][given])
@@ -126,12 +126,12 @@ def test_it_counts_changes_as_the_metric_does(network):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_on_a_mixed_table_no_row_is_nearer(network, objective):
     """Compared with 20,000 random rows that flip, and with the training rows."""
-    problem = example_problem()
-    encoding, context = problem.encoding, context_of(problem)
+    data = example_data()
+    encoding, context = data.encoding, context_of(data)
     draw = np.random.default_rng(0)
     for seed in (2, 4):
         model = network(encoding.width, seed=seed)
-        factuals = factuals_of(model, problem, slice(0, 10))
+        factuals = factuals_of(model, data, slice(0, 10))
         answer = Optimum(Config(objective=objective)).counterfactuals(model, factuals, context)
         low, high = encoding.bounds
         rows = encoding.project(draw.uniform(low, high, size=(20_000, encoding.width)))
@@ -178,7 +178,7 @@ def test_that_there_is_none_is_proven(linear, numbers):
     assert np.isnan([answer.details["bound"][0], answer.details["objective"][0]]).all()
 
 
-def test_when_time_runs_out_there_is_an_answer_and_a_bound(network, numbers):
+def test_when_time_runs_out_there_is_an_counterfactual_and_a_bound(network, numbers):
     draw = np.random.default_rng(1)
     model = network(12, hidden=60, seed=1)
     rows = draw.normal(size=(40, 12))
@@ -199,7 +199,7 @@ def others():
 
 
 @pytest.mark.parametrize("name", ["Iris", "Wine", "Ecoli", "PBC", "MagicGT", "CMSC"])
-def test_on_the_study_no_method_beats_it(study, name):
+def test_on_cf_tabular_no_method_beats_it(study, name):
     """All numerical sets with at most 25 hidden units of which there are raw data."""
     model, encoding = study.network(name), study.encoding(name)
     background = np.concatenate([study.factuals(name, 0), study.factuals(name, 1)])
@@ -208,7 +208,7 @@ def test_on_the_study_no_method_beats_it(study, name):
     theirs = {}
     for label, other in others():
         answer, factuals, _ = asked(other, model, encoding, rows, background)
-        found = answer.several()[:, 0]
+        found = answer.stacked()[:, 0]
         good = ((found >= low - 1e-9) & (found <= high + 1e-9)).all(axis=1)  # NaN is not
         good[good] = model.predict_proba(found[good]).argmax(axis=1) != factuals.classes[good]
         theirs[label] = found, np.flatnonzero(good)
@@ -225,10 +225,10 @@ def test_on_the_study_no_method_beats_it(study, name):
                 assert mine.details["objective"][place] <= cost * (1 + 1e-4) + 1e-5, (label, objective, place)
 
 
-def test_a_trained_network_is_answered_and_proven():
-    problem = example_problem()
-    model = fitted(MLP(MLPConfig()), problem)
-    factuals = factuals_of(model, problem, slice(0, 12))
-    answer = Optimum(Config()).counterfactuals(model, factuals, context_of(problem))
+def test_a_trained_network_is_explained_and_proven():
+    data = example_data()
+    model = fitted(MLP(MLPConfig()), data)
+    factuals = factuals_of(model, data, slice(0, 12))
+    answer = Optimum(Config()).counterfactuals(model, factuals, context_of(data))
     assert flips(model, factuals, answer.counterfactuals).all()
     assert answer.details["proven"].all()

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from lzw_writer import compressed
 
+from cfbench_core.component_specs import component_specs
 from cfbench_core.data_files import DataAccess, Source, fetch
 from cfbench_core.data_status import files_of as status_files
 from cfbench_core.data_status import status, verify
 from cfbench_core.errors import UserError
-from cfbench_tabular.datasets import DATASETS, published
-from cfbench_tabular.datasets.published import Config, Published, facts_of, files_of, read_raw
+from cfbench_tabular.datasets import published
+from cfbench_tabular.datasets.published import Config, Published
+from cfbench_tabular.datasets.uci_files import description_of, files_of, read_raw
 
 NAMES = sorted(cls.name for cls in Published.__subclasses__())
 CLASS_OF = {cls.name: cls for cls in Published.__subclasses__()}
@@ -77,8 +79,8 @@ def of_study(study, monkeypatch):
     return load
 
 
-def test_the_22_sets_of_the_study_are_there(study):
-    ours = {spec.name.replace("-", "") for spec in DATASETS}
+def test_the_22_sets_of_cf_tabular_are_there(study):
+    ours = {spec.name.replace("-", "") for spec in component_specs("cfbench_tabular", "dataset")}
     names = {"magicgt": "magic", "statloggc": "statloggermancredit", "studentperf": "studentperformance"}
     names |= {"internetadv": "internetadvertisements", "defaultofccc": "defaultofcreditcardclients"}
     theirs = {path.stem.lower() for path in (study.data / "factuals").glob("*.npz")}
@@ -87,8 +89,8 @@ def test_the_22_sets_of_the_study_are_there(study):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_facts_are_whole(name):
-    facts, files = facts_of(name), files_of(name)
+def test_descriptions_are_complete(name):
+    facts, files = description_of(name), files_of(name)
     names = [plan.name for plan in facts.schema.plans()]
     assert len(set(names)) == len(names)
     assert (
@@ -102,14 +104,14 @@ def test_facts_are_whole(name):
     downloaded = {saved for file in files.downloads for saved in file.saved}
     assert set(files.forms[0].files) == downloaded
     assert all(file.sha256 is None or len(file.sha256) == 64 for file in files.downloads)
-    spec = next(spec for spec in DATASETS if spec.name == name)
+    spec = next(spec for spec in component_specs("cfbench_tabular", "dataset") if spec.name == name)
     assert status_files(spec) is files
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - AWAY))
-def test_types_and_counts_are_those_of_the_studys_tables(name, study, of_study):
+def test_types_and_counts_are_those_of_the_published_tables(name, study, of_study):
     pd = pytest.importorskip("pandas")
-    table, stem = of_study(name), facts_of(name).study.file.partition(".")[0]
+    table, stem = of_study(name), description_of(name).study.file.partition(".")[0]
     meta = pd.read_csv(study.data / "datasets_meta.csv").set_index("dataset").loc[stem]
     numeric = [column for column in table.columns if column.kind == "numeric"]
     two = [column for column in table.columns if len(column.levels) == 2]
@@ -123,8 +125,8 @@ def test_types_and_counts_are_those_of_the_studys_tables(name, study, of_study):
 
 
 @pytest.mark.parametrize("name", ["internet-advertisements", "isolet", "sdd"])
-def test_types_of_sets_that_are_away_fit_the_studys_layout(name, study):
-    facts = facts_of(name)
+def test_types_of_sets_that_are_away_fit_the_published_layout(name, study):
+    facts = description_of(name)
     stem = facts.study.file.partition(".")[0]
     types = json.loads((study.data / "var_types.json").read_text())[stem]
     kinds = facts.schema.plans()[:-1]
@@ -136,31 +138,31 @@ def test_types_of_sets_that_are_away_fit_the_studys_layout(name, study):
     assert sum(map(len, splits)) == facts.rows
 
 
-def test_every_factual_of_internet_advertisements_keeps_its_rule(study):
+def test_every_factual_of_internet_advertisements_keeps_its_constraint(study):
     """The only rows of it that are here. Their ratio is cut after four decimals, not rounded."""
     scaler = json.loads((study.data / "scalers" / "InternetAdv.json").read_text())
     factuals = np.concatenate([study.factuals("InternetAdv", label)[:, 1555:] for label in (0, 1)])
     height, width, ratio = (factuals * scaler["scale"] + scaler["mean"]).T
-    (rule,) = facts_of("internet-advertisements").schema.rules
+    (rule,) = description_of("internet-advertisements").schema.constraints
     assert rule.holds({"height": height, "width": width, "aratio": np.round(ratio, 10)}).all()
     assert not rule.holds({"height": height, "width": width, "aratio": ratio + 0.0003}).any()
 
 
-def test_rules_of_the_real_rows_hold_and_a_changed_value_breaks_them(of_study):
+def test_constraints_of_the_real_rows_hold_and_a_changed_value_breaks_them(of_study):
     for name, changed in (("bcw", "area_mean"), ("pbc", "area")):
         table = of_study(name)
-        assert table.rules
-        for rule in table.rules:
+        assert table.constraints
+        for rule in table.constraints:
             assert rule.holds(table.values).all()
         broken = {**table.values, changed: table.values[changed] * 1.5}
-        assert not table.rules[0].holds(broken).any()
+        assert not table.constraints[0].holds(broken).any()
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_ucis_line_is_the_studys_first_row(name, of_study, tmp_path):
-    path = tmp_path / facts_of(name).raw[0].removesuffix(".Z")
+def test_ucis_line_is_the_published_first_row(name, of_study, tmp_path):
+    path = tmp_path / description_of(name).raw[0].removesuffix(".Z")
     path.write_text("\n".join(LINES[name]) + "\n")
-    ours, study = read_raw(name, facts_of(name), [path]), of_study(name)
+    ours, study = read_raw(name, description_of(name), [path]), of_study(name)
     assert ours.columns == study.columns
     for column in ours.columns:
         if column.kind == "numeric":  # some of the study's numbers went through arithmetic
@@ -174,11 +176,11 @@ def test_ucis_line_is_the_studys_first_row(name, of_study, tmp_path):
 def test_both_forms_give_the_same_table(name, of_study, tmp_path):
     """UCI's file, written back from the study's rows by the facts."""
     study = of_study(name)
-    path = tmp_path / facts_of(name).raw[0].removesuffix(".Z")
-    path.write_text(as_uci_writes(study, facts_of(name)))
+    path = tmp_path / description_of(name).raw[0].removesuffix(".Z")
+    path.write_text(as_uci_writes(study, description_of(name)))
     ours = CLASS_OF[name](Config()).load(Source({path.name: path}, ""))
     assert ours.columns == study.columns
-    assert ours.rules == study.rules
+    assert ours.constraints == study.constraints
     for column in ours.columns:
         assert ours.values[column.name].tolist() == study.values[column.name].tolist(), column.name
     assert ours.target.tolist() == study.target.tolist()
@@ -222,7 +224,7 @@ def test_advertisements_without_a_size_are_left_out(tmp_path):
     ]
     path = tmp_path / "ad.data"
     path.write_text("\n".join(lines) + "\n")
-    table = read_raw("internet-advertisements", facts_of("internet-advertisements"), [path])
+    table = read_raw("internet-advertisements", description_of("internet-advertisements"), [path])
     assert table.target.tolist() == ["ad", "nonad"]
     assert table.values["height"].tolist() == [125, 33]
     assert table.values["phrase1554"].tolist() == ["1", "0"]
@@ -231,10 +233,10 @@ def test_advertisements_without_a_size_are_left_out(tmp_path):
 
 def test_isolet_is_two_compressed_files_one_after_the_other(tmp_path):
     row = ", ".join(f"{number / 1000:.4f}" for number in range(617))
-    paths = [tmp_path / name for name in facts_of("isolet").raw]
+    paths = [tmp_path / name for name in description_of("isolet").raw]
     for path, letters in zip(paths, (("1.", "26."), ("2.",)), strict=True):
         path.write_bytes(compressed("".join(f"{row}, {letter}\n" for letter in letters).encode()))
-    table = read_raw("isolet", facts_of("isolet"), paths)
+    table = read_raw("isolet", description_of("isolet"), paths)
     assert table.target.tolist() == ["A", "Z", "B"]
     assert (len(table.columns), table.values["f617"][2]) == (617, 0.616)
 
@@ -244,7 +246,7 @@ def test_sensorless_drive(tmp_path):
     path.write_text(
         " ".join(["-3.0146e-07"] * 48 + ["1"]) + "\n" + " ".join(["8.2603e-06"] * 48 + ["11"]) + "\n"
     )
-    table = read_raw("sdd", facts_of("sdd"), [path])
+    table = read_raw("sdd", description_of("sdd"), [path])
     assert table.target.tolist() == ["1", "11"]
     assert table.values["f48"].tolist() == [-3.0146e-07, 8.2603e-06]
 
@@ -252,7 +254,7 @@ def test_sensorless_drive(tmp_path):
 def test_credit_card_clients_are_read_from_excel(tmp_path, of_study):
     pytest.importorskip("xlrd", reason="the extra xls")
     xlwt = pytest.importorskip("xlwt", reason="to write a file with")
-    plans = facts_of("default-of-credit-card-clients").schema.plans()
+    plans = description_of("default-of-credit-card-clients").schema.plans()
     head = [plan.name for plan in plans] + ["default payment next month"]
     first = [1, 20000, 2, 2, 1, 24, 2, 2, -1, -1, -2, -2, 3913, 3102, 689, 0, 0, 0, 0, 689, 0, 0, 0, 0, 1]
     book = xlwt.Workbook()
@@ -264,7 +266,7 @@ def test_credit_card_clients_are_read_from_excel(tmp_path, of_study):
             sheet.write(number, place, cell)
     path = tmp_path / "default of credit card clients.xls"
     book.save(str(path))
-    table = read_raw("credit", facts_of("default-of-credit-card-clients"), [path])
+    table = read_raw("credit", description_of("default-of-credit-card-clients"), [path])
     assert table.target.tolist() == ["defaults", "pays"]
     study = of_study("default-of-credit-card-clients")
     assert table.columns == study.columns
@@ -273,27 +275,29 @@ def test_credit_card_clients_are_read_from_excel(tmp_path, of_study):
     ]
 
 
-def test_a_file_that_is_cut_is_told(tmp_path):
+def test_a_truncated_file_is_reported(tmp_path):
     path = tmp_path / "hayes-roth.data"
     path.write_text("92,2,1,1,2,1\n10,2,1,3,2,2\n")
     with pytest.raises(
-        UserError, match="hayes-roth: has 2 rows, must have 132: the file is cut or another one"
+        UserError, match="hayes-roth: has 2 rows, must have 132: the file is truncated or different"
     ):
         CLASS_OF["hayes-roth"](Config()).load(Source({path.name: path}, ""))
 
 
-def test_another_studys_file_is_told(tmp_path):
+def test_a_file_of_another_study_is_reported(tmp_path):
     path = tmp_path / "Ecoli.csv.gz"
     path.write_bytes(gzip.compress(b"a,b,output\n1,2,0\n"))
-    with pytest.raises(UserError, match="is not the study's file of ecoli: its columns must be 0 to 6"):
+    with pytest.raises(
+        UserError, match="is not the file of CF-tabular for ecoli: its columns must be 0 to 6"
+    ):
         CLASS_OF["ecoli"](Config()).load(Source({path.name: path}, ""))
 
 
-def test_a_level_that_uci_does_not_have_is_told_with_its_line(tmp_path):
+def test_a_level_that_uci_does_not_have_is_reported_with_its_line(tmp_path):
     path = tmp_path / "hayes-roth.data"
     path.write_text("92,2,1,1,2,1\n10,2,1,9,2,2\n")
     with pytest.raises(UserError, match=r"hayes-roth.data:2: column 'educational-level': no level '9'"):
-        read_raw("hayes-roth", facts_of("hayes-roth"), [path])
+        read_raw("hayes-roth", description_of("hayes-roth"), [path])
 
 
 def test_options_of_every_data_set(of_study):
@@ -309,7 +313,9 @@ def test_options_of_every_data_set(of_study):
         of_study("statlog-german-credit", direction={"purpose": "up"})
     with pytest.raises(ValueError, match="direction of 'age' must be up or down, got 'upwards'"):
         Config(direction={"age": "upwards"})
-    with pytest.raises(ValueError, match="'age' is immutable and also goes up: say one of the two"):
+    with pytest.raises(
+        ValueError, match="'age' is immutable and has the direction up: remove one of the two"
+    ):
         Config(immutable=("age",), direction={"age": "up"})
 
 
@@ -372,7 +378,8 @@ def test_a_member_of_an_archive(served):
     folder = fetch(local, DataAccess())
     assert sorted(path.name for path in folder.iterdir() if path.suffix == ".csv") == ["student-por.csv"]
     assert (
-        read_raw("s", facts_of("student-performance"), [folder / "student-por.csv"]).target[0] == "below 12"
+        read_raw("s", description_of("student-performance"), [folder / "student-por.csv"]).target[0]
+        == "below 12"
     )
 
 
@@ -386,7 +393,7 @@ def test_offline_it_is_said_how_to_get_it(served):
 
 def test_data_list_and_verify_know_them(study, monkeypatch):
     monkeypatch.setenv("CFBENCH_DATA_DIR", str(study.data.parent))
-    specs = {spec.name: spec for spec in DATASETS}
+    specs = {spec.name: spec for spec in component_specs("cfbench_tabular", "dataset")}
     found = status(specs["adult"])
     assert (found.state, found.licence) == ("found", "CC BY 4.0")
     assert status(specs["sdd"]).state in ("downloadable", "found")

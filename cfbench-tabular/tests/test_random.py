@@ -6,7 +6,7 @@ import pytest
 from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.explainers.random import Config, Random
-from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of, fitted
+from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of, fitted
 
 
 def test_the_only_value_that_there_is(ask, linear, numbers):
@@ -33,12 +33,12 @@ def test_values_are_those_of_the_margins(ask, linear, numbers):
     assert (again == 3.0).all()
 
 
-def test_each_answer_is_a_row_of_the_other_class_made_of_training_values():
-    problem = example_problem()
-    model = fitted(MLP(MLPConfig()), problem)
-    factuals, context = factuals_of(model, problem), context_of(problem)
+def test_each_counterfactual_is_a_row_of_the_other_class_made_of_training_values():
+    data = example_data()
+    model = fitted(MLP(MLPConfig()), data)
+    factuals, context = factuals_of(model, data), context_of(data)
     answers = Random(Config()).counterfactuals(model, factuals, context)
-    problem.encoding.decode(answers)  # raises unless each is a row
+    data.encoding.decode(answers)  # raises unless each is a row
     assert (model.predict_proba(answers).argmax(axis=1) != factuals.classes).all()
     for factual, answer in zip(factuals.vectors, answers, strict=True):
         for place in np.flatnonzero(answer != factual):
@@ -46,16 +46,16 @@ def test_each_answer_is_a_row_of_the_other_class_made_of_training_values():
 
 
 def test_what_may_not_change_stays():
-    problem = example_problem()
-    model = fitted(MLP(MLPConfig()), problem)
+    data = example_data()
+    model = fitted(MLP(MLPConfig()), data)
     columns = tuple(
         replace(
             column, immutable=column.name == "colour", direction="up" if column.name == "length" else "any"
         )
-        for column in problem.encoding.columns
+        for column in data.encoding.columns
     )
-    encoding = replace(problem.encoding, columns=columns)
-    factuals, context = factuals_of(model, problem), replace(context_of(problem), encoding=encoding)
+    encoding = replace(data.encoding, columns=columns)
+    factuals, context = factuals_of(model, data), replace(context_of(data), encoding=encoding)
     answers = Random(Config()).counterfactuals(model, factuals, context)
     given = ~np.isnan(answers).any(axis=1)
     low, high = encoding.allowed(factuals.vectors)
@@ -63,7 +63,7 @@ def test_what_may_not_change_stays():
     assert ((answers >= low) & (answers <= high))[given].all()
 
 
-def test_without_an_enemy_it_ends_without_an_answer():
-    problem = example_problem()
-    factuals = factuals_of(Constant(), problem, slice(0, 3))
-    assert np.isnan(Random(Config()).counterfactuals(Constant(), factuals, context_of(problem))).all()
+def test_without_an_enemy_it_ends_without_an_counterfactual():
+    data = example_data()
+    factuals = factuals_of(Constant(), data, slice(0, 3))
+    assert np.isnan(Random(Config()).counterfactuals(Constant(), factuals, context_of(data))).all()

@@ -3,18 +3,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.metrics.realism import (
     Config,
     Realism,
     multivariate,
-    multivariate_as_the_study,
+    one_sided_multivariate,
     univariate,
 )
-from cfbench_tabular.rules import Rule
 from cfbench_tabular.table import Column
-from cfbench_tabular.testing import Constant, example_problem
+from cfbench_tabular.testing import Constant, example_data
 
 ENCODING = Encoding(
     (
@@ -43,7 +43,7 @@ ENCODING = Encoding(
         ([np.nan] * 5, False, False),
     ],
 )
-def test_each_rule_by_hand(vector, ruc, rmc):
+def test_each_constraint_by_hand(vector, ruc, rmc):
     vectors = np.array([vector])
     assert univariate(ENCODING, vectors, 0.0).tolist() == [ruc]
     assert multivariate(ENCODING, vectors).tolist() == [rmc]
@@ -53,7 +53,7 @@ value = st.sampled_from([0.0, 1.0, 0.5, -1.0, 2.0, 2.5])
 
 
 @given(st.lists(value, min_size=5, max_size=5))
-def test_they_are_the_literal_rules(vector):
+def test_they_are_the_literal_constraints(vector):
     ruc = -1.0 <= vector[0] <= 2.0 and all(place in (0.0, 1.0) for place in vector[1:])
     rmc = sorted(vector[1:4]) == [0.0, 0.0, 1.0]
     assert univariate(ENCODING, np.array([vector]), 0.0).tolist() == [ruc]
@@ -61,16 +61,16 @@ def test_they_are_the_literal_rules(vector):
 
 
 def test_every_row_of_a_table_is_realistic():
-    problem = example_problem()
-    assert univariate(problem.encoding, problem.vectors, 0.0).all()
-    assert multivariate(problem.encoding, problem.vectors).all()
+    data = example_data()
+    assert univariate(data.encoding, data.vectors, 0.0).all()
+    assert multivariate(data.encoding, data.vectors).all()
 
 
-def test_realistic_is_valid_and_both_and_known_of_every_factual():
+def test_realistic_requires_validity_ruc_and_rmc_and_is_never_missing():
     good, broken = [0.5, 0, 1, 0, 1], [0.5, 1, 1, 0, 1]
     counterfactuals = np.array([good, broken, good, [np.nan] * 5])
-    scores = Realism(Config()).score(
-        Answers(
+    scores = Realism(Config()).compute(
+        Observed(
             factuals=np.zeros((4, 5)),
             counterfactuals=counterfactuals,
             factual_classes=np.zeros(4, dtype=np.int64),
@@ -91,9 +91,9 @@ RULED = Encoding(
     scale=np.array([2.0, 1.0, 1.0, 1.0]),
     low=np.full(4, -9.0),
     high=np.full(4, 9.0),
-    rules=(
-        Rule(column="area", relation="product", of=("height", "length"), absolute=0.5),
-        Rule(column="ratio", relation="ratio", of=("length", "height"), absolute=0.1),
+    constraints=(
+        Constraint(column="area", relation="product", of=("height", "length"), absolute=0.5),
+        Constraint(column="ratio", relation="ratio", of=("length", "height"), absolute=0.1),
     ),
 )
 
@@ -109,13 +109,13 @@ RULED = Encoding(
         ((2.0, 3.0, 6.0, 1.0), False, True),  # too small: the study did not look
     ],
 )
-def test_rules_between_columns_hold_both_ways_or_as_in_the_study(row, both, study):
+def test_constraints_between_columns_hold_both_ways_or_as_in_cf_tabular(row, both, study):
     vector = ((np.array(row) - RULED.mean) / RULED.scale)[None]
     assert multivariate(RULED, vector).tolist() == [both]
-    assert multivariate_as_the_study(RULED, vector).tolist() == [study]
+    assert one_sided_multivariate(RULED, vector).tolist() == [study]
 
 
 def test_the_study_let_part_of_a_level_pass_as_one():
     vectors = np.array([[0.5, 0, 0.4, 0, 1], [0.5, 0, 1, 0, 1], [0.5, 0.5, 0.5, 0, 1], [0.5, 0, 0, 0, 1]])
-    assert multivariate_as_the_study(ENCODING, vectors).tolist() == [True, True, False, False]
+    assert one_sided_multivariate(ENCODING, vectors).tolist() == [True, True, False, False]
     assert multivariate(ENCODING, vectors).tolist() == [False, True, False, False]

@@ -5,7 +5,7 @@ from cfbench_tabular.metrics.retraining import Config, Retraining
 metric = Retraining(Config())
 
 
-def test_the_second_model_is_asked(judge, linear):
+def test_the_second_model_is_requested(judge, linear):
     """It wants x > 2: 3 is still a counterfactual, 1 is none; a factual at 5 it puts elsewhere."""
     answers = judge(
         [[-1.0], [-1.0], [5.0], [-1.0]],
@@ -13,8 +13,8 @@ def test_the_second_model_is_asked(judge, linear):
         model=linear([1.0]),
         second_model=linear([1.0], -2.0),
     )
-    assert np.array_equal(metric.score(answers)["retraining"], [1.0, 0.0, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(metric.compute(answers)["retraining"], [1.0, 0.0, np.nan, np.nan], equal_nan=True)
 
 
 def test_without_a_second_model_nothing_is_known(judge):
-    assert np.isnan(metric.score(judge([[0.0]], [[1.0]]))["retraining"]).all()
+    assert np.isnan(metric.compute(judge([[0.0]], [[1.0]]))["retraining"]).all()

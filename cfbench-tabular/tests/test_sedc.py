@@ -7,7 +7,7 @@ import pytest
 from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.explainers.sedc import SEDC, Config
-from cfbench_tabular.testing import Constant, context_of, example_problem, factuals_of, fitted
+from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of, fitted
 
 
 def changed(factual, answer):
@@ -83,15 +83,15 @@ def test_costs_prefer_the_smaller_change(ask, linear, numbers):
 
 
 def test_a_category_is_set_to_its_most_frequent_level():
-    problem = example_problem()
-    model = fitted(MLP(MLPConfig()), problem)
-    factuals = factuals_of(model, problem)
-    answers = SEDC(Config()).counterfactuals(model, factuals, context_of(problem))
+    data = example_data()
+    model = fitted(MLP(MLPConfig()), data)
+    factuals = factuals_of(model, data)
+    answers = SEDC(Config()).counterfactuals(model, factuals, context_of(data))
     given = ~np.isnan(answers).any(axis=1)
-    rows = problem.encoding.decode(answers[given])  # raises unless each is a row
-    before = problem.encoding.decode(factuals.vectors[given])
-    train = problem.rows("train")
-    colours, counts = np.unique(problem.table.values["colour"][train].astype(str), return_counts=True)
+    rows = data.encoding.decode(answers[given])  # raises unless each is a row
+    before = data.encoding.decode(factuals.vectors[given])
+    train = data.rows("train")
+    colours, counts = np.unique(data.table.values["colour"][train].astype(str), return_counts=True)
     moved = rows["colour"] != before["colour"]
     assert given.sum() > 20
     assert moved.any()
@@ -105,16 +105,16 @@ def test_sets_are_no_larger_than_allowed(ask, linear, numbers):
     assert np.isnan(ask(SEDC(Config(max_features=1)), model, numbers(3), factual, background)).all()
 
 
-def test_a_factual_that_is_all_typical_has_no_answer(ask, linear, numbers):
+def test_a_factual_with_only_typical_values_has_no_counterfactual(ask, linear, numbers):
     assert np.isnan(
         ask(SEDC(Config()), linear([1.0, 1.0], 1.0), numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
     ).all()
 
 
-def test_without_an_enemy_there_is_no_answer():
-    problem = example_problem()
-    factuals = factuals_of(Constant(), problem, slice(0, 3))
-    assert np.isnan(SEDC(Config()).counterfactuals(Constant(), factuals, context_of(problem))).all()
+def test_without_an_enemy_there_is_no_counterfactual():
+    data = example_data()
+    factuals = factuals_of(Constant(), data, slice(0, 3))
+    assert np.isnan(SEDC(Config()).counterfactuals(Constant(), factuals, context_of(data))).all()
 
 
 def test_a_large_set_is_reduced_too(ask, linear, numbers):

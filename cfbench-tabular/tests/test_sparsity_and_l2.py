@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.metrics.l2 import L2
 from cfbench_tabular.metrics.l2 import Config as L2Config
 from cfbench_tabular.metrics.sparsity import Config as SparsityConfig
 from cfbench_tabular.metrics.sparsity import Sparsity
 from cfbench_tabular.table import Column
-from cfbench_tabular.testing import Constant, example_problem
+from cfbench_tabular.testing import Constant, example_data
 
 
 def plain(width):
@@ -23,12 +23,12 @@ def plain(width):
 
 def answers(factuals, counterfactuals, valid=None):
     factuals, counterfactuals = np.asarray(factuals, dtype=float), np.asarray(counterfactuals, dtype=float)
-    return Answers(
+    return Observed(
         factuals=factuals,
         counterfactuals=counterfactuals,
         factual_classes=np.zeros(len(factuals), dtype=np.int64),
         valid=np.ones(len(factuals), dtype=bool) if valid is None else np.array(valid),
-        encoding=example_problem().encoding if factuals.shape[1] == 7 else plain(factuals.shape[1]),
+        encoding=example_data().encoding if factuals.shape[1] == 7 else plain(factuals.shape[1]),
         background=factuals,
         model=Constant(),
     )
@@ -36,27 +36,27 @@ def answers(factuals, counterfactuals, valid=None):
 
 def test_both_by_hand():
     given = answers([[1.0, 2.0, 3.0, 4.0]], [[1.0, 2.0, 6.0, 8.0]])
-    assert Sparsity(SparsityConfig()).score(given)["sparsity"].tolist() == [0.5]
-    assert L2(L2Config()).score(given)["L2"].tolist() == [5.0]
+    assert Sparsity(SparsityConfig()).compute(given)["sparsity"].tolist() == [0.5]
+    assert L2(L2Config()).compute(given)["L2"].tolist() == [5.0]
 
 
 def test_a_change_below_the_fourth_decimal_is_none_for_sparsity_but_counts_for_the_distance():
     given = answers([[0.0, 0.0]], [[0.00004, 0.0]])
-    assert Sparsity(SparsityConfig()).score(given)["sparsity"].tolist() == [1.0]
-    assert L2(L2Config()).score(given)["L2"].tolist() == [0.00004]
-    assert L2(L2Config(decimals=4)).score(given)["L2"].tolist() == [0.0]
+    assert Sparsity(SparsityConfig()).compute(given)["sparsity"].tolist() == [1.0]
+    assert L2(L2Config()).compute(given)["L2"].tolist() == [0.00004]
+    assert L2(L2Config(decimals=4)).compute(given)["L2"].tolist() == [0.0]
 
 
-def test_answers_that_are_not_valid_have_no_value():
+def test_counterfactuals_that_are_not_valid_have_no_value():
     given = answers([[0.0], [0.0]], [[1.0], [np.nan]], valid=[False, False])
-    assert np.isnan(Sparsity(SparsityConfig()).score(given)["sparsity"]).all()
-    assert np.isnan(L2(L2Config()).score(given)["L2"]).all()
+    assert np.isnan(Sparsity(SparsityConfig()).compute(given)["sparsity"]).all()
+    assert np.isnan(L2(L2Config()).compute(given)["L2"]).all()
 
 
 def test_raw_sparsity_counts_columns_as_people_do():
     """Columns: three numbers, a colour of three levels, and striped. A new colour is one change of five."""
     given = answers([[0.0, 0, 0, 1, 0, 0, 1]], [[0.0, 0, 0, 0, 1, 0, 1]])
-    scores = Sparsity(SparsityConfig()).score(given)
+    scores = Sparsity(SparsityConfig()).compute(given)
     assert scores["sparsity"].tolist() == [5 / 7] and scores["raw sparsity"].tolist() == [4 / 5]
 
 
@@ -68,5 +68,5 @@ def test_they_are_the_literal_formulas(factual, counterfactual):
     given = answers([factual], [counterfactual])
     unchanged = sum(round(x, 4) == round(c, 4) for x, c in zip(factual, counterfactual, strict=True))
     distance = math.sqrt(sum((x - c) ** 2 for x, c in zip(factual, counterfactual, strict=True)))
-    assert Sparsity(SparsityConfig()).score(given)["sparsity"][0] == pytest.approx(unchanged / 6)
-    assert L2(L2Config()).score(given)["L2"][0] == pytest.approx(distance)
+    assert Sparsity(SparsityConfig()).compute(given)["sparsity"][0] == pytest.approx(unchanged / 6)
+    assert L2(L2Config()).compute(given)["L2"][0] == pytest.approx(distance)

@@ -54,17 +54,17 @@ def our_table(dataset, files):
 def problems(study):
     known = {}
 
-    def problem(name):
+    def data(name):
         if name not in known:
             files = StudyFiles(study.data, name)
             ours = next(ours for ours, theirs in STUDY_NAMES.items() if theirs == name)
-            known[name] = files, files.problem(our_table(ours, files))
+            known[name] = files, files.prepared_dataset(our_table(ours, files))
         return known[name]
 
-    return problem
+    return data
 
 
-def test_every_network_gives_the_factuals_the_class_that_the_study_filed_them_under(study):
+def test_every_network_predicts_the_published_classes_of_the_factuals(study):
     names = study.datasets()
     assert len(names) == 21
     explained = 0
@@ -82,13 +82,13 @@ def test_quality_of_the_networks_is_that_of_table_a1(study, problems, name):
     """On training, validation and test rows, to two decimals, which the table rounds or cuts."""
     pd = pytest.importorskip("pandas")
     published = pd.read_csv(study.reference / "paper_tableA1.csv").set_index("Dataset").loc[name]
-    problem, model = problems(name)[1], study.network(name)
+    data, model = problems(name)[1], study.network(name)
     assert model.weights["W1"].shape == (published["Col"], published["Neu"])
-    assert len(problem.table) == published["Total"]
-    share = problem.labels.mean()  # of the most frequent class, which may be the smaller part
+    assert len(data.table) == published["Total"]
+    share = data.labels.mean()  # of the most frequent class, which may be the smaller part
     assert max(share, 1 - share) == pytest.approx(published["MajShare"], abs=0.0051)
     for part, short in (("train", "train"), ("validation", "valid"), ("test", "test")):
-        vectors, labels = problem.sample(part)
+        vectors, labels = data.sample(part)
         accuracy = (predicted_classes(model, vectors) == labels).mean()
         area = area_under_curve(labels, probabilities(model, vectors)[:, 1])
         assert accuracy == pytest.approx(published[f"Acc_{short}"], abs=0.00501), part
@@ -96,18 +96,18 @@ def test_quality_of_the_networks_is_that_of_table_a1(study, problems, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_factual_is_a_row_of_its_own(problems, study, name):
-    files, problem = problems(name)
-    rows, factuals, matched = files.factual_rows(problem, 100)
+def test_every_factual_is_a_distinct_row(problems, study, name):
+    files, data = problems(name)
+    rows, factuals, matched = files.factual_rows(data, 100)
     wanted = np.concatenate([study.factuals(name, label) for label in (0, 1)])
     assert factuals == matched == len(rows) == len(wanted) == len(set(rows.tolist()))
-    assert np.abs(problem.vectors[rows] - wanted).max() < 1e-6
-    few, _, _ = files.factual_rows(problem, 3)
+    assert np.abs(data.vectors[rows] - wanted).max() < 1e-6
+    few, _, _ = files.factual_rows(data, 3)
     assert few.tolist() == [*rows[:3], *rows[len(study.factuals(name, 0)) :][:3]]
 
 
 @pytest.mark.parametrize("name", ["Iris", "HayesRoth", "Adult"])
-def test_the_encoding_is_the_studys(study, problems, name):
+def test_the_encoding_is_the_published(study, problems, name):
     theirs, ours = study.encoding(name), problems(name)[1].encoding
     assert theirs.blocks == ours.blocks
     for part in ("mean", "scale", "low", "high"):
@@ -121,7 +121,7 @@ def test_the_encoding_is_the_studys(study, problems, name):
         ]
 
 
-def test_mixed_columns_are_told_in_our_words_and_in_the_studys_order(problems):
+def test_mixed_columns_have_our_names_and_the_published_order(problems):
     table = problems("Adult")[1].table
     names = [column.name for column in table.columns]
     assert names[:7] == [
@@ -149,20 +149,20 @@ def test_mixed_columns_are_told_in_our_words_and_in_the_studys_order(problems):
     assert problems("Adult")[1].classes == (">50K", "<=50K")
 
 
-def test_names_come_from_our_table_where_row_by_row_they_stand_for_the_studys(study):
+def test_names_come_from_our_table_if_they_correspond_one_to_one(study):
     files = StudyFiles(study.data, "Iris")
     ours = Iris(IrisConfig()).load()
-    problem = files.problem(ours)
-    assert [column.name for column in problem.table.columns] == [column.name for column in ours.columns]
-    assert set(problem.table.target) == {"setosa", "versicolor", "virginica"}
-    assert problem.classes == ("not virginica", "virginica")
-    assert (problem.labels == (problem.table.target == "virginica")).all()
+    data = files.prepared_dataset(ours)
+    assert [column.name for column in data.table.columns] == [column.name for column in ours.columns]
+    assert set(data.table.target) == {"setosa", "versicolor", "virginica"}
+    assert data.classes == ("not virginica", "virginica")
+    assert (data.labels == (data.table.target == "virginica")).all()
     shuffled = dataclasses.replace(ours, target=np.random.default_rng(0).permutation(ours.target))
-    assert set(files.problem(shuffled).table.target) == {"0", "1", "3"}
+    assert set(files.prepared_dataset(shuffled).table.target) == {"0", "1", "3"}
 
 
 @pytest.mark.parametrize(("name", "dataset"), [("Iris", Iris(IrisConfig())), ("Wine", Wine(WineConfig()))])
-def test_our_copies_of_iris_and_wine_have_the_studys_values(study, name, dataset):
+def test_our_iris_and_wine_equal_the_published_values(study, name, dataset):
     """Column by column, sorted. Single values of Iris differ between UCI's copy and the corrected one."""
     pd = pytest.importorskip("pandas")
     raw = pd.read_csv(study.data / "datasets" / f"{name}.csv.gz")

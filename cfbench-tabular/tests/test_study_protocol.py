@@ -18,7 +18,7 @@ PAPER = {
     "data": ["iris", "tic-tac-toe"],
     "classifiers": ["study-network"],
     "explainers": ["nearest-enemy"],
-    "metrics": ["coverage", "l2"],
+    "metrics": ["validity", "l2"],
     "executor": "inline",
     "protocol": "paper",
 }
@@ -65,7 +65,7 @@ def test_the_study_is_found_in_a_data_directory_and_repeated(study, here, monkey
     assert classes == {150: [0] * 97 + [1] * 53, 200: [0] * 100 + [1] * 100}
 
 
-def test_another_classifier_is_asked_about_the_same_rows(folder):
+def test_another_classifier_explains_the_same_rows(folder):
     config = {
         **PAPER,
         "data": ["iris"],
@@ -77,7 +77,7 @@ def test_another_classifier_is_asked_about_the_same_rows(folder):
     assert rows["study-network"] == rows["logistic-regression"] and len(rows["study-network"]) == 20
 
 
-def test_what_is_missing_is_told_in_a_line_and_costs_its_own_cells_only(folder):
+def test_missing_files_skip_only_their_own_cells(folder):
     (folder / "datasets" / "Iris.csv.gz").unlink()
     (folder / "models" / "TicTacToe.npz").unlink()
     config = {
@@ -87,25 +87,28 @@ def test_what_is_missing_is_told_in_a_line_and_costs_its_own_cells_only(folder):
     }
     config["protocol"] = {"study": "paper", "folder": str(folder)}
     found = reasons(config)
-    assert found["iris/mlp/nearest-enemy"] == f"the study's folder {folder} has no datasets/Iris.csv.gz"
+    assert found["iris/mlp/nearest-enemy"] == f"{folder} has no datasets/Iris.csv.gz"
     assert found["tic-tac-toe/study-network/nearest-enemy"].endswith("has no models/TicTacToe.npz")
     assert found["tic-tac-toe/mlp/nearest-enemy"] == ""
-    assert "breast-cancer is not one of the study's data sets" in found["breast-cancer/mlp/nearest-enemy"]
+    assert (
+        "breast-cancer is not one of the 22 data sets of CF-tabular"
+        in found["breast-cancer/mlp/nearest-enemy"]
+    )
     targeted = reasons({**config, "data": [{"name": "tic-tac-toe", "target": "negative"}]})
-    assert all("leave out 'target'" in reason for reason in targeted.values())
+    assert all("remove the option 'target'" in reason for reason in targeted.values())
 
 
-def test_a_folder_that_is_nowhere_is_told_with_where_it_was_looked_for(here):
-    with pytest.raises(UserError, match=r"the study's folder, .* is not there \(looked for data/tabular, "):
+def test_a_missing_folder_is_reported_with_the_searched_places(here):
+    with pytest.raises(UserError, match=r"no folder with onehot_layout.json \(searched data/tabular, "):
         api.plan(PAPER)
 
 
-def test_the_studys_network_needs_the_studys_encoding():
+def test_the_published_network_needs_the_published_encoding():
     found = reasons({**PAPER, "protocol": {}})
     assert found["iris/study-network/nearest-enemy"].startswith("study-network needs 'protocol: paper'")
 
 
-def test_the_short_form_is_the_long_one_and_a_wrong_one_is_told(study, monkeypatch):
+def test_the_short_form_is_the_long_one_and_a_wrong_one_is_reported(study, monkeypatch):
     monkeypatch.setenv("CFBENCH_DATA_DIR", str(study.data.parent))
     prepared = cfbench_core.prepare(PAPER)
     assert prepared.config.protocol.study == "paper"

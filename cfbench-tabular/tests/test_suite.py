@@ -64,7 +64,7 @@ def test_a_run_has_the_tables_of_the_contract(small_run):
     assert list(run.scores.columns[:4]) == ["cell", "suite", "dataset", "model"]
     assert {"explainer", "metric", "unit", "value", "status", "row"} <= set(run.scores.columns)
     assert set(run.scores["metric"]) >= {
-        "coverage",
+        "validity",
         "sparsity",
         "L2",
         "MADD",
@@ -78,21 +78,21 @@ def test_a_run_has_the_tables_of_the_contract(small_run):
     parts = ("", " of validation rows", " of training rows")
     assert set(run.quality["metric"]) == {f"{name}{part}" for name in ("AUC", "accuracy") for part in parts}
     assert (run.quality["value"] > 0.8).all()
-    assert (table(run, "coverage").xs("nearest-enemy", level="explainer") == 1.0).all()
+    assert (table(run, "validity").xs("nearest-enemy", level="explainer") == 1.0).all()
     assert (table(run, "realistic").xs("nearest-enemy", level="explainer") == 1.0).all()
     assert (run.directory / "report.html").is_file()
 
 
-def test_missing_values_are_those_of_answers_that_are_not_valid(small_run):
+def test_missing_values_are_those_of_counterfactuals_that_are_not_valid(small_run):
     run = small_run
     wide = run.scores.pivot(index=["cell", "unit"], columns="metric", values="value")
-    invalid = wide["coverage"] == 0
+    invalid = wide["validity"] == 0
     assert invalid.any()
     assert (wide[["sparsity", "L2", "RUC", "RMC"]].isna().all(axis=1) == invalid).all()
-    assert wide[["coverage", "realistic"]].notna().all(axis=None)
+    assert wide[["validity", "realistic"]].notna().all(axis=None)
 
 
-def test_explanations_are_told_in_the_values_of_the_table(small_run):
+def test_explanations_contain_raw_values(small_run):
     run = small_run
     from cfbench_tabular.datasets.iris import Config, Iris
 
@@ -105,7 +105,7 @@ def test_explanations_are_told_in_the_values_of_the_table(small_run):
     assert set(nearest["wanted_class"]) == {"virginica", "not virginica"}
 
 
-def test_a_run_ends_in_words(small_run):
+def test_a_run_ends_with_a_verbalized_explanation(small_run):
     run = small_run
     words = TabularSuite().verbalize(run)
     assert " counts as " in words and " instead of " in words and "it would count as" in words
@@ -123,7 +123,7 @@ def test_the_process_executor_and_another_chunk_give_the_same_scores(tmp_path):
     pd.testing.assert_frame_equal(inline, otherwise, rtol=0, atol=1e-9)
 
 
-def test_explanations_made_elsewhere_get_the_same_numbers(tmp_path, small_run):
+def test_external_explanations_get_the_same_scores(tmp_path, small_run):
     made = small_run
     file = made.directory / "explanations.parquet"
     again = cfbench_core.run(SMALL, out=tmp_path / "again", explanations=file)
@@ -144,9 +144,9 @@ def test_a_table_with_rows_columns_and_values_is_enough(tmp_path):
     run = cfbench_core.run(config, out=tmp_path / "run", explanations=file)
     assert [cell.labels["explainer"] for cell in run.cells()] == ["byhand"]
     scores = run.scores.set_index(["unit", "metric"])["value"]
-    assert scores["149", "coverage"] == 1.0
+    assert scores["149", "validity"] == 1.0
     assert scores["149", "sparsity"] == 0.25
-    assert scores.xs("coverage", level="metric").sum() == 1.0
+    assert scores.xs("validity", level="metric").sum() == 1.0
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_table_with_rows_columns_and_values_is_enough(tmp_path):
         ("row,column\n149,petal length (cm)\n", "has no column value"),
     ],
 )
-def test_a_wrong_table_is_told(tmp_path, text, message):
+def test_a_wrong_table_is_reported(tmp_path, text, message):
     file = tmp_path / "wrong.csv"
     file.write_text(text)
     config = {**SMALL, "data": ["iris"], "protocol": {"factuals": 100}}
@@ -169,7 +169,7 @@ def test_a_wrong_table_is_told(tmp_path, text, message):
     assert message in run.cells()[0].reason
 
 
-def test_a_file_that_is_not_parquet_is_told_before_anything_runs(tmp_path):
+def test_a_file_that_is_not_parquet_is_reported_before_anything_runs(tmp_path):
     file = tmp_path / "cut.parquet"
     file.write_bytes(b"PAR1 and then nothing")
     with pytest.raises(UserError, match="not a Parquet file"):
@@ -180,10 +180,10 @@ def test_an_explainer_that_needs_what_a_classifier_lacks_is_skipped_with_the_rea
     own_code(
         """
         class Plain:
-            def fit(self, problem, generator, report): ...
+            def fit(self, data, generator, report): ...
             def predict_proba(self, vectors): ...
             def state(self): ...
-            def load_state(self, state): ...
+            def load_state(self, state, data): ...
 
         class ByGradient:
             needs = {"classifier": {"access": frozenset({"gradients"})}}
@@ -208,7 +208,7 @@ def test_an_explainer_that_needs_what_a_classifier_lacks_is_skipped_with_the_rea
     ]
 
 
-def test_a_classifier_and_an_explainer_of_ones_own_run(tmp_path, own_code):
+def test_user_classifiers_and_explainers_run(tmp_path, own_code):
     own_code(
         """
         import numpy as np
@@ -216,12 +216,12 @@ def test_a_classifier_and_an_explainer_of_ones_own_run(tmp_path, own_code):
         class Threshold:
             '''Class 1 where the third column is above its training mean.'''
             def __init__(self, config): self.cut = 0.0
-            def fit(self, problem, generator, report): self.cut = problem.sample("train")[0][:, 2].mean()
+            def fit(self, data, generator, report): self.cut = data.sample("train")[0][:, 2].mean()
             def predict_proba(self, vectors):
                 one = (vectors[:, 2] > self.cut).astype(float)
                 return np.stack([1 - one, one], axis=1)
             def state(self): return {"cut": np.array([self.cut])}
-            def load_state(self, state): self.cut = float(state["cut"][0])
+            def load_state(self, state, data): self.cut = float(state["cut"][0])
 
         class Mirror:
             '''The third column mirrored at zero.'''
@@ -235,7 +235,7 @@ def test_a_classifier_and_an_explainer_of_ones_own_run(tmp_path, own_code):
     config = {**SMALL, "data": ["iris"], "classifiers": [{"import": "mine:Threshold"}]}
     run = cfbench_core.run({**config, "explainers": [{"import": "mine:Mirror"}]}, out=tmp_path / "run")
     means = run.summary.set_index("metric")["mean"]
-    assert (means["coverage"], means["sparsity"]) == (1.0, 0.75)
+    assert (means["validity"], means["sparsity"]) == (1.0, 0.75)
 
 
 def test_one_bad_component_costs_its_own_cells_only(tmp_path, own_code):
@@ -245,10 +245,10 @@ def test_one_bad_component_costs_its_own_cells_only(tmp_path, own_code):
 
         class Lost:
             def __init__(self, config): ...
-            def fit(self, problem, generator, report): ...
+            def fit(self, data, generator, report): ...
             def predict_proba(self, vectors): return np.full((len(vectors), 2), np.nan)
             def state(self): return {"nothing": np.zeros(1)}
-            def load_state(self, state): ...
+            def load_state(self, state, data): ...
 
         class WrongShape:
             def __init__(self, config): ...
@@ -272,11 +272,11 @@ def test_one_bad_component_costs_its_own_cells_only(tmp_path, own_code):
     reasons = {cell.id: cell.reason for cell in run.cells() if cell.status != "ok"}
     assert run.exit_code == 1
     assert [cell.id for cell in run.cells("ok")] == ["iris/logistic-regression/nearest-enemy"]
-    assert "predict_proba gave NaN" in reasons["iris/lost/nearest-enemy"]
+    assert "predict_proba returned NaN" in reasons["iris/lost/nearest-enemy"]
     assert (
         "counterfactuals has shape (5, 2), must be (5, 4)" in reasons["iris/logistic-regression/wrong-shape"]
     )
-    assert "must be finite, or NaN throughout" in reasons["iris/logistic-regression/half-answer"]
+    assert "must be finite, or NaN in every column" in reasons["iris/logistic-regression/half-answer"]
 
 
 def test_the_target_class_can_be_named(tmp_path):
@@ -326,7 +326,7 @@ def test_slow_explainers_are_not_in_the_default():
     assert "mace" not in asked
 
 
-def test_the_data_are_told_in_a_few_words():
+def test_the_data_are_described_in_one_line():
     prepared = cfbench_core.prepare(SMALL)
     words = prepared.suite.describe_data(prepared.config, {"iris": {"rows": 150, "columns": 4}})
     assert words == "iris (150 rows, 4 columns)"

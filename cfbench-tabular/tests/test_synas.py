@@ -22,7 +22,7 @@ def classes_of(model, rows):
 
 
 def told(config, model, encoding, factuals):
-    """Answers with their details."""
+    """Observed with their details."""
     vectors = np.asarray(factuals, dtype=float)
     given = Factuals(vectors, classes_of(model, vectors), tuple(map(str, range(len(vectors)))))
     return SynAS(config).counterfactuals(
@@ -78,7 +78,7 @@ def cheapest_categories(model, encoding, factual, length, config):
                         level if block.stop - block.start == 1 else np.eye(block.stop - block.start)[level]
                     )
                 if classes_of(model, row[None])[0] != label:
-                    best = min(best, count * (config.effort + config.category))
+                    best = min(best, count * (config.action_cost_offset + config.category))
     return best
 
 
@@ -111,7 +111,7 @@ def test_on_numbers_it_is_about_as_cheap_as_a_grid_of_all_sequences(network, see
     ratios = []
     for row, label, cost in zip(factuals, own, answer.details["cost"], strict=True):
         away = np.abs(grid - row)
-        costs = away.sum(axis=1) + Config().effort * (away > 1e-9).sum(axis=1)
+        costs = away.sum(axis=1) + Config().action_cost_offset * (away > 1e-9).sum(axis=1)
         enemies = costs[there != label]
         if len(enemies) == 0:
             assert np.isnan(cost)
@@ -123,7 +123,7 @@ def test_on_numbers_it_is_about_as_cheap_as_a_grid_of_all_sequences(network, see
         assert np.nanmedian(ratios) < 1.05
 
 
-def test_details_say_what_the_answers_are(network, numbers):
+def test_details_describe_the_counterfactuals(network, numbers):
     draw = np.random.default_rng(0)
     model, factuals = network(5, seed=2), draw.normal(size=(20, 5))
     answer = told(Config(), model, numbers(5), factuals)
@@ -131,7 +131,7 @@ def test_details_say_what_the_answers_are(network, numbers):
     assert given.any()
     away = np.abs(answer.counterfactuals - factuals)[given]
     assert answer.details["cost"][given] == pytest.approx(
-        away.sum(axis=1) + Config().effort * answer.details["actions"][given]
+        away.sum(axis=1) + Config().action_cost_offset * answer.details["actions"][given]
     )
     assert ((away > 0).sum(axis=1) <= answer.details["actions"][given]).all()
 
@@ -146,7 +146,7 @@ def test_preconditions_immutable_one_way_and_ranges(linear):
     assert answer == pytest.approx([2.0, 1, 0, 0], abs=0.02)
 
 
-def test_answers_are_rows(linear):
+def test_counterfactuals_are_rows(linear):
     encoding = encoding_of(Column("age"), COLOUR, Column("striped", "categorical", ("no", "yes")), reach=1.0)
     rows = encoding.project(np.clip(np.random.default_rng(1).normal(size=(30, encoding.width)), -1, 1))
     model = linear([0.5, -1.0, 0.0, 2.0, -1.0], 0.2)
@@ -162,12 +162,12 @@ def test_margin_beyond_the_boundary(linear, numbers):
     assert answer.counterfactuals[0, 0] == pytest.approx(2.0, abs=0.02)
 
 
-def test_without_a_slope_there_is_no_answer(linear, numbers):
+def test_without_a_slope_there_is_no_counterfactual(linear, numbers):
     assert np.isnan(told(Config(), linear([0.0], 1.0), numbers(1), [[0.0]]).counterfactuals).all()
 
 
 @pytest.mark.parametrize("name", ["Adult", "BalanceScale", "Iris"])
-def test_the_studys_networks(study, name):
+def test_the_published_networks(study, name):
     model, encoding = study.network(name), study.encoding(name)
     for label in (0, 1):
         factuals = study.factuals(name, label)[:10].astype(float)

@@ -16,7 +16,7 @@ def test_the_majority_is_class_one_and_a_second_class_keeps_its_name():
     assert table(np.array([1.0, 2.0, 3.0])).classes() == ("yes", "no")
 
 
-def test_a_named_class_is_told_from_all_the_rest():
+def test_a_named_class_is_predicted_against_the_rest():
     target = np.array(["a", "b", "c"], dtype=object)
     assert table(np.arange(3.0), target, "b").classes() == ("not b", "b")
 
@@ -26,17 +26,17 @@ def test_of_classes_equally_frequent_the_last_by_name_is_the_target():
     assert table(np.arange(3.0), target).classes() == ("not c", "c")
 
 
-def test_a_missing_number_is_told_with_its_column_and_row():
+def test_a_missing_number_is_reported_with_its_column_and_row():
     with pytest.raises(UserError, match=r"tiny: column 'x' is missing or infinite in 1 rows .*row 1"):
         table(np.array([1.0, np.nan, 3.0]))
 
 
-def test_one_class_alone_is_nothing_to_tell_apart():
+def test_a_table_with_one_class_is_refused():
     with pytest.raises(UserError, match="every row has the class 'no'"):
         table(np.arange(3.0), np.array(["no"] * 3, dtype=object)).classes()
 
 
-def test_a_target_that_is_not_there_is_told_with_those_that_are():
+def test_a_target_that_is_not_there_is_reported_with_those_that_are():
     with pytest.raises(UserError, match="no row has the class 'maybe'; there are no, yes"):
         table(np.arange(3.0), target_class="maybe").classes()
 
@@ -56,5 +56,7 @@ def test_columns_of_unequal_length_are_refused():
 
 def test_a_category_with_one_level_is_refused():
     column = Column("colour", "categorical", ("red",))
-    with pytest.raises(UserError, match="column 'colour' has the one level 'red', so it tells nothing"):
+    with pytest.raises(
+        UserError, match="column 'colour' has only the level 'red', so it carries no information"
+    ):
         table(np.array(["red"] * 3, dtype=object), column=column)

@@ -10,7 +10,7 @@ import pytest
 
 from cfbench_core.errors import UserError
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.testing import example_problem, fitted
+from cfbench_tabular.testing import example_data, fitted
 
 torch = pytest.importorskip("torch")
 
@@ -59,14 +59,14 @@ def made(tmp_path, lab):
     def make(kind, outputs="logits"):
         torch.save(Linear(kind).state_dict(), tmp_path / "weights.pt")
         config = Config(factory=f"lab:{kind}", weights=str(tmp_path / "weights.pt"), outputs=outputs)
-        return fitted(Torch(config), example_problem())
+        return fitted(Torch(config), example_data())
 
     return make
 
 
 @pytest.mark.parametrize("kind", ["one", "column", "two"])
 def test_logits_become_probabilities(made, kind):
-    vectors = example_problem().vectors
+    vectors = example_data().vectors
     expected = 1 / (1 + np.exp(-vectors @ np.arange(7) / 10))
     found = made(kind).predict_proba(vectors)
     assert np.allclose(found[:, 1], expected, atol=1e-12) and np.allclose(found.sum(axis=1), 1.0)
@@ -75,15 +75,15 @@ def test_logits_become_probabilities(made, kind):
 
 @pytest.mark.parametrize("kind", ["probability", "probabilities"])
 def test_probabilities_stay_what_they_are(made, kind):
-    vectors = example_problem().vectors
+    vectors = example_data().vectors
     model = made(kind, outputs="probabilities")
     assert np.allclose(model.predict_proba(vectors)[:, 1], 1 / (1 + np.exp(-vectors @ np.arange(7) / 10)))
     assert np.allclose(model.log_odds_gradient(vectors), np.arange(7) / 10, atol=1e-9)
 
 
-def test_it_says_and_slopes_as_our_own_network_with_the_same_weights(tmp_path, monkeypatch):
-    problem = example_problem()
-    ours = fitted(MLP(MLPConfig(hidden=5)), problem)
+def test_predictions_and_gradients_equal_those_of_the_mlp_with_the_same_weights(tmp_path, monkeypatch):
+    data = example_data()
+    ours = fitted(MLP(MLPConfig(hidden=5)), data)
     names = {"0.weight": "W1", "0.bias": "b1", "2.weight": "W2", "2.bias": "b2"}
     tensors = {name: torch.tensor(ours.weights[own].T) for name, own in names.items()}
     torch.save(tensors, tmp_path / "net.pth")
@@ -96,10 +96,10 @@ def test_it_says_and_slopes_as_our_own_network_with_the_same_weights(tmp_path, m
 
     module.network = network
     monkeypatch.setitem(sys.modules, "nets", module)
-    theirs = fitted(Torch(Config(factory="nets:network", weights=str(tmp_path / "net.pth"))), problem)
-    assert np.allclose(theirs.predict_proba(problem.vectors), ours.predict_proba(problem.vectors), atol=1e-12)
-    slopes = theirs.log_odds_gradient(problem.vectors)
-    assert np.allclose(slopes, ours.log_odds_gradient(problem.vectors), atol=1e-12)
+    theirs = fitted(Torch(Config(factory="nets:network", weights=str(tmp_path / "net.pth"))), data)
+    assert np.allclose(theirs.predict_proba(data.vectors), ours.predict_proba(data.vectors), atol=1e-12)
+    slopes = theirs.log_odds_gradient(data.vectors)
+    assert np.allclose(slopes, ours.log_odds_gradient(data.vectors), atol=1e-12)
 
 
 def test_weights_in_safetensors_do_as_well(tmp_path, lab):
@@ -107,24 +107,24 @@ def test_weights_in_safetensors_do_as_well(tmp_path, lab):
 
     save_file(lab.sized(7).state_dict(), tmp_path / "net.safetensors")
     model = fitted(
-        Torch(Config(factory="lab:sized", weights=str(tmp_path / "net.safetensors"))), example_problem()
+        Torch(Config(factory="lab:sized", weights=str(tmp_path / "net.safetensors"))), example_data()
     )
-    assert model.predict_proba(example_problem().vectors).dtype == np.float64
+    assert model.predict_proba(example_data().vectors).dtype == np.float64
 
 
 def test_without_weights_it_learns_and_leaves_torchs_random_numbers_alone():
-    problem = example_problem()
+    data = example_data()
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    model = fitted(Torch(Config()), problem)
+    model = fitted(Torch(Config()), data)
     assert torch.equal(torch.rand(3), expected)
-    vectors, labels = problem.sample("test")
+    vectors, labels = data.sample("test")
     assert (predicted_classes(model, vectors) == labels).mean() > 0.85
 
 
-def test_what_is_wrong_is_told_in_a_line(tmp_path, lab):
-    problem = example_problem()
+def test_what_is_wrong_is_reported_in_a_line(tmp_path, lab):
+    data = example_data()
     torch.save({"other": torch.zeros(3)}, tmp_path / "other.pt")
     (tmp_path / "text.pt").write_text("no tensors")
     torch.save(torch.nn.Linear(7, 2), tmp_path / "pickled.pt")
@@ -138,9 +138,9 @@ def test_what_is_wrong_is_told_in_a_line(tmp_path, lab):
             {"factory": "lab:sized", "weights": str(tmp_path / "pickled.pt")},
             "is not a state dict that can be read",
         ),
-        ({"factory": "lab:nothing"}, "made str, not a torch module"),
+        ({"factory": "lab:nothing"}, "returned str, not a torch module"),
         ({"factory": "lab:three"}, r"gave shape \(1, 3\) for 1 rows|gave shape \(\d+, 3\)"),
     ):
         with pytest.raises(UserError, match=message) as caught:
-            fitted(Torch(Config(**options)), problem)
+            fitted(Torch(Config(**options)), data)
         assert "\n" not in str(caught.value)

@@ -8,7 +8,7 @@ import pytest
 from cfbench_tabular.classifiers import gradient_boosting, random_forest
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.trees import Trees
-from cfbench_tabular.testing import example_problem, fitted
+from cfbench_tabular.testing import example_data, fitted
 
 ensemble = pytest.importorskip("sklearn.ensemble")
 
@@ -49,34 +49,34 @@ def scikit_learns(kind, vectors, labels, **options):
 
 @pytest.mark.parametrize("depth", [None, 1, 4])
 def test_a_forest_predicts_what_scikit_learns_does(depth):
-    problem = example_problem()
+    data = example_data()
     model = random_forest.RandomForest(random_forest.Config(trees=30, depth=depth))
-    model.fit(problem, np.random.default_rng(7), lambda done, total: None)
+    model.fit(data, np.random.default_rng(7), lambda done, total: None)
     theirs = scikit_learns(
         ensemble.RandomForestClassifier,
-        *problem.sample("train"),
+        *data.sample("train"),
         n_estimators=30,
         max_depth=depth,
         max_features=0.3,
     )
-    check(model, theirs, problem)
+    check(model, theirs, data)
 
 
 @pytest.mark.parametrize("rows", [1.0, 0.6])
 def test_boosted_trees_predict_what_scikit_learns_do(rows):
-    problem = example_problem()
+    data = example_data()
     model = gradient_boosting.GradientBoosting(gradient_boosting.Config(trees=40, rows=rows))
-    model.fit(problem, np.random.default_rng(7), lambda done, total: None)
+    model.fit(data, np.random.default_rng(7), lambda done, total: None)
     theirs = scikit_learns(
-        ensemble.GradientBoostingClassifier, *problem.sample("train"), n_estimators=40, subsample=rows
+        ensemble.GradientBoostingClassifier, *data.sample("train"), n_estimators=40, subsample=rows
     )
-    check(model, theirs, problem)
+    check(model, theirs, data)
 
 
-def check(model, theirs, problem):
+def check(model, theirs, data):
     """On rows, between rows, and where 32 and 64 bits fall on different sides of a threshold."""
     draw = np.random.default_rng(0)
-    rows = problem.vectors
+    rows = data.vectors
     mixed = rows[draw.integers(len(rows), size=500)]
     thresholds = model.trees.threshold[draw.integers(len(model.trees.threshold), size=(200, rows.shape[1]))]
     for vectors in (rows, mixed + draw.normal(0, 0.3, mixed.shape), thresholds, thresholds + 1e-9):
@@ -85,19 +85,19 @@ def check(model, theirs, problem):
 
 @pytest.mark.parametrize(("implementation", "config"), [FOREST, BOOSTED])
 def test_a_block_of_rows_is_as_good_as_one(implementation, config, monkeypatch):
-    problem = example_problem()
-    model = fitted(implementation(config()), problem)
-    whole = model.predict_proba(problem.vectors)
+    data = example_data()
+    model = fitted(implementation(config()), data)
+    whole = model.predict_proba(data.vectors)
     monkeypatch.setattr("cfbench_tabular.classifiers.trees.AT_ONCE", 700)
-    assert np.array_equal(model.predict_proba(problem.vectors), whole)
-    assert np.array_equal(np.concatenate([model.predict_proba(row[None]) for row in problem.vectors]), whole)
+    assert np.array_equal(model.predict_proba(data.vectors), whole)
+    assert np.array_equal(np.concatenate([model.predict_proba(row[None]) for row in data.vectors]), whole)
 
 
 @pytest.mark.parametrize(("implementation", "config"), [FOREST, BOOSTED])
 def test_tens_of_thousands_of_rows_take_seconds(implementation, config):
-    problem = example_problem()
-    model = fitted(implementation(config()), problem)
-    vectors = np.random.default_rng(0).normal(size=(20_000, problem.encoding.width))
+    data = example_data()
+    model = fitted(implementation(config()), data)
+    vectors = np.random.default_rng(0).normal(size=(20_000, data.encoding.width))
     started = time.perf_counter()
     predicted_classes(model, vectors)
     assert time.perf_counter() - started < 5.0

@@ -43,7 +43,7 @@ def test_gzip_reads_the_same():
 
 
 def test_other_files_are_refused():
-    with pytest.raises(UserError, match=r"data\.Z: was not made by 'compress'"):
+    with pytest.raises(UserError, match=r"data\.Z: is not a .Z file"):
         decompressed(b"height,width\n", "data.Z")
     with pytest.raises(UserError, match="is damaged"):
         decompressed(bytes.fromhex("1f9d90") + b"\xff" * 20)

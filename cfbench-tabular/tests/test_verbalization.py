@@ -43,7 +43,7 @@ ONE = [("age", "30.0", "41.25")]
 TWO = [("age", "30.0", "31.0"), ("job", "cook", "clerk")]
 
 
-def test_the_realistic_answer_with_fewest_changes_then_the_nearest():
+def test_the_realistic_counterfactual_with_fewest_changes_then_the_nearest():
     words = best_explanation(run(("a", "", 1, 2.0, TWO), ("b", "", 1, 3.0, ONE), ("c", "", 0, 1.0, ONE)))
     assert words == (
         "row 7 of people counts as poor for mlp; with age 41.25 instead of 30 it would count as rich (b)."
@@ -51,17 +51,17 @@ def test_the_realistic_answer_with_fewest_changes_then_the_nearest():
     assert "(c)" in best_explanation(run(("b", "", 1, 3.0, ONE), ("c", "", 1, 1.0, ONE)))
 
 
-def test_a_bound_is_told_only_where_there_is_nothing_else():
+def test_a_control_is_verbalized_only_if_there_is_no_other_explainer():
     assert "(a)" in best_explanation(run(("a", "", 1, 2.0, TWO), ("best", "bound", 1, 1.0, ONE)))
     assert "(best)" in best_explanation(run(("best", "bound", 1, 1.0, ONE)))
 
 
-def test_numbers_are_told_apart():
+def test_nearly_equal_numbers_get_enough_digits():
     words = best_explanation(run(("a", "", 1, 2.0, [("age", "6.1", "6.10003"), ("job", "cook", "clerk")])))
     assert "with age 6.10003 instead of 6.1 and job clerk instead of cook it would" in words
 
 
-def test_thousands_are_told_in_full():
+def test_thousands_are_reported_in_full():
     words = best_explanation(
         run(("a", "", 1, 2.0, [("income", "47750.12", "47047.5"), ("rate", "0.05", "1e-7")]))
     )
@@ -74,5 +74,5 @@ def test_many_changes_are_counted():
     assert "x4 2 instead of 1 and 4 other changes it would" in words and "x5" not in words
 
 
-def test_without_a_realistic_answer_there_is_nothing_to_tell():
+def test_without_a_realistic_counterfactual_there_is_nothing_to_tell():
     assert best_explanation(run(("a", "", 0, 2.0, ONE))) == ""

@@ -11,7 +11,7 @@ from cfbench_core.suites import Experiment
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """How a data set is divided and which rows are explained. Defaults: those of the study (paper 003).
+    """How a data set is split and which rows are explained. The defaults are those of CF-tabular.
 
     ``protocol: paper`` is short for ``protocol: {study: paper}``.
     """
@@ -20,27 +20,34 @@ class Protocol:
 
     study: Annotated[
         Literal["paper"] | None,
-        Help("paper: the study's own splits, scales and factuals in place of all that is drawn here"),
+        Help("paper: the published splits, scales and factuals of CF-tabular instead of random ones"),
     ] = None
-    folder: Annotated[str | None, Help("with the study's files; none: tabular/ in a data directory")] = None
+    folder: Annotated[
+        str | None, Help("with the published files of CF-tabular; none: tabular/ in a data directory")
+    ] = None
     validation: Annotated[
-        float, Range(minimum=0, below=1), Help("share of each class, to choose models with")
+        float, Range(minimum=0, below=1), Help("share of each class that is held out to select models")
     ] = 0.2
-    test: Annotated[float, Range(above=0, below=1), Help("share of each class, to judge models with")] = 0.2
+    test: Annotated[
+        float, Range(above=0, below=1), Help("share of each class that is held out to evaluate models")
+    ] = 0.2
     factuals: Annotated[
-        int, Range(minimum=1), Help("explained rows per predicted class at most, test rows first")
+        int, Range(minimum=1), Help("maximum number of explained rows per predicted class, test rows first")
     ] = 100
-    answers: Annotated[
-        int, Range(minimum=1), Help("counterfactuals of each row, where an explainer gives several")
+    counterfactuals_per_instance: Annotated[
+        int, Range(minimum=1), Help("counterfactuals for each row, from explainers that generate several")
     ] = 1
     seconds: Annotated[
         float | None,
         Range(above=0),
-        Help("for each row, of explainers that search; then nothing repeats exactly"),
+        Help("time limit per row for explainers that search; results then depend on the machine"),
     ] = None
-    again: Annotated[
+    repeats: Annotated[
         bool,
-        Help("train and ask once more with another seed, for stability and retraining; takes twice as long"),
+        Help(
+            "train and explain a second time with another seed, for the metrics stability and retraining; "
+            "doubles the time"
+        ),
     ] = False
 
     def __post_init__(self) -> None:
@@ -53,8 +60,10 @@ class TabularConfig(Experiment):
     """The configuration of a tabular study."""
 
     data: Annotated[tuple[ConfiguredComponent, ...], OfKind("dataset"), Help("data sets")]
-    classifiers: Annotated[tuple[ConfiguredComponent, ...], OfKind("classifier"), Help("what is explained")]
-    explainers: Annotated[tuple[ConfiguredComponent, ...], OfKind("explainer"), Help("what explains")]
+    classifiers: Annotated[
+        tuple[ConfiguredComponent, ...], OfKind("classifier"), Help("classifiers to explain")
+    ]
+    explainers: Annotated[tuple[ConfiguredComponent, ...], OfKind("explainer"), Help("explainers to compare")]
     protocol: Protocol = field(default_factory=Protocol)
     metrics: Annotated[
         tuple[ConfiguredComponent, ...] | None, OfKind("metric"), Help("none: all that are installed")

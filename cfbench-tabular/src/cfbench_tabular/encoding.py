@@ -1,7 +1,6 @@
-"""Rows as vectors: numeric columns standardised, categories one-hot, two-valued columns one 0/1 column.
+"""Encoding of rows as vectors: standardised numbers, one-hot categories, and 0/1 for columns of two levels.
 
-Everything that counts in standard deviations or in levels happens in this encoded space; people see raw
-values.
+Explainers and metrics work in the encoded space; explanations and reports show raw values.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_tabular.rules import Rule, rules_hold
+from cfbench_tabular.constraints import Constraint, constraints_hold
 from cfbench_tabular.table import AnyArray, BoolArray, Column, FloatArray, IntArray, Table
 
 DIGITS = 12
-"""Decimals of a standard deviation that a decoded number keeps, so that 5.1 comes back as 5.1."""
+"""Decimals of a standard deviation that a decoded number is rounded to, so that 5.1 is decoded as 5.1."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a row of M columns becomes a vector of d numbers, and back.
+    """The mapping between rows of M columns and vectors of d numbers.
 
     Attributes:
-        columns: M of them; each takes one or more neighbouring places of the vector, in order.
-        mean, scale: (M,) of the rows that the encoding was fitted on; 0 and 1 for categorical columns.
+        columns: the M columns; each occupies one or more adjacent positions of the vector, in order.
+        mean, scale: (M,) mean and standard deviation of the fitted rows; 0 and 1 for categorical columns.
         low, high: (M,) observed range of each numeric column in the whole table, encoded; 0 and 1 for
             categorical.
-        rules: between numeric columns, in raw values.
+        constraints: between numeric columns, in raw values.
     """
 
     columns: tuple[Column, ...]
@@ -38,7 +37,7 @@ class Encoding:
     scale: FloatArray
     low: FloatArray
     high: FloatArray
-    rules: tuple[Rule, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
 
     @staticmethod
     def fit(table: Table, rows: IntArray) -> Encoding:
@@ -56,13 +55,13 @@ class Encoding:
                 scale[place] = spread if spread > 1e-12 * max(1.0, abs(mean[place])) else 1.0
                 low[place] = (values.min() - mean[place]) / scale[place]
                 high[place] = (values.max() - mean[place]) / scale[place]
-        return Encoding(table.columns, mean, scale, low, high, table.rules)
+        return Encoding(table.columns, mean, scale, low, high, table.constraints)
 
     # Layout
 
     @functools.cached_property
     def blocks(self) -> tuple[slice, ...]:
-        """The places of each column in the vector."""
+        """The positions of each column in the vector."""
         stops = np.cumsum([_width(column) for column in self.columns])
         return tuple(
             slice(int(stop) - _width(column), int(stop))
@@ -71,7 +70,7 @@ class Encoding:
 
     @functools.cached_property
     def groups(self) -> tuple[slice, ...]:
-        """The places of the one-hot columns (three levels or more)."""
+        """The positions of the one-hot columns (three levels or more)."""
         return tuple(block for block in self.blocks if block.stop - block.start > 1)
 
     @property
@@ -81,30 +80,30 @@ class Encoding:
 
     @functools.cached_property
     def column_of(self) -> IntArray:
-        """(d,) the number of the column that each place belongs to."""
+        """(d,) the index of the column of each position."""
         return np.repeat(np.arange(len(self.columns)), [_width(column) for column in self.columns])
 
     @functools.cached_property
     def numeric(self) -> BoolArray:
-        """(d,) which places are numeric."""
+        """(d,) which positions are numeric."""
         return np.array([column.kind == "numeric" for column in self.columns])[self.column_of]
 
     @functools.cached_property
     def immutable(self) -> BoolArray:
-        """(d,) which places a counterfactual should leave alone."""
+        """(d,) which positions belong to immutable columns."""
         return np.array([column.immutable for column in self.columns])[self.column_of]
 
     @functools.cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """(d,) and (d,): the observed range of numeric places, 0 to 1 elsewhere."""
+        """(d,) and (d,): the observed range of numeric positions, 0 to 1 elsewhere."""
         return self.low[self.column_of], self.high[self.column_of]
 
     def allowed(self, factuals: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(B, d) and (B, d): between what a counterfactual of each factual (B, d) should stay.
+        """(B, d) and (B, d): the lower and upper limits of the counterfactuals of factuals (B, d).
 
-        The range of its column, cut where the column only goes up or down, and the factual's own value where
-        it is immutable. Always holds the factual itself, also one that is out of the observed range. Levels of
-        a category have no order: a direction counts for numbers and for two-valued columns.
+        They are the range of the column, cut at the factual's value for columns with a direction, and equal to the
+        factual's value for immutable columns. The factual always lies within its limits, even if it lies outside the
+        observed range. A direction applies to numbers and to columns of two levels, because levels have no order.
         """
         low, high = self.bounds
         low, high = np.minimum(low, factuals), np.maximum(high, factuals)
@@ -118,13 +117,13 @@ class Encoding:
         """(N, d) vectors of N rows given by column, as in :class:`~cfbench_tabular.table.Table`.
 
         Raises:
-            UserError: for a level that the column does not have, or text where a number belongs.
+            UserError: for an unknown level, or for text in a numeric column.
         """
         parts = [self.encode_column(place, values[column.name]) for place, column in enumerate(self.columns)]
         return np.concatenate(parts, axis=1)
 
     def encode_column(self, place: int, values: AnyArray) -> FloatArray:
-        """(N, width) the part of the vectors that column number ``place`` takes."""
+        """(N, width) the part of the vectors that encodes column number ``place``."""
         column = self.columns[place]
         if column.kind == "numeric":
             try:
@@ -148,7 +147,7 @@ class Encoding:
         """The N rows of (N, d) vectors, by column.
 
         Raises:
-            ValueError: when a category is not exactly one level: such a vector is no row.
+            ValueError: if a category is not exactly one level, so that the vector does not represent a row.
         """
         rows: dict[str, AnyArray] = {}
         for place, (column, block) in enumerate(zip(self.columns, self.blocks, strict=True)):
@@ -170,22 +169,24 @@ class Encoding:
         numbers: FloatArray = np.round(encoded * self.scale[place] + self.mean[place], min(decimals, 22))
         return numbers
 
-    def rules_hold(self, vectors: FloatArray) -> BoolArray:
-        """(N,) which of the vectors (N, d) keep every rule between columns; those that are NaN do not.
+    def constraints_hold(self, vectors: FloatArray) -> BoolArray:
+        """(N,) which of the vectors (N, d) satisfy every constraint between columns; NaN does not.
 
-        Only numbers count: a vector with half a level of some category may keep them.
+        Only numeric columns are checked: a vector with fractions of levels may satisfy the constraints.
         """
         places = {column.name: place for place, column in enumerate(self.columns)}
-        spoken_of = {name: places[name] for rule in self.rules for name in rule.columns}
+        used = {name: places[name] for constraint in self.constraints for name in constraint.columns}
         values = {
             name: self.decode_number(place, vectors[:, self.blocks[place].start])
-            for name, place in spoken_of.items()
+            for name, place in used.items()
         }
-        kept = rules_hold(self.rules, values) if values else np.ones(len(vectors), dtype=np.bool_)
-        return np.asarray(kept & ~np.isnan(vectors).any(axis=1))
+        satisfied = (
+            constraints_hold(self.constraints, values) if values else np.ones(len(vectors), dtype=np.bool_)
+        )
+        return np.asarray(satisfied & ~np.isnan(vectors).any(axis=1))
 
     def project(self, vectors: FloatArray) -> FloatArray:
-        """The nearest vectors that are rows: the largest level of each category, 0/1 columns rounded."""
+        """The nearest vectors that represent rows: the largest level of each category, 0/1 columns rounded."""
         nearest = vectors.copy()
         for column, block in zip(self.columns, self.blocks, strict=True):
             if column.kind == "numeric":
@@ -199,7 +200,7 @@ class Encoding:
     def typical(self, vectors: FloatArray) -> FloatArray:
         """(d,) the mean of the numeric columns and the most frequent level of the categorical ones.
 
-        ``vectors``: (N, d). Of levels equally frequent, the first.
+        ``vectors``: (N, d). Of equally frequent levels, the first.
         """
         middle: FloatArray = vectors.mean(axis=0)
         return np.where(self.numeric, middle, self.project(middle[None])[0])
@@ -210,19 +211,23 @@ class Encoding:
         return {
             "columns": [asdict(column) for column in self.columns],
             **{name: getattr(self, name).tolist() for name in ("mean", "scale", "low", "high")},
-            "rules": [asdict(rule) for rule in self.rules],
+            "constraints": [asdict(constraint) for constraint in self.constraints],
         }
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Encoding:
-        columns = tuple(Column(**{**told, "levels": tuple(told["levels"])}) for told in document["columns"])
+        columns = tuple(
+            Column(**{**fields, "levels": tuple(fields["levels"])}) for fields in document["columns"]
+        )
         mean, scale, low, high = (np.array(document[name]) for name in ("mean", "scale", "low", "high"))
-        rules = tuple(Rule(**{**told, "of": tuple(told["of"])}) for told in document.get("rules", ()))
-        return Encoding(columns, mean, scale, low, high, rules)
+        constraints = tuple(
+            Constraint(**{**fields, "of": tuple(fields["of"])}) for fields in document.get("constraints", ())
+        )
+        return Encoding(columns, mean, scale, low, high, constraints)
 
 
 def levels_of(part: FloatArray) -> IntArray:
-    """(N,) the levels in a categorical column's encoded ``part`` (N, width); -1 where it is not one."""
+    """(N,) the levels in a categorical column's encoded ``part`` (N, width); -1 where it is not exactly one level."""
     if part.shape[1] == 1:
         part = np.concatenate([1.0 - part, part], axis=1)
     exact = ((part == 0.0) | (part == 1.0)).all(axis=1) & (part.sum(axis=1) == 1.0)

@@ -1,4 +1,4 @@
-"""A table of explanations made elsewhere: whose they are and for which cells, told before anything is computed."""
+"""Tables of external explanations: which explainers and cells they contain, checked before anything is computed."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from cfbench_core import external_tables
 
 
 class ExternalTable(external_tables.ExternalTable):
-    form = f"{external_tables.ExternalTable.form}, or whole rows"
+    form = f"{external_tables.ExternalTable.form}, or complete counterfactual rows"

@@ -1,4 +1,4 @@
-"""The cells of one data set and one classifier, as data. Imports neither pandas nor scikit-learn."""
+"""The stages and cells of one data set and one classifier. Imports neither pandas nor scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cfbench_core.config import ConfiguredComponent
+from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Cell, Column
-from cfbench_core.specs import lacking, resolve
+from cfbench_core.specs import lacking
 from cfbench_core.stages import UNITS, Stage
 from cfbench_tabular.config import Protocol, TabularConfig
+from cfbench_tabular.contracts import Dataset, FileDataset, Metric
 from cfbench_tabular.external import ExternalTable
 from cfbench_tabular.study import NAMES as STUDY_NAMES
 from cfbench_tabular.study import StudyFiles, find_study
@@ -23,19 +25,19 @@ if TYPE_CHECKING:
 
 STAGES = "cfbench_tabular.stages"
 STUDY_STAGES = "cfbench_tabular.study_stages"
-AGAIN, SECOND_MODEL = "explanations again", "second model"
-"""Roles of what is done once more, with another seed."""
+REPEATED, SECOND_MODEL = "repeated explanations", "second model"
+"""Roles of the stages that ``protocol.repeats`` computes with another seed."""
 
-VERSION = "4"  # of the stages; raise it when what they compute changes
+VERSION = "4"  # of the stages; raise it whenever their results change
 
 
-class Prepared:
-    """One data set: the stage that reads it and what else of it is known before anything is read.
+class DatasetPlan:
+    """The stage that reads a data set, and the published files of CF-tabular for it.
 
     Attributes:
-        stage: None where there is nothing to run.
-        skipped: why not.
-        study: the study's files of it, in ``protocol: paper``.
+        stage: None if the data set is skipped.
+        skipped: the reason for skipping the data set; empty if it runs.
+        study: the published files, in ``protocol: paper``.
     """
 
     def __init__(
@@ -59,15 +61,18 @@ class Prepared:
         parameters |= source_of(dataset, access)
         self.stage = Stage(kind="data", label=dataset.label, target=target, parameters=parameters, seed=seed)
 
-    def classifier(self, asked: ConfiguredComponent) -> tuple[ConfiguredComponent, str]:
-        """The classifier with the study's weights, if that is what it wants; and why it cannot be had."""
-        if asked.spec.details.get("weights") != "study" or asked.options.weights is not None:
-            return asked, ""
+    def classifier(self, classifier: ConfiguredComponent) -> tuple[ConfiguredComponent, str]:
+        """The classifier, with the published weights if its spec requests them, and a reason to skip it or ""."""
+        if classifier.spec.details.get("weights") != "study" or classifier.options.weights is not None:
+            return classifier, ""
         if self.study is None:
-            return asked, f"{asked.label} needs 'protocol: paper': the study encodes rows in its own way"
+            return (
+                classifier,
+                f"{classifier.label} needs 'protocol: paper', whose encoding it was trained with",
+            )
         if not self.study.network.is_file():
-            return asked, f"the study's folder {self.study.folder} has no models/{self.study.network.name}"
-        return asked.with_options({"weights": str(self.study.network.resolve())}), ""
+            return classifier, f"{self.study.folder} has no models/{self.study.network.name}"
+        return classifier.with_options({"weights": str(self.study.network.resolve())}), ""
 
 
 class Grid:
@@ -76,7 +81,7 @@ class Grid:
     def __init__(
         self,
         config: TabularConfig,
-        prepared: Prepared,
+        prepared: DatasetPlan,
         classifier: ConfiguredComponent,
         metrics: Sequence[ConfiguredComponent],
         external: ExternalTable | None,
@@ -122,21 +127,19 @@ class Grid:
         skipped = self.incompatibility(explainer)
         if skipped:
             return Cell(labels, skipped=skipped, role=explainer.spec.role)
-        columns: list[Column] = [
-            column for metric in self.metrics for column in resolve(metric.spec.target).columns
-        ]
+        columns: list[Column] = [column for metric in self.metrics for column in created(metric).columns({})]
         explained = self.imported(explainer) if self.external else self.explained(explainer)
-        again: dict[str, Stage] = {}
-        if self.config.protocol.again:
-            again = {SECOND_MODEL: self.with_another_seed(self.known["model"])}
+        repeated: dict[str, Stage] = {}
+        if self.config.protocol.repeats:
+            repeated = {SECOND_MODEL: self.with_another_seed(self.known["model"])}
             if not self.external:
-                again[AGAIN] = self.with_another_seed(explained)
+                repeated[REPEATED] = self.with_another_seed(explained)
         scores = Stage(
             kind="scores",
             label=f"scores of {explainer.label} for {self.about}",
             target=f"{STAGES}:score",
             parameters={"version": VERSION, "metrics": [m.parameters() for m in self.metrics]},
-            inputs={**self.known, "explanations": explained, **again},
+            inputs={**self.known, "explanations": explained, **repeated},
             seed=self.config.seed,
             chunked=True,
         )
@@ -148,14 +151,14 @@ class Grid:
         )
 
     def with_another_seed(self, stage: Stage) -> Stage:
-        """The same work on the same inputs, with other random numbers."""
-        return replace(stage, label=f"{stage.label}, again", seed=stage.seed + 1)
+        """The same stage on the same inputs with another random seed."""
+        return replace(stage, label=f"{stage.label}, repeated", seed=stage.seed + 1)
 
     def labels(self, explainer: str) -> dict[str, str | int]:
         return {"dataset": self.dataset.label, "model": self.classifier.label, "explainer": explainer}
 
     def incompatibility(self, explainer: ConfiguredComponent) -> str:
-        """Why an explainer cannot work here; empty when it can."""
+        """Why an explainer cannot explain this classifier on this data set; empty if it can."""
         if self.skipped:
             return self.skipped
         if self.external is not None:
@@ -167,17 +170,19 @@ class Grid:
         return f"{self.dataset.label} needs {gap}, which {explainer.label} does not handle" if gap else ""
 
     def explained(self, explainer: ConfiguredComponent) -> Stage:
-        several = "several" in explainer.spec.provides.get("answers", frozenset())
+        several = "several" in explainer.spec.provides.get("counterfactuals", frozenset())
         parameters = {
             "explainer": explainer.parameters(),
             "threads": self.config.threads,
-            "answers": self.config.protocol.answers if several else 1,
+            "counterfactuals_per_instance": self.config.protocol.counterfactuals_per_instance
+            if several
+            else 1,
             "seconds": self.config.protocol.seconds,
         }
         return self.explanation_stage(explainer, "explain", parameters)
 
     def imported(self, explainer: ConfiguredComponent) -> Stage:
-        """Explanations made elsewhere: the rows of the file that bear this cell's labels."""
+        """External explanations: the rows of the file with the labels of this cell."""
         assert self.external is not None
         parameters = {
             "file": str(self.external.path.resolve()),
@@ -201,38 +206,51 @@ class Grid:
 
 
 def _factory(classifier: ConfiguredComponent) -> Mapping[str, str]:
-    """A fingerprint of the module that an option ``factory`` names: editing it makes what was learned stale."""
+    """The digest of the module that an option ``factory`` names, so that editing it invalidates fitted models."""
     factory = getattr(classifier.options, "factory", None)
     if factory is None:
         return {}
     try:
         found = importlib.util.find_spec(factory.partition(":")[0])
-    except (ImportError, ValueError):  # it is told when the model is made
+    except (ImportError, ValueError):  # reported when the model is created
         return {}
     file = found.origin if found is not None else None
     return {"factory": file_digest(Path(file))} if file and Path(file).is_file() else {}
 
 
 def source_of(dataset: ConfiguredComponent, access: DataAccess | None) -> Mapping[str, Any]:
-    """The files that a data set was found in, as a parameter; nothing for one that needs no files."""
+    """The located files of a data set, as a stage parameter; empty for a data set without files."""
     from cfbench_core.data_files import DataAccess
 
-    component = dataset.create()
+    component: Dataset | FileDataset = dataset.create()
     if not hasattr(component, "find"):
         return {}
     return {"source": component.find(access or DataAccess()).parameters()}
 
 
+def created(metric: ConfiguredComponent) -> Metric:
+    """A new instance of a metric.
+
+    Raises:
+        UserError: if it lacks a method of the contract.
+    """
+    made: Metric = metric.create()
+    missing = [name for name in ("columns", "compute") if not callable(getattr(made, name, None))]
+    if missing:
+        raise UserError(f"metric {metric.label} has no method {', '.join(missing)}")
+    return made
+
+
 def _study_of(
     dataset: ConfiguredComponent, protocol: Protocol, access: DataAccess | None
 ) -> tuple[StudyFiles | None, str]:
-    """The study's files of a data set in ``protocol: paper``, and why that cannot be repeated on it."""
+    """The published files of a data set in ``protocol: paper``, and the reason to skip the data set or ""."""
     if protocol.study is None:
         return None, ""
     name = STUDY_NAMES.get(dataset.spec.name)
     if name is None or not dataset.distribution:
-        return None, f"{dataset.label} is not one of the study's data sets"
+        return None, f"{dataset.label} is not one of the 22 data sets of CF-tabular"
     if getattr(dataset.options, "target", None) is not None:
-        return None, "the study tells the majority from the rest: leave out 'target' with protocol: paper"
+        return None, "protocol: paper predicts the majority class: remove the option 'target'"
     files = StudyFiles(find_study(access, protocol.folder), name)
     return files, files.lacking()

@@ -1,4 +1,4 @@
-"""Text files into tables, as a schema tells. What is wrong is told with its line and column."""
+"""Reading of text files into tables by a schema. Errors name the file, the line and the column."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Sheet:
     """The cells of a text file, as text.
 
     Attributes:
-        names: of its columns.
-        rows: each as long as ``names``.
-        places: of each row, ``my.csv:17``.
+        names: the names of the columns.
+        rows: the cells of each row, as many as ``names``.
+        places: the file and line of each row, ``my.csv:17``.
     """
 
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
     """A delimited text file (also .gz and .Z); the first row names the columns, or the schema does.
 
     Raises:
-        UserError: when it cannot be read, is empty, or has rows of unequal length.
+        UserError: if it cannot be read, is empty, or has rows of unequal length.
     """
     text = read_text(path, schema.encoding)
     separator = schema.separator or separator_of(text)
@@ -74,9 +74,11 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
             raise UserError(
                 f"{path}:{line}: has {len(row)} values for {len(names)} columns (separator {separator!r})"
             )
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise UserError(f"{path}: two columns are called {twice[0]!r}")
+    duplicates = (
+        sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    )
+    if duplicates:
+        raise UserError(f"{path}: two columns are called {duplicates[0]!r}")
     return Sheet(names, rows, [f"{path}:{line}" for line in lines])
 
 
@@ -95,16 +97,16 @@ def read_text(path: Path, encoding: str) -> str:
 
 
 def separator_of(text: str) -> str:
-    """What stands most often in the first line, of comma, semicolon, tab and bar."""
+    """The most frequent of comma, semicolon, tab and bar in the first line."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return max(SEPARATORS, key=first.count)
 
 
 def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
-    """The table that a sheet holds.
+    """The table of a sheet.
 
     Raises:
-        UserError: the first thing that is wrong, with its line and column.
+        UserError: for the first error, with its line and column.
     """
     plans = {plan.name: plan for plan in schema.plans()}
     class_column = _class_column(sheet, schema)
@@ -123,30 +125,34 @@ def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
     columns = tuple(column for column, _ in found)
     values = {column.name: cells for column, cells in found}
     target = np.array(_classes(sheet, schema, class_column), dtype=object)
-    return Table(name, columns, values, target, rules=schema.rules)
+    return Table(name, columns, values, target, constraints=schema.constraints)
 
 
 def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
-    """A column of a sheet with its type, and its values."""
-    from cfbench_tabular.guessing import kind_of
+    """A column of a sheet with its type and its values."""
+    from cfbench_tabular.schema_inference import kind_of
 
     cells = sheet.columns[plan.name]
     kind = plan.kind or kind_of(cells)
     if kind == "numeric":
         return Column(plan.name), numbers(cells, plan.name, sheet.places)
-    meaning = plan.levels if plan.levels is not None else {cell: cell for cell in in_order(set(cells))}
-    unknown = set(cells) - set(meaning)
+    names = plan.levels if plan.levels is not None else {cell: cell for cell in in_order(set(cells))}
+    unknown = set(cells) - set(names)
     if unknown:
         place = next(place for place, cell in enumerate(cells) if cell in unknown)
         raise UserError(
-            f"{sheet.places[place]}: column {plan.name!r}: no level {cells[place]!r}.{_hint(cells[place], meaning)}"
+            f"{sheet.places[place]}: column {plan.name!r}: no level {cells[place]!r}.{_hint(cells[place], names)}"
         )
-    column = Column(plan.name, "categorical", tuple(meaning.values()))
-    return column, np.array([meaning[cell] for cell in cells], dtype=object)
+    column = Column(plan.name, "categorical", tuple(names.values()))
+    return column, np.array([names[cell] for cell in cells], dtype=object)
 
 
 def numbers(cells: Sequence[str], column: str, places: Sequence[str]) -> AnyArray:
-    """(N,) float64 of text; the first cell that is no finite number is told with its place."""
+    """(N,) float64 of text.
+
+    Raises:
+        UserError: for the first cell that is not a finite number, with its line.
+    """
     try:
         found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
     except ValueError:
@@ -158,7 +164,7 @@ def numbers(cells: Sequence[str], column: str, places: Sequence[str]) -> AnyArra
 
 
 def in_order(levels: Iterable[str]) -> list[str]:
-    """Levels that are numbers by size, others by name."""
+    """Levels sorted by value if all are numbers, else by name."""
     levels = sorted(levels)
     return sorted(levels, key=float) if all(np.isfinite(_number(level)) for level in levels) else levels
 
@@ -191,15 +197,19 @@ def _without_missing(
             first = next(place for place, cell in enumerate(cells) if cell in missing)
             if schema.missing == "error":
                 raise UserError(
-                    f"{sheet.places[first]}: column {column!r}: is missing ({cells[first]!r}). Fill it in, say "
-                    "'missing: drop' to leave such rows out, or make it one of the column's levels"
+                    f"{sheet.places[first]}: column {column!r}: is missing ({cells[first]!r}). Fill it in, set "
+                    "'missing: drop' to remove such rows, or add it to the levels of the column"
                 )
     if not bad:
         return sheet
-    kept = [place for place in range(len(sheet.rows)) if place not in bad]
-    if not kept:
-        raise UserError(f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' leaves none")
-    return Sheet(sheet.names, [sheet.rows[place] for place in kept], [sheet.places[place] for place in kept])
+    complete = [place for place in range(len(sheet.rows)) if place not in bad]
+    if not complete:
+        raise UserError(
+            f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' removes all rows"
+        )
+    return Sheet(
+        sheet.names, [sheet.rows[place] for place in complete], [sheet.places[place] for place in complete]
+    )
 
 
 def _classes(sheet: Sheet, schema: Schema, column: str) -> list[str]:

@@ -1,14 +1,15 @@
-"""The stages of the suite's life cycle: what a worker computes, each from the files of those before it.
+"""The stages of the tabular life cycle; each reads the artifacts of the stages before it.
 
-data -> model -> units -> explanations -> scores. A unit is one row of the table, named by its number in it.
+data -> model -> units -> explanations -> scores. A unit is one row of the table; its name is the row number.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,94 +22,98 @@ from cfbench_core.errors import UserError
 from cfbench_core.plan import MODEL_QUERIES
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_tabular.classifiers.adapting import adapted
-from cfbench_tabular.classifiers.base import (
-    Classifier,
-    Counted,
-    area_under_curve,
-    predicted_classes,
-    probabilities,
-)
-from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals
-from cfbench_tabular.facts import facts
-from cfbench_tabular.grid import AGAIN, SECOND_MODEL
-from cfbench_tabular.metrics.base import Answers
-from cfbench_tabular.problem import PARTS, Part, Problem
-from cfbench_tabular.table import FloatArray, IntArray, Table, complete
-from cfbench_tabular.tables import read_answers, read_explanations, write_explanations
+from cfbench_tabular.classifiers.base import QueryCounter, area_under_curve, predicted_classes, probabilities
+from cfbench_tabular.contracts import Classifier, Dataset, Explainer, FileDataset, Metric
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.explanation_tables import read_counterfactuals, read_explanations, write_explanations
+from cfbench_tabular.grid import REPEATED, SECOND_MODEL
+from cfbench_tabular.instance_features import instance_features
+from cfbench_tabular.metrics.base import Observed
+from cfbench_tabular.prepared_dataset import PARTS, Part, PreparedDataset
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray, Table, complete
 
 
 def read_data(task: TaskContext) -> dict[str, Any]:
-    """Reads the table, names the target class, divides the rows and fits the encoding."""
-    problem = Problem.make(
+    """Reads the table, splits its rows and fits the encoding."""
+    data = PreparedDataset.make(
         read_table(task), task.parameters["validation"], task.parameters["test"], task.generator("split")
     )
-    problem.save(task.output)
-    return problem.summary()
+    data.save(task.output)
+    return data.summary()
 
 
 def read_table(task: TaskContext) -> Table:
-    """The rows of the data set that the task names, from its files where it has some."""
-    dataset = create(task.parameters["dataset"])
-    found = [task.parameters["source"]] if "source" in task.parameters else []
-    table: Table = dataset.load(*found)
-    return table
+    """The rows of the data set of the task, from its files if it has any."""
+    if "source" in task.parameters:
+        files: FileDataset = create(task.parameters["dataset"])
+        return files.load(task.parameters["source"])
+    dataset: Dataset = create(task.parameters["dataset"])
+    return dataset.load()
 
 
 def fit_model(task: TaskContext) -> dict[str, Any]:
-    """Trains the classifier, or takes up given weights, and judges it on the test rows."""
+    """Trains the classifier, or loads its weights, and evaluates it on the test rows."""
     from safetensors.numpy import save_file
 
-    problem = task.load("data", Problem.load)
-    model = adapted(create(task.parameters["classifier"]), problem.encoding)
-    model.fit(problem, task.generator("fit"), task.report)
+    data = task.load("data", PreparedDataset.load)
+    model = adapted(create(task.parameters["classifier"]), data.encoding)
+    model.fit(data, task.generator("fit"), task.report)
     state = {name: np.ascontiguousarray(array) for name, array in model.state().items()}
     save_file(state, task.output / "model.safetensors")
     (task.output / "model.json").write_text(json.dumps(dict(task.parameters["classifier"])))
-    (task.output / "encoding.json").write_text(json.dumps(problem.encoding.to_json()))
-    return {"quality": quality(model, problem), **_size(model)}
+    return {"quality": quality(model, data), **_size(model)}
 
 
 def _size(model: Any) -> dict[str, int]:
-    """How many hidden neurons a network has."""
+    """The number of hidden neurons of a network."""
     if not hasattr(model, "layers"):
         return {}
     return {"neurons": sum(len(biases) for _, biases in model.layers()[:-1])}
 
 
-def load_model(folder: Path) -> Classifier:
-    """The classifier that :func:`fit_model` wrote."""
-    from safetensors.numpy import load_file
-
-    encoding = Encoding.from_json(json.loads((folder / "encoding.json").read_text()))
-    model = adapted(create(json.loads((folder / "model.json").read_text())), encoding)
-    model.load_state(load_file(folder / "model.safetensors"))
-    return model
+def load_model(task: TaskContext, role: str = "model") -> Classifier:
+    """The classifier that :func:`fit_model` wrote into the input ``role``."""
+    return task.load(role, _model_loader(task.input_paths["data"]))
 
 
-JUDGED: tuple[tuple[Part, str], ...] = (
+@functools.lru_cache(maxsize=4)
+def _model_loader(data: Path) -> Callable[[Path], Classifier]:
+    """A loader of the models that were fitted on the data set in the folder ``data``; cached, so that models are."""
+
+    def loaded(folder: Path) -> Classifier:
+        from safetensors.numpy import load_file
+
+        prepared = PreparedDataset.load(data)
+        model = adapted(create(json.loads((folder / "model.json").read_text())), prepared.encoding)
+        model.load_state(load_file(folder / "model.safetensors"), prepared)
+        return model
+
+    return loaded
+
+
+QUALITY_PARTS: tuple[tuple[Part, str], ...] = (
     ("test", ""),
     ("validation", " of validation rows"),
     ("train", " of training rows"),
 )
-"""Parts of the split, and what the names of the model's quality there end in."""
+"""Parts of the split, and the suffixes of the quality measures computed on them."""
 
 
-def quality(model: Classifier, problem: Problem) -> dict[str, float]:
+def quality(model: Classifier, data: PreparedDataset) -> dict[str, float]:
     """Area under the ROC curve and accuracy on the test rows, then on validation and training rows.
 
-    The area only where there are both classes.
+    The area is left out where only one class occurs.
     """
     found: dict[str, float] = {}
-    for part, of_part in JUDGED:
-        vectors, labels = problem.sample(part)
+    for part, suffix in QUALITY_PARTS:
+        vectors, labels = data.sample(part)
         if len(labels) == 0:
             continue
         scores = probabilities(model, vectors)
         if len(np.unique(labels)) == 2:
-            found[f"AUC{of_part}"] = area_under_curve(labels, scores[:, 1])
+            found[f"AUC{suffix}"] = area_under_curve(labels, scores[:, 1])
         right = (scores[:, 1] > scores[:, 0]) == labels
-        found[f"accuracy{of_part}"] = float(right.mean())
+        found[f"accuracy{suffix}"] = float(right.mean())
     return found
 
 
@@ -118,54 +123,61 @@ def choose_units(task: TaskContext) -> dict[str, Any]:
     ``units.parquet``: unit (the row's number, as text), group, row, factual_class (0 or 1, as predicted),
     part.
     """
-    problem = task.load("data", Problem.load)
-    classes = predicted_classes(task.load("model", load_model), problem.vectors)
+    data = task.load("data", PreparedDataset.load)
+    classes = predicted_classes(load_model(task), data.vectors)
     generator = task.generator("factuals")
-    in_turn = np.concatenate(
-        [generator.permutation(problem.rows(part)) for part in ("test", "validation", "train")]
+    candidates = np.concatenate(
+        [generator.permutation(data.rows(part)) for part in ("test", "validation", "train")]
     )
     chosen = np.concatenate(
-        [in_turn[classes[in_turn] == label][: task.parameters["factuals"]] for label in (0, 1)]
+        [candidates[classes[candidates] == label][: task.parameters["factuals"]] for label in (0, 1)]
     )
+    units, counts = units_table(data, chosen, classes[chosen])
+    units.to_parquet(task.output / "units.parquet", index=False)
+    return {"groups": len(chosen), "factuals": counts}
+
+
+def units_table(
+    data: PreparedDataset, rows: IntArray, classes: IntArray
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The units of the given rows (n,) with their predicted classes (n,), and the number of units of each class."""
     units = pd.DataFrame(
         {
-            "unit": [str(row) for row in chosen],
-            "group": np.arange(len(chosen)),
-            "row": chosen,
-            "factual_class": classes[chosen],
-            "part": np.array(PARTS)[problem.split[chosen]],
+            "unit": [str(row) for row in rows],
+            "group": np.arange(len(rows)),
+            "row": rows,
+            "factual_class": classes,
+            "part": np.array(PARTS)[data.split[rows]],
         }
     )
-    units.to_parquet(task.output / "units.parquet", index=False)
-    counts = {name: int((classes[chosen] == label).sum()) for label, name in enumerate(problem.classes)}
-    return {"groups": len(chosen), "factuals": counts}
+    return units, {name: int((classes == label).sum()) for label, name in enumerate(data.classes)}
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """The factuals of one piece of work, B of them, and what all its stages need."""
+    """The B factuals of one task, with the data set and the model."""
 
-    problem: Problem
+    data: PreparedDataset
     model: Classifier
     units: pd.DataFrame
     factuals: Factuals
 
     @staticmethod
     def of(task: TaskContext) -> _Chunk:
-        problem = task.load("data", Problem.load)
+        data = task.load("data", PreparedDataset.load)
         units = task.load(UNITS, _load_units)
         start, stop = task.chunk or (0, len(units))
         units = units[(units["group"] >= start) & (units["group"] < stop)].reset_index(drop=True)
-        vectors = problem.vectors[units["row"].to_numpy()]
+        vectors = data.vectors[units["row"].to_numpy()]
         factuals = Factuals(vectors, units["factual_class"].to_numpy(), tuple(units["unit"]))
-        return _Chunk(problem, task.load("model", load_model), units, factuals)
+        return _Chunk(data, load_model(task), units, factuals)
 
-    def answers(self, task: TaskContext, role: str) -> FloatArray:
-        """(B, n, d) what the stage of that role answered."""
+    def counterfactuals(self, task: TaskContext, role: str) -> FloatArray:
+        """(B, n, d) the counterfactuals that the stage of that role wrote."""
         table = pd.read_parquet(task.input_paths[role] / "explanations.parquet")
-        return read_answers(
+        return read_counterfactuals(
             table.astype({"level": object}).where(table.notna(), None),
-            self.problem.encoding,
+            self.data.encoding,
             self.factuals.units,
             self.factuals.vectors,
         )
@@ -173,29 +185,29 @@ class _Chunk:
     def write(
         self,
         task: TaskContext,
-        answers: FloatArray,
+        counterfactuals: FloatArray,
         seconds: float,
         details: Mapping[str, FloatArray] | None = None,
     ) -> dict[str, Any]:
-        """``explanations.parquet``, ``costs.parquet``, ``details.parquet``.
+        """Writes ``explanations.parquet``, ``costs.parquet`` and ``details.parquet``.
 
-        answers: (B, n, d); seconds: of each factual.
+        counterfactuals: (B, n, d); seconds: per factual.
         """
-        answered = write_explanations(
+        explained = write_explanations(
             task.output,
-            self.problem.encoding,
+            self.data.encoding,
             self.units,
             self.factuals.vectors,
-            answers,
-            self.problem.classes,
+            counterfactuals,
+            self.data.classes,
         )
         costs = self.units[["unit"]].assign(elapsed_seconds=seconds)
         costs.to_parquet(task.output / "costs.parquet", index=False)
-        known = facts(self.model, self.problem, self.factuals, self.units["row"].to_numpy())
-        every = {**known, **(details or {})}
-        told = [self.units[["unit"]].assign(name=name, value=value) for name, value in every.items()]
-        pd.concat(told).to_parquet(task.output / "details.parquet", index=False, compression="zstd")
-        return {"units": len(self.units), "answered": answered}
+        features = instance_features(self.model, self.data, self.factuals, self.units["row"].to_numpy())
+        values = {**features, **(details or {})}
+        frames = [self.units[["unit"]].assign(name=name, value=value) for name, value in values.items()]
+        pd.concat(frames).to_parquet(task.output / "details.parquet", index=False, compression="zstd")
+        return {"units": len(self.units), "explained": explained}
 
 
 def _load_units(folder: Path) -> pd.DataFrame:
@@ -203,57 +215,63 @@ def _load_units(folder: Path) -> pd.DataFrame:
 
 
 def explain(task: TaskContext) -> dict[str, Any]:
-    """Asks for all factuals of the chunk at once. The time is that of this call, shared out equally.
+    """Explains all factuals of the chunk in one call; its time is divided equally among them.
 
-    A call that loaded code on its way is no measure of an answer: then a fresh explainer is asked again, unless the
-    call was so long that loading hardly counts.
+    A call that imports modules is not representative. A new explainer is then called a second time, unless the first
+    call was so long that the time of the imports is negligible.
     """
     chunk = _Chunk.of(task)
-    background, labels = chunk.problem.sample("train")
+    background, labels = chunk.data.sample("train")
     context = Context(
-        chunk.problem.encoding,
+        chunk.data.encoding,
         background,
         task.generator,
-        answers=task.parameters["answers"],
+        counterfactuals_per_instance=task.parameters["counterfactuals_per_instance"],
         seconds=task.parameters["seconds"],
         labels=labels,
     )
     loaded = len(sys.modules)
-    answer, elapsed, evaluations = _timed(task, chunk, context)
-    if len(sys.modules) > loaded and elapsed < LOADING_HARDLY_COUNTS:
-        answer, elapsed, evaluations = _timed(task, chunk, context)
-    answers, each = answer.several(), max(1, len(chunk.units))
-    _check_answers(answer.counterfactuals, chunk.factuals, context.answers, task.task.label)
-    _check_details(answer.details, len(chunk.units), task.task.label)
-    details = {**answer.details, MODEL_QUERIES: np.full(len(chunk.units), evaluations / each)}
-    return chunk.write(task, answers, elapsed / each, details)
+    explanation, elapsed, queries = _timed(task, chunk, context)
+    if len(sys.modules) > loaded and elapsed < NEGLIGIBLE_IMPORTS:
+        explanation, elapsed, queries = _timed(task, chunk, context)
+    _check_counterfactuals(
+        explanation.counterfactuals, chunk.factuals, context.counterfactuals_per_instance, task.task.label
+    )
+    _check_details(explanation.details, len(chunk.units), task.task.label)
+    size = max(1, len(chunk.units))
+    details = {**explanation.details, MODEL_QUERIES: np.full(len(chunk.units), queries / size)}
+    return chunk.write(task, explanation.stacked(), elapsed / size, details)
 
 
-LOADING_HARDLY_COUNTS = 20.0
-"""Seconds of a call beside which the loading of libraries is little."""
+NEGLIGIBLE_IMPORTS = 20.0
+"""Seconds; compared with a call of this length the time to import libraries is negligible."""
 
 
-def _timed(task: TaskContext, chunk: _Chunk, context: Context) -> tuple[Answer, float, int]:
-    """What a fresh explainer answers, the seconds of that call alone, and how often it asked the model."""
-    explainer = create(task.parameters["explainer"])
-    model = Counted(chunk.model)
+def _timed(task: TaskContext, chunk: _Chunk, context: Context) -> tuple[Explanation, float, int]:
+    """The explanation of a new explainer, the seconds of that call alone, and the number of model queries."""
+    explainer: Explainer = create(task.parameters["explainer"])
+    model = QueryCounter(chunk.model)
     started = time.perf_counter()
-    given = explainer.counterfactuals(model, chunk.factuals, context)
+    found = explainer.counterfactuals(model, chunk.factuals, context)
     elapsed = time.perf_counter() - started
-    return Answer.of(given), elapsed, model.evaluations
+    return Explanation.of(found), elapsed, model.queries
 
 
-def _check_answers(answers: FloatArray, factuals: Factuals, asked: int, label: str) -> None:
+def _check_counterfactuals(
+    counterfactuals: FloatArray, factuals: Factuals, per_instance: int, label: str
+) -> None:
     units, width = factuals.vectors.shape
-    if np.shape(answers) not in ((units, width), (units, asked, width)):
-        several = f" or {(units, asked, width)}" if asked > 1 else ""
+    if np.shape(counterfactuals) not in ((units, width), (units, per_instance, width)):
+        several = f" or {(units, per_instance, width)}" if per_instance > 1 else ""
         raise UserError(
-            f"{label}: counterfactuals has shape {np.shape(answers)}, must be {(units, width)}{several}"
+            f"{label}: counterfactuals has shape {np.shape(counterfactuals)}, must be {(units, width)}{several}"
         )
-    flat = np.reshape(answers, (-1, width))
-    none = np.isnan(flat).all(axis=1)
-    if not complete(flat[~none]).all() or np.isinf(flat).any():
-        raise UserError(f"{label}: a counterfactual must be finite, or NaN throughout for no answer")
+    flat = np.reshape(counterfactuals, (-1, width))
+    missing = np.isnan(flat).all(axis=1)
+    if not complete(flat[~missing]).all() or np.isinf(flat).any():
+        raise UserError(
+            f"{label}: a counterfactual must be finite, or NaN in every column where none was found"
+        )
 
 
 def _check_details(details: Mapping[str, FloatArray], units: int, label: str) -> None:
@@ -263,13 +281,15 @@ def _check_details(details: Mapping[str, FloatArray], units: int, label: str) ->
 
 
 def import_explanations(task: TaskContext) -> dict[str, Any]:
-    """Explanations made elsewhere: those of the chunk's factuals. Their time is not known."""
+    """Imports the external explanations of the chunk's factuals. Their time is unknown."""
     chunk = _Chunk.of(task)
     file, labels = Path(task.parameters["file"]), task.parameters["labels"]
-    table = read_explanations(file, chunk.problem.table.values, labels)
+    table = read_explanations(file, chunk.data.table.values, labels)
     _check_explained(table, task.load(UNITS, _load_units), file, labels)
-    answers = read_answers(table, chunk.problem.encoding, chunk.factuals.units, chunk.factuals.vectors)
-    return chunk.write(task, answers, np.nan)
+    counterfactuals = read_counterfactuals(
+        table, chunk.data.encoding, chunk.factuals.units, chunk.factuals.vectors
+    )
+    return chunk.write(task, counterfactuals, np.nan)
 
 
 def _check_explained(table: pd.DataFrame, units: pd.DataFrame, file: Path, labels: Mapping[str, Any]) -> None:
@@ -283,52 +303,78 @@ def _check_explained(table: pd.DataFrame, units: pd.DataFrame, file: Path, label
 
 
 def score(task: TaskContext) -> dict[str, Any]:
-    """Judges explanations as they stand in their table, whoever wrote it. Validity is asked of the model.
+    """Scores the explanations of a table, own or external. The model decides which counterfactuals are valid.
 
-    The value of a factual with several answers is their mean, over those where the metric has one.
+    The value of a factual with several counterfactuals is the mean over those for which the metric has a value.
     """
     chunk = _Chunk.of(task)
-    counterfactuals = chunk.answers(task, "explanations")
-    owner, answers = judged_several(chunk.model, chunk.factuals, counterfactuals, chunk.problem)
-    answers = replace(answers, **_done_again(task, chunk, counterfactuals, owner))
+    counterfactuals = chunk.counterfactuals(task, "explanations")
+    owner, observed = observe_several(chunk.model, chunk.factuals, counterfactuals, chunk.data)
+    observed = replace(observed, **_repeated(task, chunk, counterfactuals, owner))
     frames = []
     for parameters in task.parameters["metrics"]:
-        for name, every in create(parameters).score(answers).items():
-            values = _mean_of_each(owner, every, len(chunk.units))
+        metric: Metric = create(parameters)
+        for name, all_values in _computed(metric, observed, parameters["component"]).items():
+            values = _means(owner, all_values, len(chunk.units))
             status = np.where(np.isnan(values), "skipped", "ok")
             frames.append(
                 chunk.units[["unit"]].assign(metric=name, value=values, status=status, row=chunk.units["row"])
             )
     scores = pd.concat(frames, ignore_index=True)[["metric", "unit", "value", "status", "row"]]
     scores.to_parquet(task.output / "scores.parquet", index=False, compression="zstd")
-    return {"units": len(chunk.units), "valid": len(set(owner[answers.valid].tolist()))}
+    return {"units": len(chunk.units), "valid": len(set(owner[observed.valid].tolist()))}
 
 
-def _done_again(task: TaskContext, chunk: _Chunk, first: FloatArray, owner: IntArray) -> dict[str, Any]:
-    """What the study did once more with another seed, as arguments of :class:`Answers`.
+def _computed(metric: Metric, observed: Observed, name: str) -> Mapping[str, FloatArray]:
+    """The values of a metric, checked against the columns that it declares.
 
-    first: (B, n, d) what was answered the first time; owner: (R,) whose each answer is. A second model that is
-    equal to the first was not trained with random numbers, and says nothing.
+    Raises:
+        UserError: if they differ from the declared columns or have the wrong shape.
+    """
+    values = metric.compute(observed)
+    declared = [column.name for column in metric.columns({})]
+    if sorted(values) != sorted(declared):
+        raise UserError(
+            f"{name}: compute returned the columns {sorted(values)}, but columns declares {declared}"
+        )
+    for column, array in values.items():
+        if np.shape(array) != (len(observed.valid),):
+            raise UserError(
+                f"{name}: {column!r} has shape {np.shape(array)}, must be ({len(observed.valid)},)"
+            )
+    return values
+
+
+def _repeated(task: TaskContext, chunk: _Chunk, first: FloatArray, owner: IntArray) -> dict[str, Any]:
+    """The results of ``protocol.repeats``, as arguments of :class:`Observed`.
+
+    first: (B, n, d) the counterfactuals of the first call; owner: (R,) the factual of each counterfactual. A second
+    model that equals the first was trained without random numbers; it is left out.
     """
     found: dict[str, Any] = {}
     if SECOND_MODEL in task.input_paths:
-        second = task.load(SECOND_MODEL, load_model)
+        second = load_model(task, SECOND_MODEL)
         pairs = zip(chunk.model.state().values(), second.state().values(), strict=True)
         same = all(np.array_equal(old, new) for old, new in pairs)
         found["second_model"] = None if same else second
-    if AGAIN in task.input_paths:
-        again = chunk.answers(task, AGAIN)
-        most = max(first.shape[1], again.shape[1])
-        padded = np.full((len(first), most, first.shape[2]), np.nan)
-        padded[:, : again.shape[1]] = again
-        given = np.asarray(~np.isnan(first).any(axis=2))
-        given[:, 0] |= ~given.any(axis=1)
-        found["again"] = padded[owner, np.nonzero(given)[1]]
+    if REPEATED in task.input_paths:
+        repeated = chunk.counterfactuals(task, REPEATED)
+        longest = max(first.shape[1], repeated.shape[1])
+        padded = np.full((len(first), longest, first.shape[2]), np.nan)
+        padded[:, : repeated.shape[1]] = repeated
+        found["repeated"] = padded[owner, np.nonzero(_present(first))[1]]
     return found
 
 
-def _mean_of_each(owner: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """(size,) the mean of the ``values`` (R,) that belong to each owner, without NaN; NaN where there is none."""
+def _present(counterfactuals: FloatArray) -> BoolArray:
+    """(B, n) which of the counterfactuals (B, n, d) to score: those found, or the first where there is none."""
+    present = np.asarray(~np.isnan(counterfactuals).any(axis=2))
+    present[:, 0] |= ~present.any(axis=1)
+    return present
+
+
+def _means(owner: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """(size,) the mean of the ``values`` (R,) of each owner, ignoring NaN; NaN where there is no value."""
     values = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(values)
     counts = np.bincount(owner[known], minlength=size)
@@ -337,38 +383,39 @@ def _mean_of_each(owner: IntArray, values: FloatArray, size: int) -> FloatArray:
     return means
 
 
-def judged_several(
-    model: Classifier, factuals: Factuals, counterfactuals: FloatArray, problem: Problem
-) -> tuple[IntArray, Answers]:
-    """Several answers (B, n, d) to each factual, judged one by one: R of them, and (R,) whose each is.
+def observe_several(
+    model: Classifier, factuals: Factuals, counterfactuals: FloatArray, data: PreparedDataset
+) -> tuple[IntArray, Observed]:
+    """Checks several counterfactuals (B, n, d) per factual one by one; returns (R,) their factuals and R results.
 
-    A factual has a line for each answer that was given, or one of NaN when there is none.
+    A factual has one row for each of its counterfactuals, or one row of NaN where none was found.
     """
-    given = np.asarray(~np.isnan(counterfactuals).any(axis=2))
-    given[:, 0] |= ~given.any(axis=1)
-    owner, place = np.nonzero(given)
+    present = _present(counterfactuals)
+    owner, place = np.nonzero(present)
     repeated = Factuals(
         factuals.vectors[owner], factuals.classes[owner], tuple(factuals.units[unit] for unit in owner)
     )
-    answers = judged(model, repeated, counterfactuals[owner, place], problem)
-    valid = np.zeros(given.shape, dtype=bool)
-    valid[owner, place] = answers.valid
-    return owner, replace(answers, all=counterfactuals[owner], all_valid=valid[owner])
+    observed = observe(model, repeated, counterfactuals[owner, place], data)
+    valid = np.zeros(present.shape, dtype=bool)
+    valid[owner, place] = observed.valid
+    return owner, replace(observed, alternatives=counterfactuals[owner], alternatives_valid=valid[owner])
 
 
-def judged(model: Classifier, factuals: Factuals, counterfactuals: FloatArray, problem: Problem) -> Answers:
-    """Answers with their validity: given, and in the other class by the model itself."""
-    given = complete(counterfactuals)
-    valid = given.copy()
-    valid[given] = predicted_classes(model, counterfactuals[given]) != factuals.classes[given]
-    return Answers(
+def observe(
+    model: Classifier, factuals: Factuals, counterfactuals: FloatArray, data: PreparedDataset
+) -> Observed:
+    """Counterfactuals with their validity: found, and predicted in the other class by the model."""
+    found = complete(counterfactuals)
+    valid = found.copy()
+    valid[found] = predicted_classes(model, counterfactuals[found]) != factuals.classes[found]
+    return Observed(
         factuals=factuals.vectors,
         counterfactuals=counterfactuals,
         factual_classes=factuals.classes,
         valid=valid,
-        encoding=problem.encoding,
-        background=problem.sample("train")[0],
+        encoding=data.encoding,
+        background=data.sample("train")[0],
         model=model,
-        background_labels=problem.sample("train")[1],
-        table=problem.vectors,
+        background_labels=data.sample("train")[1],
+        table=data.vectors,
     )

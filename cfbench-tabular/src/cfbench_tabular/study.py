@@ -1,13 +1,13 @@
-"""The study of paper 003 repeated from its own files: ``protocol: paper``.
+"""The published files of CF-tabular, for ``protocol: paper``.
 
-A folder holds, for each data set, the rows (``datasets/NAME.csv.gz``; columns 0, 1, ... and ``output``), the
-row numbers of the splits (``splits/NAME_train.npy``, ``_validation``, ``_test``), mean and scale
-(``scalers/NAME.json``, fitted on all rows), the factuals (``factuals/NAME.npz``: X0, X1, encoded) and the
-network (``models/NAME.npz``), and for all of them the order of the encoded columns (``onehot_layout.json``) and
-their types (``var_types.json``). It is looked for as ``tabular/`` in the data directories.
+A folder contains, for each data set, the rows (``datasets/NAME.csv.gz``; columns 0, 1, ... and ``output``), the row
+numbers of the splits (``splits/NAME_train.npy``, ``_validation``, ``_test``), mean and scale (``scalers/NAME.json``,
+fitted on all rows), the factuals (``factuals/NAME.npz``: X0, X1, encoded) and the network (``models/NAME.npz``), and
+for all of them the order of the encoded columns (``onehot_layout.json``) and their types (``var_types.json``). It is
+searched for as ``tabular/`` in the data directories.
 
-The table is the study's, row by row and in its order of columns; names of columns, what is immutable and rules
-between columns come from our data set of that name.
+The table has the published rows and order of columns; the names of the columns, immutable columns and constraints
+come from the data set of that name in cfbench.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.problem import PARTS, Problem
+from cfbench_tabular.prepared_dataset import PARTS, PreparedDataset
 from cfbench_tabular.table import AnyArray, FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
@@ -53,15 +53,15 @@ NAMES: Mapping[str, str] = {
     "tic-tac-toe": "TicTacToe",
     "wine": "Wine",
 }
-"""The study's names of our data sets."""
+"""The names of the data sets in CF-tabular, by their names in cfbench."""
 
 SAME = 1e-6
-"""How far a factual may be from its row in any encoded column."""
+"""Maximum difference between a factual and its row in any encoded column."""
 
 
 @dataclass(frozen=True)
 class StudyFiles:
-    """The study's files of one data set."""
+    """The published files of one data set."""
 
     folder: Path
     name: str
@@ -80,14 +80,14 @@ class StudyFiles:
 
     @property
     def scaler(self) -> Path:
-        """Not there where no column is numeric."""
+        """Missing if no column is numeric."""
         return self.folder / "scalers" / f"{self.name}.json"
 
     def split(self, part: str) -> Path:
         return self.folder / "splits" / f"{self.name}_{part}.npy"
 
     def lacking(self) -> str:
-        """What there would have to be; empty when the study can be repeated on this data set."""
+        """The missing files, as a message; empty if the data set is complete."""
         splits = [self.split(part) for part in PARTS]
         needed = [
             self.rows,
@@ -97,10 +97,10 @@ class StudyFiles:
             self.folder / "var_types.json",
         ]
         missing = [str(path.relative_to(self.folder)) for path in needed if not path.is_file()]
-        return f"the study's folder {self.folder} has no {', '.join(missing)}" if missing else ""
+        return f"{self.folder} has no {', '.join(missing)}" if missing else ""
 
     def parameters(self) -> dict[str, Any]:
-        """As JSON, with fingerprints, for the parameters of a stage."""
+        """The parameters of a stage, as JSON, with the digests of the files."""
         files = [self.rows, self.factuals, self.scaler, *(self.split(part) for part in PARTS)]
         files += [self.folder / "onehot_layout.json", self.folder / "var_types.json"]
         digests = {str(path.relative_to(self.folder)): file_digest(path) for path in files if path.is_file()}
@@ -110,24 +110,26 @@ class StudyFiles:
     def of(parameters: Mapping[str, Any]) -> StudyFiles:
         return StudyFiles(Path(parameters["folder"]), parameters["name"])
 
-    def problem(self, like: Table) -> Problem:
-        """The table, split and encoding of the study; ``like`` is our table of the same data set."""
+    def prepared_dataset(self, like: Table) -> PreparedDataset:
+        """The published table, split and encoding; ``like`` is the table of the same data set in cfbench."""
         table, labels, mean, scale = self._table(like)
         split = np.full(len(table), -1)
         for number, part in enumerate(PARTS):
             split[np.load(self.split(part), allow_pickle=False)] = number
         if (split < 0).any():
-            raise UserError(f"{self.name}: the study's splits do not cover row {int(np.argmax(split < 0))}")
+            raise UserError(
+                f"{self.name}: the published splits do not contain row {int(np.argmax(split < 0))}"
+            )
         low, high = np.zeros(len(mean)), np.ones(len(mean))
         for place, column in enumerate(table.columns):
             if column.kind == "numeric":
                 numbers = (table.values[column.name] - mean[place]) / scale[place]
                 low[place], high[place] = numbers.min(), numbers.max()
-        encoding = Encoding(table.columns, mean, scale, low, high, table.rules)
-        return Problem(table, table.classes(), labels, split, encoding)
+        encoding = Encoding(table.columns, mean, scale, low, high, table.constraints)
+        return PreparedDataset(table, table.classes(), labels, split, encoding)
 
     def _table(self, like: Table) -> tuple[Table, IntArray, FloatArray, FloatArray]:
-        """The rows with columns in the study's order, their labels, and the mean and scale of each column."""
+        """The rows with columns in the published order, their labels, and the mean and scale of each column."""
         import pandas as pd
 
         raw = pd.read_csv(self.rows, dtype=str, keep_default_na=False)
@@ -139,7 +141,7 @@ class StudyFiles:
             raise UserError(
                 f"{self.rows}: has {len(raw.columns) - 1} columns, {like.name} has {len(like.columns)}"
             )
-        in_file = sorted(like.columns, key=lambda column: column.kind == "numeric")  # categories come first
+        in_file = sorted(like.columns, key=lambda column: column.kind == "numeric")  # categories first
         columns, values = [], {}
         levels_of = _levels(layout, numerical)
         for own, levels in levels_of.items():
@@ -162,42 +164,47 @@ class StudyFiles:
         labels = (target == majority).astype(np.int64)
         target, (majority,) = _named(target, (majority,), like.target)
         mean, scale = np.array([scales.get(own, (0.0, 1.0)) for own in levels_of]).T.copy()
-        return Table(like.name, tuple(columns), values, target, majority, like.rules), labels, mean, scale
+        return (
+            Table(like.name, tuple(columns), values, target, majority, like.constraints),
+            labels,
+            mean,
+            scale,
+        )
 
-    def factual_rows(self, problem: Problem, most: int) -> tuple[IntArray, int, int]:
-        """The rows that the study explained, up to ``most`` of each class, which it had filed them under.
+    def factual_rows(self, data: PreparedDataset, most: int) -> tuple[IntArray, int, int]:
+        """The rows of the published factuals, up to ``most`` of each class.
 
         Returns:
-            row numbers, test rows first where several rows are the same, none of them twice; how many factuals
-            there are; how many of them are the vector of a row.
+            the distinct row numbers, with test rows preferred among equal rows; the number of factuals; and the
+            number of factuals that equal a row.
         """
         with np.load(self.factuals, allow_pickle=False) as archive:
-            wanted = np.concatenate([archive[name][:most] for name in ("X0", "X1")])
-        if wanted.shape[1] != problem.encoding.width:
+            factuals = np.concatenate([archive[name][:most] for name in ("X0", "X1")])
+        if factuals.shape[1] != data.encoding.width:
             raise UserError(
-                f"{self.factuals}: has {wanted.shape[1]} encoded columns, {problem.table.name} has "
-                f"{problem.encoding.width}"
+                f"{self.factuals}: has {factuals.shape[1]} encoded columns, {data.table.name} has "
+                f"{data.encoding.width}"
             )
-        in_turn = np.concatenate([problem.rows(part) for part in ("test", "validation", "train")])
-        vectors = problem.vectors[in_turn]
-        direction = np.random.default_rng(0).normal(size=problem.encoding.width)
-        shadow, wanted_shadow = vectors @ direction, wanted @ direction
+        candidates = np.concatenate([data.rows(part) for part in ("test", "validation", "train")])
+        vectors = data.vectors[candidates]
+        direction = np.random.default_rng(0).normal(size=data.encoding.width)
+        projections, factual_projections = vectors @ direction, factuals @ direction
         slack = SAME * np.abs(direction).sum()
         found, matched = [], 0
         taken = np.zeros(len(vectors), dtype=bool)
-        for vector, place in zip(wanted, wanted_shadow, strict=True):
-            near = np.flatnonzero(np.abs(shadow - place) <= slack)
+        for vector, place in zip(factuals, factual_projections, strict=True):
+            near = np.flatnonzero(np.abs(projections - place) <= slack)
             same = near[(np.abs(vectors[near] - vector) <= SAME).all(axis=1)]
             matched += len(same) > 0
             free = same[~taken[same]]
             if len(free):
                 taken[free[0]] = True
-                found.append(in_turn[free[0]])
-        return np.array(found, dtype=np.int64), len(wanted), matched
+                found.append(candidates[free[0]])
+        return np.array(found, dtype=np.int64), len(factuals), matched
 
 
 def _levels(layout: Mapping[str, Any], numerical: list[str]) -> dict[str, tuple[str, ...]]:
-    """For each column of the study's files, in the order of its encoded columns, its levels; none when numeric.
+    """The levels of each column of the published files, in the order of the encoded columns; empty if numeric.
 
     Encoded columns are called "3" (a number, or 0 and 1) or "3_red" (a level); with numbers among the columns of
     a data set "0003" and "0003_red".
@@ -217,21 +224,22 @@ def _levels(layout: Mapping[str, Any], numerical: list[str]) -> dict[str, tuple[
 
 
 def _named(raw: AnyArray, levels: tuple[str, ...], ours: AnyArray) -> tuple[AnyArray, tuple[str, ...]]:
-    """The study's text of each row, and some of its levels, in our words, where row by row one stands for the other."""
+    """Published values and levels, renamed to ours if the rows give a one-to-one correspondence."""
     if len(raw) != len(ours):
         return raw, levels
-    words = dict(zip(raw.tolist(), ours.tolist(), strict=True))
-    known = [words.get(level, level) for level in levels]
-    one_to_one = all(words[old] == new for old, new in zip(raw.tolist(), ours.tolist(), strict=True))
-    if not one_to_one or len(set(words.values())) < len(words) or len(set(known)) < len(known):
+    names = dict(zip(raw.tolist(), ours.tolist(), strict=True))
+    known = [names.get(level, level) for level in levels]
+    one_to_one = all(names[old] == new for old, new in zip(raw.tolist(), ours.tolist(), strict=True))
+    if not one_to_one or len(set(names.values())) < len(names) or len(set(known)) < len(known):
         return raw, levels
-    return np.array([words[text] for text in raw.tolist()], dtype=object), tuple(map(str, known))
+    return np.array([names[text] for text in raw.tolist()], dtype=object), tuple(map(str, known))
 
 
 def find_study(access: DataAccess | None, folder: str | None) -> Path:
-    """
+    """The folder of the published files.
+
     Raises:
-        UserError: when the folder is nowhere.
+        UserError: if the folder is not found.
     """
     from cfbench_core.data_files import search_path
 
@@ -244,6 +252,6 @@ def find_study(access: DataAccess | None, folder: str | None) -> Path:
             return place
     looked = ", ".join(str(place) for place in places)
     raise UserError(
-        f"protocol: paper: the study's folder, with onehot_layout.json in it, is not there (looked for {looked}); "
-        "name it as protocol.folder, or put it into a data directory as tabular/"
+        f"protocol: paper: no folder with onehot_layout.json (searched {looked}); "
+        "set protocol.folder, or place it in a data directory as tabular/"
     )

@@ -1,4 +1,4 @@
-"""The tabular suite: from a configuration to cells, as data. Imports neither pandas nor scikit-learn."""
+"""The tabular suite: expands a configuration to cells. Imports neither pandas nor scikit-learn."""
 
 from __future__ import annotations
 
@@ -13,16 +13,23 @@ from cfbench_core.specs import Capabilities, ComponentSpec, resolve
 from cfbench_tabular.classifiers.adapting import LEARNING, is_raw
 from cfbench_tabular.config import Protocol, TabularConfig
 from cfbench_tabular.external import ExternalTable
-from cfbench_tabular.grid import STAGES, Grid, Prepared
+from cfbench_tabular.grid import STAGES, DatasetPlan, Grid
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
     from cfbench_core.registry import Registry
     from cfbench_core.run_directory import Run
 
+SPEC = ComponentSpec(
+    id="tabular/suite/tabular",
+    summary="Counterfactual explanations of classifiers on tabular data",
+    target=f"{__name__}:TabularSuite",
+    details={"conformance": "cfbench_tabular.testing:checks"},
+)
+
 
 class TabularSuite:
-    """data -> model -> units -> explanations -> scores, for every pair that can work."""
+    """Counterfactual explanations of classifiers: data -> model -> units -> explanations -> scores."""
 
     config = TabularConfig
     layout = TableLayout(by=("dataset", "model"), row="explainer", unit_columns=("row",))
@@ -36,22 +43,22 @@ class TabularSuite:
     ) -> Sequence[Cell]:
         metrics = _metrics(config, registry)
         external = ExternalTable(explanations) if explanations else None
-        explainers = _references(external) if external else config.explainers
+        explainers = _external_explainers(external) if external else config.explainers
         cells = []
         for dataset in config.data:
-            prepared = Prepared(dataset, config, access)
+            prepared = DatasetPlan(dataset, config, access)
             for classifier in config.classifiers:
                 grid = Grid(config, prepared, classifier, metrics, external)
                 cells += [grid.cell(explainer) for explainer in explainers]
         return cells
 
     def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
-        """What a class named by ``import:`` can do, told from the methods it has."""
+        """The capabilities of a class named by ``import:``, derived from its methods."""
         needed = {
             "dataset": ("load",),
             "classifier": ("predict_proba",),
             "explainer": ("counterfactuals",),
-            "metric": ("score", "columns"),
+            "metric": ("columns", "compute"),
         }.get(kind, ())
         missing = [name for name in needed if not hasattr(implementation, name)]
         if missing:
@@ -77,15 +84,15 @@ class TabularSuite:
 
     def csv_document(self, file: Path, class_column: str | None, registry: Registry) -> str:
         """A configuration with a schema of a CSV file, drafted by looking at it: ``cfbench init --csv``."""
-        from cfbench_tabular.drafting import csv_document, drafted_explainers
+        from cfbench_tabular.config_from_csv import csv_document, default_explainers
 
-        return csv_document(file, class_column, drafted_explainers(registry.names("tabular", "explainer")))
+        return csv_document(file, class_column, default_explainers(registry.names("tabular", "explainer")))
 
     def describe_data(self, config: TabularConfig, summaries: Mapping[str, Any]) -> str:
-        known = [
+        found = [
             (dataset.label, summaries[dataset.label]) for dataset in config.data if dataset.label in summaries
         ]
-        return ", ".join(f"{label} ({s['rows']:,} rows, {s['columns']} columns)" for label, s in known)
+        return ", ".join(f"{label} ({s['rows']:,} rows, {s['columns']} columns)" for label, s in found)
 
     def verbalize(self, run: Run) -> str:
         from cfbench_tabular.verbalization import best_explanation
@@ -94,22 +101,22 @@ class TabularSuite:
 
 
 def _access(classifier: type) -> frozenset[str]:
-    """What a classifier of the user's own lets explainers do.
+    """The access that a user's classifier gives to explainers.
 
     Raises:
-        UserError: when it can be trained but not kept.
+        UserError: if it can be trained but its state cannot be stored.
     """
     name = classifier.__name__ if isinstance(classifier, type) else type(classifier).__name__
     has = [method for method in LEARNING if hasattr(classifier, method)]
     if 0 < len(has) < len(LEARNING):
         lacking = ", ".join(method for method in LEARNING if method not in has)
         raise UserError(
-            f"{name} has {', '.join(has)} but no {lacking}: have all three, or none when it comes ready made. An "
-            "estimator as scikit-learn's is {name: scikit-learn, factory: 'package.module:Class'}"
+            f"{name} has {', '.join(has)} but no {lacking}: define all three, or none for a pretrained model. "
+            "A scikit-learn estimator is configured as {name: scikit-learn, factory: 'package.module:Class'}"
         )
     if not isinstance(classifier, type):
         raise UserError(
-            f"this {name} is no class: use {{name: scikit-learn, factory: 'package.module:name', train: false}}"
+            f"this {name} is not a class: use {{name: scikit-learn, factory: 'package.module:name', train: false}}"
         )
     methods = {"gradients": "log_odds_gradient", "layers": "layers"}
     offered = {access for access, method in methods.items() if hasattr(classifier, method)}
@@ -117,11 +124,11 @@ def _access(classifier: type) -> frozenset[str]:
 
 
 def _metrics(config: TabularConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
-    """Those that the configuration names, else all that are installed and have something to look at."""
+    """The configured metrics; by default all installed ones whose protocol option is set."""
     if config.metrics is None:
-        return tuple(m for m in _all_metrics(registry) if not _lacking(m.spec, config.protocol))
+        return tuple(m for m in _all_metrics(registry) if not _unset_option(m.spec, config.protocol))
     for metric in config.metrics:
-        option = _lacking(metric.spec, config.protocol)
+        option = _unset_option(metric.spec, config.protocol)
         if option:
             default = getattr(Protocol(), option)
             raise UserError(
@@ -130,15 +137,15 @@ def _metrics(config: TabularConfig, registry: Registry) -> tuple[ConfiguredCompo
     return config.metrics
 
 
-def _lacking(metric: ComponentSpec, protocol: Protocol) -> str:
-    """The option of the protocol that a metric lives on, where that is off; else empty."""
+def _unset_option(metric: ComponentSpec, protocol: Protocol) -> str:
+    """The protocol option that a metric requires, if it has its default value; else empty."""
     option = str(metric.details.get("protocol", ""))
     return option if option and getattr(protocol, option) == getattr(Protocol(), option) else ""
 
 
 def _all_metrics(registry: Registry) -> tuple[ConfiguredComponent, ...]:
-    """In the order in which people read them, then others by name."""
-    first = ["coverage", "sparsity", "l2", "realism", "madd", "mahalanobis"]
+    """The main metrics first, then the others by name."""
+    first = ["validity", "coverage", "sparsity", "l2", "realism", "madd", "mahalanobis"]
     names = sorted(
         registry.names("tabular", "metric"), key=lambda n: (first.index(n) if n in first else 99, n)
     )
@@ -152,18 +159,18 @@ def _with_defaults(registry: Registry, metric: str) -> ConfiguredComponent:
     return ConfiguredComponent("metric", metric, component.spec, options, owner)
 
 
-def _references(table: ExternalTable) -> tuple[ConfiguredComponent, ...]:
-    """Stand for whoever made the explanations of a table."""
+def _external_explainers(table: ExternalTable) -> tuple[ConfiguredComponent, ...]:
+    """Placeholders for the explainers that a table of external explanations names."""
     spec = ComponentSpec(
         id="tabular/explainer/external",
-        summary="explanations made elsewhere",
+        summary="External explanations",
         target=f"{STAGES}:import_explanations",
     )
     return tuple(ConfiguredComponent("explainer", name, spec) for name in table.explainers())
 
 
 EXAMPLE_DOCUMENT = """\
-# A study of counterfactual rows. Check it with 'cfbench plan', run it with 'cfbench run'.
+# A study of tabular counterfactuals. Check it with 'cfbench plan', run it with 'cfbench run'.
 suite: tabular
 seed: 0
 data:                                  # 'cfbench list datasets'
@@ -171,14 +178,14 @@ data:                                  # 'cfbench list datasets'
   - {{name: wine, target: class_0}}      # this class against the rest; without 'target' the majority
   - breast-cancer
 classifiers:                           # 'cfbench list classifiers'; options: 'cfbench describe mlp'
-  - {{name: mlp, hidden: 16}}            # hidden: grid is the study's search; weights: FILE loads a network
+  - {{name: mlp, hidden: 16}}            # hidden: grid is the search of CF-tabular; weights: FILE loads a network
   - random-forest
 explainers: [{explainers}]
 protocol:
   validation: 0.2
   test: 0.2
   factuals: 20                         # explained rows per predicted class, test rows first
-# protocol: paper                      # the study's own splits, factuals and, as study-network, networks
-metrics: [coverage, sparsity, l2, realism]
-limits: {{seconds: 1800, memory_gb: 8}}  # of each piece of work
+# protocol: paper                      # the published splits, factuals and networks (study-network) of CF-tabular
+metrics: [validity, sparsity, l2, realism]
+limits: {{seconds: 1800, memory_gb: 8}}  # of each task
 """

@@ -1,4 +1,4 @@
-"""A table as it was read: named and typed columns, and the class of each row."""
+"""A table as it was read: typed columns and the class of each row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_tabular.rules import Rule
+from cfbench_tabular.constraints import Constraint
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -18,7 +18,7 @@ AnyArray = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 
 def complete(vectors: FloatArray) -> BoolArray:
-    """(B,) which rows of (B, d) hold no NaN: of counterfactuals, those that are answers."""
+    """(B,) which rows of (B, d) contain no NaN, that is, for which factuals a counterfactual was found."""
     found: BoolArray = np.asarray(~np.isnan(vectors).any(axis=1))
     return found
 
@@ -28,9 +28,9 @@ class Column:
     """A feature.
 
     Attributes:
-        levels: the values of a categorical column, as text, in order; empty when numeric.
-        immutable: a counterfactual should not change it (where somebody was born).
-        direction: a counterfactual should only raise it ("up": age) or only lower it ("down").
+        levels: the values of a categorical column, as text, in order; empty for a numeric column.
+        immutable: a counterfactual must not change the column (for example the birthplace).
+        direction: a counterfactual may only increase ("up", for example the age) or only decrease it ("down").
     """
 
     name: str
@@ -42,16 +42,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """N rows of a data set. A row is named by its place in the file, from 0.
+    """N rows of a data set. A row is identified by its position in the file, from 0.
 
     Attributes:
-        name: of the data set.
+        name: the name of the data set.
         columns: the features, in order.
-        values: for each column by name, (N,) float64 when numeric, else (N,) text.
+        values: the values of each column by its name: (N,) float64 if numeric, else (N,) text.
         target: (N,) the class of each row, as text.
-        target_class: the class to tell from the rest; None for the most frequent one, of equally
-            frequent ones the last by name, as in the study of paper 003.
-        rules: between numeric columns; every row keeps them.
+        target_class: the class to predict against the rest; None for the most frequent one, and of equally frequent
+            ones the last by name, as in CF-tabular.
+        constraints: constraints between numeric columns, which every row satisfies.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Table:
     values: Mapping[str, AnyArray]
     target: AnyArray
     target_class: str | None = None
-    rules: tuple[Rule, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -68,8 +68,8 @@ class Table:
             raise UserError(f"{self.name}: two columns have the same name")
         for column in self.columns:
             self._check(column)
-        for rule in self.rules:
-            self._check_rule(rule)
+        for constraint in self.constraints:
+            self._check_constraint(constraint)
 
     def __len__(self) -> int:
         return len(self.target)
@@ -78,19 +78,19 @@ class Table:
         """Names of the classes 0 and 1: the rest, and the target class.
 
         Raises:
-            UserError: when there is one class only, or none of the name that was asked for.
+            UserError: if there is only one class, or no row of the target class.
         """
         names, counts = np.unique(self.target, return_counts=True)
         if len(names) < 2:
             raise UserError(
-                f"{self.name}: every row has the class {names[0]!r}, so there is nothing to tell apart"
+                f"{self.name}: every row has the class {names[0]!r}, so there is nothing to predict"
             )
         majority = str(names[counts == counts.max()][-1])
-        wanted = self.target_class if self.target_class is not None else majority
-        if wanted not in names:
-            raise UserError(f"{self.name}: no row has the class {wanted!r}; there are {', '.join(names)}")
-        rest = [str(name) for name in names if name != wanted]
-        return (rest[0] if len(rest) == 1 else f"not {wanted}"), wanted
+        chosen = self.target_class if self.target_class is not None else majority
+        if chosen not in names:
+            raise UserError(f"{self.name}: no row has the class {chosen!r}; there are {', '.join(names)}")
+        rest = [str(name) for name in names if name != chosen]
+        return (rest[0] if len(rest) == 1 else f"not {chosen}"), chosen
 
     def _check(self, column: Column) -> None:
         values = self.values[column.name]
@@ -108,8 +108,8 @@ class Table:
             return
         if len(column.levels) < 2:
             raise UserError(
-                f"{self.name}: column {column.name!r} has the one level {', '.join(column.levels)!r}, so it tells "
-                "nothing and nothing in it can change: leave it out"
+                f"{self.name}: column {column.name!r} has only the level {', '.join(column.levels)!r}, so it carries "
+                "no information and cannot change: remove it"
             )
         unknown = sorted(set(values.tolist()) - set(column.levels), key=str)
         if unknown:
@@ -117,19 +117,22 @@ class Table:
                 f"{self.name}: column {column.name!r} has values that are not among its levels: {unknown}"
             )
 
-    def _check_rule(self, rule: Rule) -> None:
+    def _check_constraint(self, constraint: Constraint) -> None:
         kinds = {column.name: column.kind for column in self.columns}
-        for name in rule.columns:
+        for name in constraint.columns:
             if name not in kinds:
                 hint = did_you_mean(name, kinds)
-                raise UserError(f"{self.name}: rule {str(rule)!r}: no column {name!r}.{hint}")
+                raise UserError(f"{self.name}: constraint {str(constraint)!r}: no column {name!r}.{hint}")
             if kinds[name] != "numeric":
-                raise UserError(f"{self.name}: rule {str(rule)!r}: column {name!r} is not numeric")
-        broken = ~rule.holds(self.values)
-        if broken.any():
-            row = int(np.argmax(broken))
+                raise UserError(
+                    f"{self.name}: constraint {str(constraint)!r}: column {name!r} is not numeric"
+                )
+        violated = ~constraint.holds(self.values)
+        if violated.any():
+            row = int(np.argmax(violated))
+            found, expected = self.values[constraint.column][row], constraint.expected(self.values)[row]
             raise UserError(
-                f"{self.name}: rule {str(rule)!r} does not hold in {broken.sum()} rows (the first is row {row}: "
-                f"{rule.column} is {self.values[rule.column][row]:g}, not {rule.wanted(self.values)[row]:g}): "
-                "widen its tolerance, or drop the rule or the rows"
+                f"{self.name}: constraint {str(constraint)!r} is violated in {violated.sum()} rows (first: row {row}: "
+                f"{constraint.column} is {found:g}, not {expected:g}): "
+                "increase its tolerance, or remove the constraint or the rows"
             )

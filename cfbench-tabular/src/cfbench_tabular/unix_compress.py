@@ -1,7 +1,7 @@
-"""Files that Unix ``compress`` made (``.Z``): the form in which UCI keeps two of the study's sets.
+"""Decompression of files of Unix ``compress`` (``.Z``), in which UCI publishes two of the data sets of CF-tabular.
 
-Lempel, Ziv and Welch: codes of 9 bits at first and 16 at most, least significant bit first, in blocks of eight
-codes; 256 empties the table. Python's library does not read it, and a data set should not need a program.
+Lempel, Ziv and Welch: codes of 9 to 16 bits, least significant bit first, in blocks of eight codes; code 256 clears
+the table. Python's standard library does not read this format.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from cfbench_core.errors import UserError
 MAGIC = b"\x1f\x9d"
 CLEAR = 256
 MANY = 1 << 16
-"""Codes of the widest kind that are read at a time."""
+"""Codes of the maximum width that are read at a time."""
 
 
 def decompressed(data: bytes, name: str = "file") -> bytes:
     """The content of a ``.Z`` file.
 
     Raises:
-        UserError: when it is not one, or is damaged.
+        UserError: if it is not a .Z file, or is damaged.
     """
     if data[:2] != MAGIC or len(data) < 3:
-        raise UserError(f"{name}: was not made by 'compress' (a .Z file begins with 1f 9d)")
+        raise UserError(f"{name}: is not a .Z file (these begin with the bytes 1f 9d)")
     widest, clears = data[2] & 0x1F, bool(data[2] & 0x80)
     if not 9 <= widest <= 16:
         raise UserError(f"{name}: is damaged (codes of {widest} bits)")
@@ -31,7 +31,7 @@ def decompressed(data: bytes, name: str = "file") -> bytes:
     out: list[bytes] = []
     words, width, start, previous = list(roots), 9, 3, b""
     while start < len(data):
-        # Codes have this width until the table needs another one: so many of them, in blocks of eight.
+        # The number of codes of this width until the table needs wider ones.
         grows = width < widest
         most = (1 << width) - len(words) + (not previous) if grows else MANY
         codes = _codes(data[start : start + _bytes_of(most, width)], width)[:most]
@@ -45,7 +45,7 @@ def decompressed(data: bytes, name: str = "file") -> bytes:
             elif code == len(words) and previous:
                 word = previous + previous[:1]
             else:
-                raise UserError(f"{name}: is damaged (a code that was not made yet)")
+                raise UserError(f"{name}: is damaged (a code that is not in the table)")
             out.append(word)
             if previous and len(words) < 1 << widest:
                 words.append(previous + word[:1])
@@ -57,7 +57,7 @@ def decompressed(data: bytes, name: str = "file") -> bytes:
 
 
 def _bytes_of(codes: int, width: int) -> int:
-    """What so many codes take on disk: blocks of eight, which take ``width`` bytes."""
+    """The number of bytes of ``codes`` codes: blocks of eight take ``width`` bytes."""
     return -(-codes // 8) * width
 
 

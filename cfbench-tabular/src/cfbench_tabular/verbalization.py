@@ -11,28 +11,30 @@ if TYPE_CHECKING:
 
 
 MOST = 6
-"""Changes that a sentence lists."""
+"""Maximum number of changes in a sentence."""
 
 
 def best_explanation(run: Run) -> str:
-    """The realistic answer that changes fewest columns, the nearest of these; "" when there is none.
+    """The realistic counterfactual with the fewest changed columns, and of these the nearest; "" if there is none.
 
-    Of a bound or a floor only where the run has nothing else.
+    Controls (certified, reference, baseline) are used only if the run has no other explainers.
     """
     if run.explanations.empty:
         return ""
     controls = [cell.id for cell in run.cells() if cell.role]
-    judged = run.scores[~run.scores["cell"].isin(controls)]
-    judged = run.scores if judged.empty else judged
-    scores = judged.pivot_table(index=["cell", "unit"], columns="metric", values="value", sort=False)
-    judge = next((name for name in ("realistic", "coverage") if name in scores), None)
-    if judge is None:
+    competing = run.scores[~run.scores["cell"].isin(controls)]
+    competing = run.scores if competing.empty else competing
+    scores = competing.pivot_table(index=["cell", "unit"], columns="metric", values="value", sort=False)
+    criterion = next((name for name in ("realistic", "validity") if name in scores), None)
+    if criterion is None:
         return ""
     explanations = run.explanations[run.explanations["level"].isna()]
-    if "answer" in explanations:  # of several answers the first, which is the explainer's best
-        explanations = explanations[explanations["answer"] == 1]
+    if (
+        "counterfactual" in explanations
+    ):  # of several counterfactuals the first, which is the explainer's best
+        explanations = explanations[explanations["counterfactual"] == 1]
     changed = explanations.groupby(["cell", "unit"], sort=False).size().rename("changed")
-    found = scores[scores[judge] == 1].join(changed, how="inner")
+    found = scores[scores[criterion] == 1].join(changed, how="inner")
     if found.empty:
         return ""
     order = ["changed", "L2"] if "L2" in found else ["changed"]
@@ -42,7 +44,7 @@ def best_explanation(run: Run) -> str:
 
 
 def _sentence(rows: pd.DataFrame) -> str:
-    """Of the changes of one answer: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
+    """The changes of a counterfactual: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
     first = rows.iloc[0]
     what = []
     for column, value, original in zip(rows["column"], rows["value"], rows["original"], strict=True):
@@ -58,20 +60,20 @@ def _sentence(rows: pd.DataFrame) -> str:
 
 
 def _short(value: str, original: str) -> tuple[str, str]:
-    """Two numbers with four digits, or as many more as it takes to tell them apart; text as it is."""
+    """Two numbers with four significant digits, or more if they would be equal; text unchanged."""
     try:
         numbers = float(value), float(original)
     except ValueError:
         return value, original
     for digits in range(4, 17):
-        after, before = (_told(number, digits) for number in numbers)
+        after, before = (_formatted(number, digits) for number in numbers)
         if after != before:
             break
     return after, before
 
 
-def _told(number: float, digits: int) -> str:
-    """With so many digits; whole thousands and millions in full, never as 4.7e+04."""
+def _formatted(number: float, digits: int) -> str:
+    """A number with the given significant digits; large integers in full, never as 4.7e+04."""
     rounded = float(f"{number:.{digits}g}")
     return (
         f"{rounded:,.0f}"

@@ -84,7 +84,7 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "data": ["iris", "wine", "balance-scale"],
         "classifiers": ["mlp"],
         "explainers": ["nearest-enemy", "sedc", {"name": "growing-spheres", "samples": 100}],
-        "protocol": {"factuals": 10, "again": True},
+        "protocol": {"factuals": 10, "repeats": True},
         "executor": "inline",
     }
     folder = tmp_path_factory.mktemp("real")

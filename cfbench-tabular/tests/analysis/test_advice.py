@@ -25,7 +25,7 @@ def study(make_cell: Any, rule: Any, sets: int = SETS, size: int = 20) -> tuple[
         wins = np.array([rule(number, score) for score in scores])
         details = {"factual score": scores, "enemy distance": draw.uniform(1, 2, size)}
         for who, distance in (("a", np.where(wins, 1.0, 2.0)), ("b", np.full(size, 1.5))):
-            metrics = {"coverage": [1] * size, "L2": distance}
+            metrics = {"validity": [1] * size, "L2": distance}
             cells.append(make_cell(who, metrics, dataset=name, details=details))
     return cells, data
 
@@ -39,7 +39,7 @@ def test_a_rule_of_the_factual_is_found_and_holds_on_other_data(write: Any, make
     cells, data = study(make_cell, lambda number, score: score < 0.75)
     table = advice.table([write(*cells, data=data)])
     tree = of(table, "tree").set_index("node")
-    name, threshold = tree.loc[0, "question"].split(" <= ")
+    name, threshold = tree.loc[0, "condition"].split(" <= ")
     assert name == "factual score" and float(threshold) == pytest.approx(0.75, abs=0.02)
     below, above = (
         tree[(tree["parent"] == 0) & (tree["branch"] == branch)].iloc[0] for branch in ("yes", "no")
@@ -94,8 +94,8 @@ def test_the_tree_is_that_of_scikit_learn_and_accuracies_are_literal(write: Any,
 
 def test_ties_share_a_win_and_failures_win_nothing(write: Any, make_cell: Any) -> None:
     run = write(
-        make_cell("a", {"coverage": [1, 1, 1, 0], "L2": [1.0, 1.0, 9.0, None]}),
-        make_cell("b", {"coverage": [1, 1, 0, 0], "L2": [1.0, 2.0, 0.1, None]}),
+        make_cell("a", {"validity": [1, 1, 1, 0], "L2": [1.0, 1.0, 9.0, None]}),
+        make_cell("b", {"validity": [1, 1, 0, 0], "L2": [1.0, 2.0, 0.1, None]}),
     )
     root = of(advice.table([run]), "tree").iloc[0]
     assert root["explainer"] == "a" and root["n"] == 3  # nobody answered the fourth
@@ -110,7 +110,7 @@ def test_with_few_data_sets_it_says_that_nothing_is_known(write: Any, make_cell:
     assert "not tested" in advice.figures(table)[0].note
 
 
-def test_suggestions_are_for_the_setting_that_is_asked_for(write: Any, make_cell: Any) -> None:
+def test_suggestions_are_for_the_configured_setting(write: Any, make_cell: Any) -> None:
     cells, data = study(make_cell, lambda number, score: score < 0.75)
     run = write(*cells, data=data)
     for score, who in ((0.55, "a"), (0.95, "b")):
@@ -123,20 +123,20 @@ def test_suggestions_are_for_the_setting_that_is_asked_for(write: Any, make_cell
         assert f"For factual score {score:g} {who} is advised" in asked.words(table)
 
 
-def test_of_a_real_run_all_is_drawn_again_from_a_kept_table(real_run: Any) -> None:
+def test_figures_of_a_real_run_are_redrawn_from_a_stored_table(real_run: Any) -> None:
     assert advice.incompatibility([real_run]) == ""
     table = advice.table([real_run])
-    assert set(table["metric"]) == {"coverage", "sparsity", "L2", "MADD", "MD", "overall"}
+    assert set(table["metric"]) == {"validity", "sparsity", "L2", "MADD", "MD", "overall"}
     kept = pd.read_csv(io.StringIO(table.to_csv(index=False)))
     figures = advice.figures(table)
     assert [f.svg for f in advice.figures(kept)] == [f.svg for f in figures] and len(figures) == 6
     assert advice.words(kept) == advice.words(table)
-    questions = " ".join(table["question"].fillna(""))
+    questions = " ".join(table["condition"].fillna(""))
     assert any(name in questions for name in ("factual score", "enemy distance", "training rows", "columns"))
 
 
 def test_one_explainer_is_no_question(write: Any, make_cell: Any) -> None:
-    run = write(make_cell("a", {"coverage": [1], "L2": [1.0]}))
+    run = write(make_cell("a", {"validity": [1], "L2": [1.0]}))
     assert advice.incompatibility([run]) == "needs two explainers or more that compete"
 
 
@@ -151,7 +151,7 @@ def test_on_a_terminal_trees_are_questions_with_what_follows_from_yes_and_no(
         "    overall        L2",
         "b       100       100",
     ] or lines[2].startswith("a")
-    start = lines.index("Who is best by L2, valid answers?")
+    start = lines.index("Best explainer by L2, valid counterfactuals")
     assert lines[start + 1].startswith("  factual score <= 0.7")
     assert lines[start + 2].startswith("   yes a: wins 100% of ") and lines[start + 3].startswith(
         "    no b: wins 100% of "

@@ -11,31 +11,31 @@ import pytest
 
 from cfbench_core.statistics import friedman, nemenyi_critical_difference, ranks
 from cfbench_tabular.analysis.rankings import DATA_SETS, FACTUALS, Config, Rankings
-from cfbench_tabular.analysis.shared import blanked
+from cfbench_tabular.analysis.run_data import masked
 
 rankings = Rankings(Config())
 NAN = float("nan")
 
 
 def answered(make_cell: Any, name: str, coverage: list[float], distance: list[float], **given: Any) -> Any:
-    return make_cell(name, {"coverage": coverage, "L2": distance}, **given)
+    return make_cell(name, {"validity": coverage, "L2": distance}, **given)
 
 
 def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     """On u0 both answer, a nearer: 1 and 2. On u1 only b: 2 and 1. On u2 nobody: both 1.5."""
     run = write(
-        answered(make_cell, "a", [1, 0, 0], [1.0, 0.1, NAN]),  # its 0.1 is no counterfactual: it is blanked
+        answered(make_cell, "a", [1, 0, 0], [1.0, 0.1, NAN]),  # its 0.1 is no counterfactual: it is masked
         answered(make_cell, "b", [1, 1, 0], [2.0, 5.0, NAN]),
     )
     table = rankings.table([run]).query("reading == 'factuals'").set_index(["metric", "explainer"])
     assert table.loc[("L2", "a"), "rank"] == table.loc[("L2", "b"), "rank"] == 1.5
-    assert table.loc[("coverage", "a"), "rank"] == pytest.approx((1.5 + 2 + 1.5) / 3)
-    assert table.loc[("coverage", "b"), "rank"] == pytest.approx((1.5 + 1 + 1.5) / 3)
+    assert table.loc[("validity", "a"), "rank"] == pytest.approx((1.5 + 2 + 1.5) / 3)
+    assert table.loc[("validity", "b"), "rank"] == pytest.approx((1.5 + 1 + 1.5) / 3)
     assert (table["units"] == 3).all()
 
 
 def test_average_ranks_of_twelve_algorithms_equal_the_published_ones(study: Any) -> None:
-    """Per-factual metrics of the authors' later ranking; values of answers that are not valid are blanked first."""
+    """Per-factual metrics of the authors' later ranking; values of answers that are not valid are masked first."""
     rows = pd.read_parquet(study.reference / "ranking_categorical.parquet")
     expected = pd.read_csv(study.reference / "ranking_categorical_expected.csv", index_col=0)
     factual = ["dataset", "factual_class", "factual_idx"]
@@ -48,7 +48,7 @@ def test_average_ranks_of_twelve_algorithms_equal_the_published_ones(study: Any)
     higher, valid = ("validity", "sparsity"), wide("validity").to_numpy()
     assert valid.shape == (1327, 12)
     for metric, published in expected.iterrows():
-        values = blanked(wide(named.get(metric, metric)).to_numpy(), valid)
+        values = masked(wide(named.get(metric, metric)).to_numpy(), valid)
         found = ranks(values, "higher" if metric in higher else "lower").mean(axis=0)
         assert found == pytest.approx(published.to_numpy(dtype=float), abs=1e-6), metric
 
@@ -84,7 +84,7 @@ def test_data_sets_as_units_need_more_than_factuals_do(write: Any, make_cell: An
         *(answered(make_cell, "b", [1] * size, [2.0] * size, dataset=name) for name in names),
         data={name: {} for name in names},
     )
-    table = rankings.table([run]).query("metric == 'L2' and answers == 'valid'")
+    table = rankings.table([run]).query("metric == 'L2' and criterion == 'valid'")
     by = table.set_index(["reading", "explainer"])
     assert by.loc[(FACTUALS, "a"), "units"] == 200 and by.loc[(DATA_SETS, "a"), "units"] == 4
     assert by.loc[(FACTUALS, "a"), "rank"] == by.loc[(DATA_SETS, "a"), "rank"] == 1.0
@@ -121,7 +121,7 @@ def test_each_data_set_may_be_a_group_of_its_own(write: Any, make_cell: Any) -> 
         answered(make_cell, "b", [1, 1], [0.0, 0.0], dataset="y"),
         data={"x": {}, "y": {}},
     )
-    table = Rankings(Config(each=True)).table([run]).query("metric == 'L2' and answers == 'valid'")
+    table = Rankings(Config(each=True)).table([run]).query("metric == 'L2' and criterion == 'valid'")
     found = table.set_index(["group", "explainer"])["rank"]
     assert found["total", "a"] == 1.5 and found["x", "a"] == 1.0 and found["y", "a"] == 2.0
 
@@ -131,7 +131,7 @@ def test_who_failed_is_last_and_who_was_not_to_run_is_not_ranked(write: Any, mak
         *(answered(make_cell, who, [1, 1], [1.0, 2.0]) for who in "ab"),
         answered(make_cell, "broken", [1, 1], [0.0, 0.0], status="failed"),
         answered(make_cell, "elsewhere", [1, 1], [0.0, 0.0], status="skipped"),
-        answered(make_cell, "control", [1, 1], [0.0, 0.0], role="floor"),
+        answered(make_cell, "control", [1, 1], [0.0, 0.0], role="baseline"),
     )
     found = (
         rankings.table([run]).query("metric == 'L2' and reading == 'factuals'").set_index("explainer")["rank"]
@@ -139,16 +139,16 @@ def test_who_failed_is_last_and_who_was_not_to_run_is_not_ranked(write: Any, mak
     assert found.to_dict() == {"a": 1.5, "b": 1.5, "broken": 3.0}
 
 
-def test_realistic_answers_are_another_table(write: Any, make_cell: Any) -> None:
+def test_realistic_counterfactuals_have_their_own_ranking(write: Any, make_cell: Any) -> None:
     def of(name: str, realistic: list[int]) -> Any:
         return make_cell(
-            name, {"coverage": [1, 1], "RUC": realistic, "realistic": realistic, "L2": [1.0, 1.0]}
+            name, {"validity": [1, 1], "RUC": realistic, "realistic": realistic, "L2": [1.0, 1.0]}
         )
 
     table = rankings.table([write(of("a", [1, 1]), of("b", [0, 0]))]).query("reading == 'factuals'")
-    by = table.set_index(["answers", "metric", "explainer"])["rank"]
+    by = table.set_index(["criterion", "metric", "explainer"])["rank"]
     assert by["valid", "L2", "a"] == by["valid", "L2", "b"] == 1.5
-    assert by["realistic", "coverage", "a"] == by["realistic", "L2", "a"] == 1.0
+    assert by["realistic", "validity", "a"] == by["realistic", "L2", "a"] == 1.0
     assert "RUC" not in by["realistic"].index.get_level_values("metric")
 
 
@@ -163,10 +163,10 @@ def test_one_competitor_alone_is_no_question(write: Any, make_cell: Any, broken:
 def test_of_a_real_run_averages_are_those_of_its_scores(real_run: Any) -> None:
     table = rankings.table([real_run])
     scores = real_run.scores.set_index(["dataset", "unit", "explainer", "metric"])["value"].unstack("metric")
-    blank = scores["L2"].where(scores["coverage"] == 1).unstack("explainer")
+    blank = scores["L2"].where(scores["validity"] == 1).unstack("explainer")
     expected = blank.rank(axis=1, na_option="bottom").mean()
     found = table.query(
-        "metric == 'L2' and answers == 'valid' and group == 'total' and reading == 'factuals'"
+        "metric == 'L2' and criterion == 'valid' and group == 'total' and reading == 'factuals'"
     )
     pd.testing.assert_series_equal(
         found.set_index("explainer")["rank"].sort_index(), expected.sort_index(), check_names=False

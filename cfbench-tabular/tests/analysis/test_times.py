@@ -13,23 +13,23 @@ times = Times()
 
 def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     run = write(
-        make_cell("quick", {"coverage": [1, 1]}, seconds=[0.001, 0.003]),
-        make_cell("slow", {"coverage": [1, 1]}, seconds=[1.0, 1.0]),
-        make_cell("none", {"coverage": [1, 1]}, role="floor", seconds=[1e-6, 1e-6]),
+        make_cell("quick", {"validity": [1, 1]}, seconds=[0.001, 0.003]),
+        make_cell("slow", {"validity": [1, 1]}, seconds=[1.0, 1.0]),
+        make_cell("none", {"validity": [1, 1]}, role="baseline", seconds=[1e-6, 1e-6]),
     )
     table = times.table([run]).set_index("explainer")
     assert table.loc["quick", "seconds"] == pytest.approx(0.002) and table.loc["quick", "n"] == 2
     assert table.loc["quick", "encoded_columns"] == 4 and table.loc["quick", "type"] == "numerical"
     words = times.words(times.table([run]))
-    assert "Quickest is quick with 2 ms" in words and "slow with 1 s, 500 times that" in words
+    assert "Fastest is quick with 2 ms" in words and "slow with 1 s, 500 times that" in words
 
 
 def test_the_map_has_colours_by_powers_of_ten_and_gaps_for_failures(write: Any, make_cell: Any) -> None:
     run = write(
-        make_cell("a", {"coverage": [1]}, dataset="wide", seconds=[0.1]),
-        make_cell("a", {"coverage": [1]}, dataset="narrow", seconds=[0.001]),
-        make_cell("b", {"coverage": [1]}, dataset="wide", status="timeout"),
-        make_cell("b", {"coverage": [1]}, dataset="narrow", seconds=[10.0]),
+        make_cell("a", {"validity": [1]}, dataset="wide", seconds=[0.1]),
+        make_cell("a", {"validity": [1]}, dataset="narrow", seconds=[0.001]),
+        make_cell("b", {"validity": [1]}, dataset="wide", status="timeout"),
+        make_cell("b", {"validity": [1]}, dataset="narrow", seconds=[10.0]),
         data={"wide": {"encoded_columns": 90}, "narrow": {"encoded_columns": 3}},
     )
     (figure,) = times.figures(times.table([run]))

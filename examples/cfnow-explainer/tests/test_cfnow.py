@@ -1,4 +1,4 @@
-"""First examples that a person can check, then cfnow itself, its pitfalls, and what cfbench asks of every explainer."""
+"""First examples that can be verified by hand, then cfnow itself, its pitfalls, and the conformance checks."""
 
 import logging
 import random
@@ -44,7 +44,7 @@ def encoding_of(*levels: int) -> Encoding:
     return Encoding(columns, np.zeros(size), np.ones(size), np.full(size, -9.0), np.full(size, 9.0))
 
 
-def answer(
+def counterfactual(
     config: Config, model: object, encoding: Encoding, row: list[float], unit: str = "a"
 ) -> np.ndarray:
     vectors = np.array([row], dtype=float)
@@ -54,9 +54,9 @@ def answer(
     return Cfnow(config).counterfactuals(model, factuals, context)[0]
 
 
-def test_the_column_that_matters_goes_just_over_the_boundary_and_the_other_stays() -> None:
+def test_the_relevant_column_crosses_the_boundary_and_the_other_is_unchanged() -> None:
     # Class 1 where the first column is above 1; steps are tenths of it.
-    found = answer(Config(iterations=50), Line([2.0, 0.0], -2.0), encoding_of(0, 0), [0.5, 3.0])
+    found = counterfactual(Config(iterations=50), Line([2.0, 0.0], -2.0), encoding_of(0, 0), [0.5, 3.0])
     assert 1 < found[0] < 1.1
     assert found[1] == 3
 
@@ -65,14 +65,14 @@ def test_the_column_that_matters_goes_just_over_the_boundary_and_the_other_stays
 def test_the_only_level_of_the_other_class_is_found(strategy: str) -> None:
     # Three levels and a two-valued column, which tells nothing: class 1 is the level 2.
     model, encoding = Line([0.0, 0.0, 4.0, 0.0], -2.0), encoding_of(3, 2)
-    found = answer(Config(strategy=strategy, iterations=20), model, encoding, [1, 0, 0, 1])
+    found = counterfactual(Config(strategy=strategy, iterations=20), model, encoding, [1, 0, 0, 1])
     assert found.tolist() == [0, 0, 1, 1]
 
 
-def test_numbers_get_the_answer_that_cfnow_gives_alone() -> None:
+def test_numbers_give_the_result_of_the_bare_library() -> None:
     model, row = Line([1.0, -0.5, 0.3], -2.0), [0.5, 1.0, -0.7]
     alone = find_tabular(pd.Series(row), model.predict_proba, cf_strategy="greedy", ft_it_max=50, size_tabu=2)
-    found = answer(Config(iterations=50), model, encoding_of(0, 0, 0), row)
+    found = counterfactual(Config(iterations=50), model, encoding_of(0, 0, 0), row)
     assert found == pytest.approx(alone.cfs[0], abs=1e-12)
 
 
@@ -84,59 +84,61 @@ def test_a_tie_is_no_counterfactual_of_class_0() -> None:
             one = vectors @ np.array([0.2, 0.5, 0.9])
             return np.column_stack([1 - one, one])
 
-    assert answer(Config(iterations=20), Tie(), encoding_of(3), [1, 0, 0]).tolist() == [0, 0, 1]
+    assert counterfactual(Config(iterations=20), Tie(), encoding_of(3), [1, 0, 0]).tolist() == [0, 0, 1]
 
 
-def test_few_columns_do_not_keep_the_tabu_search_going_for_ever() -> None:
+def test_the_tabu_search_ends_on_few_columns() -> None:
     # Four categories of five levels: the tabu list of five columns that cfnow would take forbids them all.
     weights = np.zeros(20)
     weights[[4, 9, 14, 19]] = 1.0
     model, encoding = Line(weights.tolist(), -3.5), encoding_of(5, 5, 5, 5)
-    found = answer(Config(rounds=200, iterations=20), model, encoding, [1, 0, 0, 0, 0] * 4)
+    found = counterfactual(Config(rounds=200, iterations=20), model, encoding, [1, 0, 0, 0, 0] * 4)
     assert found.tolist() == [0, 0, 0, 0, 1] * 4
 
 
 @pytest.mark.parametrize("row", [[0, 0], [0, 1]])
-def test_zeros_that_cannot_move_give_no_answer_and_an_end(row: list[float]) -> None:
-    found = answer(Config(rounds=100), Line([1.0, 0.0], -1.0), encoding_of(0, 0), row)
+def test_a_row_of_immovable_zeros_has_no_counterfactual(row: list[float]) -> None:
+    found = counterfactual(Config(rounds=100), Line([1.0, 0.0], -1.0), encoding_of(0, 0), row)
     assert np.isnan(found).all()
 
 
 def test_time_ends_a_search_that_finds_nothing() -> None:
     started = time.perf_counter()
-    found = answer(Config(rounds=10**9, seconds=0.3), Line([0.0, 0.0], -1.0), encoding_of(0, 0), [1, 2])
+    found = counterfactual(
+        Config(rounds=10**9, seconds=0.3), Line([0.0, 0.0], -1.0), encoding_of(0, 0), [1, 2]
+    )
     assert np.isnan(found).all() and time.perf_counter() - started < 5
 
 
-def test_random_streams_and_loggers_are_left_as_they_were_and_nothing_is_said(
+def test_random_streams_and_loggers_are_restored_and_output_is_suppressed(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     before = random.getstate(), np.random.get_state()[1].tolist(), logging.root.handlers[:]
     config = Config(strategy="random", rounds=5, iterations=5)
-    answer(config, Line([1.0, 0.0], -3.0), encoding_of(0, 0), [1, 2])
-    answer(config, Line([0.0, 0.0], -1.0), encoding_of(0, 0), [1, 2])  # "No CF found."
+    counterfactual(config, Line([1.0, 0.0], -3.0), encoding_of(0, 0), [1, 2])
+    counterfactual(config, Line([0.0, 0.0], -1.0), encoding_of(0, 0), [1, 2])  # "No CF found."
     assert before == (random.getstate(), np.random.get_state()[1].tolist(), logging.root.handlers)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_unit_has_a_stream_of_its_own() -> None:
+def test_every_unit_has_its_own_random_stream() -> None:
     row = np.linspace(0.5, 1.5, 30).tolist()
     model, encoding = Line([1.0] * 30, -30.5), encoding_of(*[0] * 30)
     config = Config(strategy="random", iterations=0)
-    first, again, other = (answer(config, model, encoding, row, unit) for unit in "aab")
+    first, again, other = (counterfactual(config, model, encoding, row, unit) for unit in "aab")
     assert first.tolist() == again.tolist() != other.tolist()
 
 
-def test_where_the_library_breaks_off_it_is_run_with_fewer_iterations() -> None:
+def test_a_failure_of_the_library_is_retried_with_fewer_iterations() -> None:
     class Breaks:
-        """Stands in for cfnow's function: it fails after 30 iterations, as it does now and then."""
+        """Replaces the function of cfnow: fails above 30 iterations, as the function occasionally does."""
 
         def __init__(self) -> None:
             self.cfs = [np.array([2.0, 2.0])]
-            self.asked: list[int] = []
+            self.iterations: list[int] = []
 
         def __call__(self, ft_it_max: int, **_: object) -> "Breaks":
-            self.asked.append(ft_it_max)
+            self.iterations.append(ft_it_max)
             if ft_it_max > 30:
                 np.concatenate([np.ones((1, 2)), np.array([])])
             return self
@@ -146,7 +148,7 @@ def test_where_the_library_breaks_off_it_is_run_with_fewer_iterations() -> None:
     factuals = Factuals(np.array([[1.0, 2.0]]), np.array([0]), ("a",))
     context = Context(encoding_of(0, 0), factuals.vectors, lambda unit: generator("test", unit))
     found = explainer.counterfactuals(Line([1.0, 0.0], -1.5), factuals, context)
-    assert found.tolist() == [[2, 2]] and library.asked == [100, 50, 25]
+    assert found.tolist() == [[2, 2]] and library.iterations == [100, 50, 25]
 
 
 def test_a_model_that_returns_nan_is_named() -> None:
@@ -155,7 +157,7 @@ def test_a_model_that_returns_nan_is_named() -> None:
             return np.full((len(vectors), 2), np.nan)
 
     with pytest.raises(UserError, match="Broken: predict_proba gave NaN"):
-        answer(Config(), Broken(), encoding_of(0), [1])
+        counterfactual(Config(), Broken(), encoding_of(0), [1])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

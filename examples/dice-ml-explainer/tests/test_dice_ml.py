@@ -1,4 +1,4 @@
-"""First examples that a person can check, then limits and pitfalls, and what cfbench asks of every explainer."""
+"""First examples that can be verified by hand, then limits and pitfalls, and the conformance checks."""
 
 import random
 
@@ -38,23 +38,28 @@ def encoding_of(columns: tuple[Column, ...], low: float = 0.0, high: float = 9.0
     return Encoding(columns, np.zeros(size), np.ones(size), np.full(size, low), np.full(size, high))
 
 
-def answers(config, model, columns, rows, background=ROWS, several: int = 1, units: str = "abcdefgh"):
-    """(B, n, d) the answers to ``rows``."""
+def counterfactuals(config, model, columns, rows, background=ROWS, several: int = 1, units: str = "abcdefgh"):
+    """(B, n, d) the counterfactuals of ``rows``."""
     vectors, background = np.array(rows, dtype=float), np.array(background, dtype=float)
     found = model.predict_proba(vectors)
     factuals = Factuals(vectors, (found[:, 1] > found[:, 0]).astype(np.int64), tuple(units[: len(rows)]))
-    context = Context(encoding_of(columns), background, lambda unit: generator("test", unit), answers=several)
+    context = Context(
+        encoding_of(columns),
+        background,
+        lambda unit: generator("test", unit),
+        counterfactuals_per_instance=several,
+    )
     return DiceML(config).counterfactuals(model, factuals, context)
 
 
-def test_kdtree_gives_the_nearest_training_row_of_the_other_class() -> None:
-    found = answers(Config(method="kdtree", sparsity=None), LENGTH, NUMBERS, [[0.0, 3.25]])
+def test_kdtree_returns_the_nearest_training_row_of_the_other_class() -> None:
+    found = counterfactuals(Config(method="kdtree", sparsity=None), LENGTH, NUMBERS, [[0.0, 3.25]])
     assert found.tolist() == [[[2.5, 3.0]]]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_finds_rows_of_the_other_class(method: str) -> None:
-    found = answers(Config(method=method), LENGTH, NUMBERS, [[0.0, 3.25], [4.0, 0.5]])
+    found = counterfactuals(Config(method=method), LENGTH, NUMBERS, [[0.0, 3.25], [4.0, 0.5]])
     assert found[0, 0, 0] > 2 >= found[1, 0, 0]
 
 
@@ -65,51 +70,55 @@ def test_the_only_level_of_the_other_class_is_found(method: str) -> None:
         Column("x", "categorical", ("no", "yes")),
     )
     background = [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1]]
-    found = answers(Config(method=method), Line([0.0, 0, 4, 0], -2), columns, [[1, 0, 0, 1]], background)
+    found = counterfactuals(
+        Config(method=method), Line([0.0, 0, 4, 0], -2), columns, [[1, 0, 0, 1]], background
+    )
     assert found[0, 0, :3].tolist() == [0, 0, 1]
 
 
-def test_several_answers_differ_and_all_are_of_the_other_class() -> None:
-    found = answers(Config(), LENGTH, NUMBERS, [[0.0, 3.25]], several=4)[0]
+def test_several_counterfactuals_are_distinct_and_valid() -> None:
+    found = counterfactuals(Config(), LENGTH, NUMBERS, [[0.0, 3.25]], several=4)[0]
     assert found.shape == (4, 2) and len(np.unique(found, axis=0)) == 4
     assert (found[:, 0] > 2).all()
 
 
-def test_what_is_immutable_stays_and_one_way_columns_go_one_way() -> None:
+def test_immutable_and_one_way_columns_are_respected() -> None:
     columns = (Column("length"), Column("width", immutable=True))
-    found = answers(Config(), LENGTH, columns, [[0.0, 3.25]], several=8)[0]
+    found = counterfactuals(Config(), LENGTH, columns, [[0.0, 3.25]], several=8)[0]
     assert (found[:, 1] == 3.25).all() and (found[:, 0] > 2).all()
     down = (Column("length", direction="down"), Column("width"))
-    assert np.isnan(answers(Config(), LENGTH, down, [[0.5, 1.0]])).all()
+    assert np.isnan(counterfactuals(Config(), LENGTH, down, [[0.5, 1.0]])).all()
     still = (Column("length", immutable=True), Column("width", immutable=True))
-    assert np.isnan(answers(Config(), LENGTH, still, [[0.5, 1.0]])).all()
+    assert np.isnan(counterfactuals(Config(), LENGTH, still, [[0.5, 1.0]])).all()
 
 
-def test_numbers_stay_in_the_range_of_the_table_but_for_a_last_decimal() -> None:
-    found = answers(Config(), LENGTH, NUMBERS, [[0.0, 3.25]], several=50)[0]
+def test_numbers_stay_in_the_range_of_the_table_up_to_the_last_decimal() -> None:
+    found = counterfactuals(Config(), LENGTH, NUMBERS, [[0.0, 3.25]], several=50)[0]
     assert found.min() >= 0 and found.max() <= 9.01
 
 
-def test_numbers_that_are_kept_are_exactly_those_of_the_row() -> None:
+def test_unchanged_numbers_equal_those_of_the_row_exactly() -> None:
     # 32 bits and few decimals would make 0.1 and a third something else.
     row = [0.1, 1 / 3]
-    found = answers(Config(), LENGTH, NUMBERS, [row], background=[*ROWS, row], several=20)[0]
+    found = counterfactuals(Config(), LENGTH, NUMBERS, [row], background=[*ROWS, row], several=20)[0]
     assert (found[:, 1] == 1 / 3).any()
     assert (np.abs(found[:, 1] - 1 / 3) > 1e-4).any()
 
 
 def test_whole_numbers_stay_whole() -> None:
     background = [[0, 3], [1, 1], [3, 3], [4, 0]]
-    found = answers(Config(), LENGTH, NUMBERS, [[0, 3]], background, several=10)
+    found = counterfactuals(Config(), LENGTH, NUMBERS, [[0, 3]], background, several=10)
     assert (found == np.round(found)).all()
 
 
-def test_rows_that_the_library_refuses_have_no_answer() -> None:
+def test_rows_that_the_library_refuses_have_no_counterfactual() -> None:
     columns = (Column("colour", "categorical", ("red", "green", "blue")), Column("x"))
     background = [[1, 0, 0, 0.5], [0, 1, 0, 3.5], [1, 0, 0, 2.5]]
-    found = answers(Config(), Line([0.0, 0, 0, 2], -4), columns, [[1, 0, 0, 1], [0, 0, 1, 1]], background)
+    found = counterfactuals(
+        Config(), Line([0.0, 0, 0, 2], -4), columns, [[1, 0, 0, 1], [0, 0, 1, 1]], background
+    )
     assert np.isnan(found[1]).all() and not np.isnan(found[0]).any()
-    assert np.isnan(answers(Config(), LENGTH, NUMBERS, [[0.5, 1]], [[0, 1], [3, 2]])).all()
+    assert np.isnan(counterfactuals(Config(), LENGTH, NUMBERS, [[0.5, 1]], [[0, 1], [3, 2]])).all()
 
 
 def test_a_tie_is_no_counterfactual_of_class_0() -> None:
@@ -121,32 +130,32 @@ def test_a_tie_is_no_counterfactual_of_class_0() -> None:
             return np.column_stack([1 - one, one])
 
     columns = (Column("colour", "categorical", ("red", "green", "blue")),)
-    found = answers(Config(samples=20), Tie(), columns, [[1, 0, 0]], np.eye(3), several=1)
+    found = counterfactuals(Config(samples=20), Tie(), columns, [[1, 0, 0]], np.eye(3), several=1)
     assert found.tolist() == [[[0, 0, 1]]]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_model_without_the_other_class_is_given_up(method: str) -> None:
-    found = answers(
-        Config(method=method, evaluations=300, samples=100), Line([0, 0], -1), NUMBERS, [[0.0, 3.25]]
+def test_the_search_ends_if_the_model_never_predicts_the_other_class(method: str) -> None:
+    found = counterfactuals(
+        Config(method=method, max_queries=300, samples=100), Line([0, 0], -1), NUMBERS, [[0.0, 3.25]]
     )
     assert np.isnan(found).all()
 
 
 def test_time_ends_a_search_that_would_not_end() -> None:
-    config = Config(method="genetic", evaluations=10**9, seconds=0.3)
-    assert np.isnan(answers(config, Line([0, 0], -1), NUMBERS, [[0.0, 3.25]])).all()
+    config = Config(method="genetic", max_queries=10**9, seconds=0.3)
+    assert np.isnan(counterfactuals(config, Line([0, 0], -1), NUMBERS, [[0.0, 3.25]])).all()
 
 
-def test_random_streams_are_left_as_they_were_and_nothing_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+def test_random_streams_are_restored_and_output_is_suppressed(capfd: pytest.CaptureFixture[str]) -> None:
     before = random.getstate(), np.random.get_state()[1].tolist()
-    answers(Config(), LENGTH, NUMBERS, [[0.0, 3.25]])
+    counterfactuals(Config(), LENGTH, NUMBERS, [[0.0, 3.25]])
     assert before == (random.getstate(), np.random.get_state()[1].tolist())
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_unit_has_a_stream_of_its_own() -> None:
-    found = answers(Config(), LENGTH, NUMBERS, [[0.0, 3.25]] * 3, units="aab")
+def test_every_unit_has_its_own_random_stream() -> None:
+    found = counterfactuals(Config(), LENGTH, NUMBERS, [[0.0, 3.25]] * 3, units="aab")
     assert found[0].tolist() == found[1].tolist() != found[2].tolist()
 
 
@@ -154,11 +163,11 @@ def test_a_unit_has_a_stream_of_its_own() -> None:
     ("values", "scale", "expected"),
     [([0.5, 1.25], 1.0, 2), ([1.0, 3.1], 1.0, 1), ([1 / 3, 2 / 3], 1.0, 3), ([0.00012, 0.0005], 1e-4, 5)],
 )
-def test_decimals_are_those_that_the_values_show(values: list[float], scale: float, expected: int) -> None:
+def test_decimals_are_those_of_the_values(values: list[float], scale: float, expected: int) -> None:
     assert decimals_of(np.array(values), scale) == expected
 
 
-def test_a_frame_and_back_is_the_same() -> None:
+def test_a_frame_is_decoded_to_the_same_vectors() -> None:
     columns = (
         Column("a"),
         Column("c", "categorical", ("x", "y", "z")),

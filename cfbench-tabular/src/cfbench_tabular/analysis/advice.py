@@ -1,24 +1,23 @@
-"""Which explainer suits which data, model and row? (Paper 003, section 5, figures 8 and 9, appendix C.)
+"""Which explainer suits which data, model and row? (CF-tabular, section 5, figures 8 and 9, appendix C.)
 
-For each metric a decision tree (scikit-learn, depth 3, random state 0, as the paper) learns from every factual of
-the runs which explainer answered it best. Its features are the paper's eight and two more: of the data training
-rows, numeric columns, categorical columns and the share of encoded columns that are one-hot; of the model neurons
-and test AUC; of the factual whether it is misclassified, its predicted probability, the share of its class, and
-the distance to the nearest training row of the other class.
+For each metric a decision tree (scikit-learn, depth 3, random state 0, as in the paper) learns from every factual of
+the runs which explainer is best for it. Its features are the eight of the paper and two more: of the data, training
+rows, numeric columns, categorical columns and the share of encoded columns that are one-hot; of the model, neurons
+and test AUC; of the factual, whether it is misclassified, its predicted probability, the share of its class, and the
+distance to the nearest training row of the other class.
 
-Where several explainers tie as best, the factual counts for each of them with an equal part of its weight (the
-paper adds a whole row for each, so that a factual on which all tie weighs ten times another). Factuals that
-nobody answered say nothing. Controls are not advised.
+Where several explainers tie as best, the factual counts for each of them with an equal part of its weight (the paper
+adds a whole row for each, so that a factual on which all tie weighs ten times another). Factuals that no explainer
+explained are left out. Controls are not advised.
 
-Does the tree know anything? Each data set in turn is held out, and the tree that learnt from the others is asked
-for its factuals: its accuracy is the share of them for which the advised explainer is among the best, beside that
-of always taking whoever was best most often on the same others. With two data sets or fewer there is no such test.
-A tree that does no better than "always the same" should not be followed, and the words say so.
+The trees are validated by holding out each data set in turn: the tree that was fitted to the others predicts its
+factuals. The accuracy is the share of factuals for which the advised explainer is among the best, compared with that
+of always choosing the explainer that was best most often on the training data sets. At least three data sets are
+needed. A tree that is no better than this baseline should not be followed, and the summary says so.
 
-The suggestions are the paper's figure 9: for a setting (options ``rows``, ``auc``, ...; what is not given is the
-median of the runs) each explainer's share in the leaf of each metric's tree that the setting falls into, on a
-scale on which the best is 100, and the mean over metrics. They are shares of factuals won, not chances to find
-an answer.
+The suggestions are figure 9 of the paper: for a setting (options ``rows``, ``auc``, ...; by default the medians of the
+runs) the share of each explainer in the leaf of each tree that the setting falls into, scaled so that the best is 100,
+and the mean over metrics. They are shares of factuals won, not probabilities of finding a counterfactual.
 """
 
 from __future__ import annotations
@@ -30,9 +29,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.analysis.lessons import FEATURES, Lessons, lessons
-from cfbench_tabular.analysis.shared import (
-    JUDGES,
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.analysis.advisor_training import FEATURES, TrainingSet, training_set
+from cfbench_tabular.analysis.run_data import (
+    CRITERIA,
     FloatArray,
     counted,
     finished,
@@ -40,7 +40,7 @@ from cfbench_tabular.analysis.shared import (
     listed,
     tidied,
 )
-from cfbench_tabular.facts import ENEMY, SCORE, SHARE
+from cfbench_tabular.instance_features import ENEMY, SCORE, SHARE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,24 +49,33 @@ if TYPE_CHECKING:
     from cfbench_core.reports.charts import Node
     from cfbench_core.run_directory import Run
 
+SPEC = ComponentSpec(
+    id="tabular/analysis/advice",
+    summary="Decision trees that advise an explainer for given data, model and row",
+    target=f"{__name__}:Advice",
+    config=f"{__name__}:Config",
+    papers=("cftabular2021",),
+)
+
+
 TREE, ACCURACY, SUGGESTION = "tree", "accuracy", "suggestion"
-ADVISED, ALWAYS = "as the tree says", "always the overall best"
+ADVISED, ALWAYS = "decision tree", "always the overall best"
 OVERALL = "overall"
-FEWEST = 3
-"""Data sets, for holding one out to say anything."""
+MIN_DATA_SETS = 3
+"""Minimum number of data sets for a validation that holds one out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    metrics: Annotated[tuple[str, ...], Help("a tree for each")] = (
-        "coverage",
+    metrics: Annotated[tuple[str, ...], Help("metrics with a tree each")] = (
+        "validity",
         "sparsity",
         "L2",
         "MADD",
         "MD",
     )
-    answers: Annotated[Literal["valid", "realistic"], Help("which answers count")] = "valid"
-    depth: Annotated[int, Range(minimum=1, maximum=6), Help("questions before an answer, at most")] = 3
+    criterion: Annotated[Literal["valid", "realistic"], Help("which counterfactuals count")] = "valid"
+    depth: Annotated[int, Range(minimum=1, maximum=6), Help("maximum depth of a tree")] = 3
     rows: Annotated[int | None, Range(minimum=1), Help("training rows of your data")] = None
     numeric_columns: Annotated[int | None, Range(minimum=0), Help("of your data")] = None
     categorical_columns: Annotated[int | None, Range(minimum=0), Help("of your data")] = None
@@ -86,8 +95,8 @@ class Config:
     ] = None
 
     def setting(self) -> dict[str, float]:
-        """The features that were given, by name."""
-        given = {
+        """The features that are set, by name."""
+        options = {
             "training rows": self.rows,
             "numeric columns": self.numeric_columns,
             "categorical columns": self.categorical_columns,
@@ -98,7 +107,7 @@ class Config:
             SHARE: self.share,
             ENEMY: self.enemy_distance,
         }
-        return {name: float(value) for name, value in given.items() if value is not None}
+        return {name: float(value) for name, value in options.items() if value is not None}
 
 
 class Advice:
@@ -106,8 +115,8 @@ class Advice:
         self.config = config
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
-        if not finished(runs, JUDGES[self.config.answers]):
-            return f"needs the metric {JUDGES[self.config.answers]}"
+        if not finished(runs, CRITERIA[self.config.criterion]):
+            return f"needs the metric {CRITERIA[self.config.criterion]}"
         explainers = {
             str(cell.labels["explainer"])
             for run in runs
@@ -117,54 +126,54 @@ class Advice:
         return "" if len(explainers) > 1 else "needs two explainers or more that compete"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: part (tree, accuracy, suggestion), metric, answers, node, parent, branch (yes, no), question,
+        """Columns: part (tree, accuracy, suggestion), metric, criterion, node, parent, branch (yes, no), condition,
         explainer, value (a share, an accuracy, or a score up to 100), n (factuals)."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
         shares: dict[str, dict[str, float]] = {}
         for metric in self.config.metrics:
-            told = lessons(runs, metric, JUDGES[self.config.answers])
-            if told is None:
+            training = training_set(runs, metric, CRITERIA[self.config.criterion])
+            if training is None:
                 continue
-            labels = {"metric": metric, "answers": self.config.answers}
-            tree = _learnt(told.features, told.best, self.config.depth)
-            rows += [{"part": TREE, **labels, **row} for row in _nodes(tree, told)]
-            rows += [{"part": ACCURACY, **labels, **row} for row in _held_out(told, self.config.depth)]
-            shares[metric] = self._suggested(tree, told)
-        rows += [{"part": SUGGESTION, "answers": self.config.answers, **row} for row in _scores(shares)]
+            labels = {"metric": metric, "criterion": self.config.criterion}
+            tree = _fitted_tree(training.features, training.best, self.config.depth)
+            rows += [{"part": TREE, **labels, **row} for row in _nodes(tree, training)]
+            rows += [{"part": ACCURACY, **labels, **row} for row in _held_out(training, self.config.depth)]
+            shares[metric] = self._suggested(tree, training)
+        rows += [{"part": SUGGESTION, "criterion": self.config.criterion, **row} for row in _scores(shares)]
         columns = [
             "part",
             "metric",
-            "answers",
+            "criterion",
             "node",
             "parent",
             "branch",
-            "question",
+            "condition",
             "explainer",
             "value",
             "n",
         ]
         return pd.DataFrame(rows, columns=columns)
 
-    def _suggested(self, tree: Any, told: Lessons) -> dict[str, float]:
-        """The share of each explainer in the leaf of the setting that was asked for."""
+    def _suggested(self, tree: Any, training: TrainingSet) -> dict[str, float]:
+        """The share of each explainer in the leaf of the setting."""
         given = self.config.setting()
-        known = [column[~np.isnan(column)] for column in told.features.T]
+        known = [column[~np.isnan(column)] for column in training.features.T]
         middle = [float(np.median(column)) if len(column) else np.nan for column in known]
-        asked = [given.get(name, value) for name, value in zip(FEATURES, middle, strict=True)]
-        found = np.zeros(len(told.names))
-        found[tree.classes_.astype(int)] = tree.predict_proba(np.array([asked]))[0]
-        return dict(zip(told.names, found.tolist(), strict=True))
+        setting = [given.get(name, value) for name, value in zip(FEATURES, middle, strict=True)]
+        found = np.zeros(len(training.names))
+        found[tree.classes_.astype(int)] = tree.predict_proba(np.array([setting]))[0]
+        return dict(zip(training.names, found.tolist(), strict=True))
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.analyses import Figure
         from cfbench_core.reports.charts import tree_chart
 
         table, drawn = tidied(table), []
-        for labels, rows in groups_of(table[table["part"] == TREE], ("metric", "answers")):
+        for labels, rows in groups_of(table[table["part"] == TREE], ("metric", "criterion")):
             accuracy = table[(table["part"] == ACCURACY) & (table["metric"] == labels["metric"])]
-            heading = f"Who is best by {labels['metric']}, {labels['answers']} answers"
+            heading = f"Best explainer by {labels['metric']}, {labels['criterion']} counterfactuals"
             svg = tree_chart(_as_node(rows, 0), title=heading)
             drawn.append(Figure(heading, svg, _tested(accuracy), wide=True))
         suggestions = table[table["part"] == SUGGESTION]
@@ -183,17 +192,17 @@ class Advice:
         ]
         given = self.config.setting()
         where = ", ".join(f"{name} {value:g}" for name, value in given.items())
-        said = f"For {where or 'a typical row of these runs'} {best['explainer']} is advised over all metrics"
-        said += f" ({'; '.join(others)})." if others else ", and by each of them."
-        return f"{said} {_honest(table)}"
+        text = f"For {where or 'a typical row of these runs'} {best['explainer']} is advised over all metrics"
+        text += f" ({'; '.join(others)})." if others else ", and by each of them."
+        return f"{text} {_validation(table)}"
 
     def text(self, table: pd.DataFrame) -> str:
         """The suggestions, and every tree with its accuracy, for a terminal."""
         table = tidied(table)
         parts = [_suggestions_as_text(table[table["part"] == SUGGESTION])]
-        for labels, rows in groups_of(table[table["part"] == TREE], ("metric", "answers")):
+        for labels, rows in groups_of(table[table["part"] == TREE], ("metric", "criterion")):
             accuracy = table[(table["part"] == ACCURACY) & (table["metric"] == labels["metric"])]
-            head = f"Who is best by {labels['metric']}, {labels['answers']} answers?"
+            head = f"Best explainer by {labels['metric']}, {labels['criterion']} counterfactuals?"
             parts.append("\n".join([head, *_lines(_as_node(rows, 0), "  "), f"  {_tested(accuracy)}"]))
         return "\n\n".join(part for part in parts if part)
 
@@ -201,8 +210,8 @@ class Advice:
 # Trees
 
 
-def _learnt(features: FloatArray, best: FloatArray, depth: int) -> Any:
-    """A tree whose classes are the numbers of explainers."""
+def _fitted_tree(features: FloatArray, best: FloatArray, depth: int) -> Any:
+    """A tree whose classes are the indices of the explainers."""
     from sklearn.tree import DecisionTreeClassifier
 
     factual, winner = np.nonzero(best)
@@ -210,28 +219,28 @@ def _learnt(features: FloatArray, best: FloatArray, depth: int) -> Any:
     return tree.fit(features[factual], winner, sample_weight=best[factual, winner])
 
 
-def _nodes(fitted: Any, told: Lessons) -> Iterator[dict[str, Any]]:
-    """A row for each node: what it asks (empty for a leaf), who is best of its factuals, and of which share."""
+def _nodes(fitted: Any, training: TrainingSet) -> Iterator[dict[str, Any]]:
+    """A row for each node: its condition (empty for a leaf), the best explainer of its factuals, and its share."""
     tree = fitted.tree_
     parents = {0: (-1, "")}
-    reached = np.asarray(fitted.decision_path(told.features).sum(axis=0)).ravel()
+    reached = np.asarray(fitted.decision_path(training.features).sum(axis=0)).ravel()
     for node in range(tree.node_count):
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
         if left >= 0:
             parents |= {left: (node, "yes"), right: (node, "no")}
         shares = tree.value[node][0] / tree.value[node][0].sum()
         parent, branch = parents[node]
-        question = ""
+        condition = ""
         if left >= 0:
-            question = f"{FEATURES[tree.feature[node]]} <= {_short(tree.threshold[node])}"
-            if tree.missing_go_to_left[node] and np.isnan(told.features[:, tree.feature[node]]).any():
-                question += " or not known"
+            condition = f"{FEATURES[tree.feature[node]]} <= {_short(tree.threshold[node])}"
+            if tree.missing_go_to_left[node] and np.isnan(training.features[:, tree.feature[node]]).any():
+                condition += " or unknown"
         yield {
             "node": node,
             "parent": parent,
             "branch": branch,
-            "question": question,
-            "explainer": told.names[int(fitted.classes_[int(np.argmax(shares))])],
+            "condition": condition,
+            "explainer": training.names[int(fitted.classes_[int(np.argmax(shares))])],
             "value": float(shares.max()),
             "n": int(reached[node]),
         }
@@ -241,28 +250,28 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def _held_out(told: Lessons, depth: int) -> Iterator[dict[str, Any]]:
-    """The accuracy of the tree and of "always the same", each data set being asked of those that learnt from others."""
-    sources = list(dict.fromkeys(told.source.tolist()))
-    if len(sources) < FEWEST:
+def _held_out(training: TrainingSet, depth: int) -> Iterator[dict[str, Any]]:
+    """The accuracies of the tree and of the overall best explainer, with each data set held out in turn."""
+    sources = list(dict.fromkeys(training.source.tolist()))
+    if len(sources) < MIN_DATA_SETS:
         return
-    right = {ADVISED: np.zeros(len(told.best)), ALWAYS: np.zeros(len(told.best))}
-    for held in sources:
-        test = told.source == held
-        learnt = _learnt(told.features[~test], told.best[~test], depth)
-        advised = learnt.predict(told.features[test]).astype(int)
-        always = int(np.argmax(told.best[~test].sum(axis=0)))
-        won = told.best[test] > 0
-        right[ADVISED][test] = won[np.arange(len(won)), advised]
-        right[ALWAYS][test] = won[:, always]
-    for who, hits in right.items():
+    hits = {ADVISED: np.zeros(len(training.best)), ALWAYS: np.zeros(len(training.best))}
+    for held_out in sources:
+        test = training.source == held_out
+        fitted = _fitted_tree(training.features[~test], training.best[~test], depth)
+        advised = fitted.predict(training.features[test]).astype(int)
+        always = int(np.argmax(training.best[~test].sum(axis=0)))
+        won = training.best[test] > 0
+        hits[ADVISED][test] = won[np.arange(len(won)), advised]
+        hits[ALWAYS][test] = won[:, always]
+    for name, correct in hits.items():
         # Each data set counts the same, however many factuals it has.
-        accuracy = float(np.mean([hits[told.source == one].mean() for one in sources]))
-        yield {"explainer": who, "value": accuracy, "n": len(hits)}
+        accuracy = float(np.mean([correct[training.source == one].mean() for one in sources]))
+        yield {"explainer": name, "value": accuracy, "n": len(correct)}
 
 
 def _scores(shares: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
-    """Up to 100 for the best by each metric, 0 for who never is best there; and their mean."""
+    """Scores from 0 (never the best) to 100 (most often the best) by metric, and their mean."""
     if not shares:
         return
     names = list(dict.fromkeys(name for own in shares.values() for name in own))
@@ -276,7 +285,7 @@ def _scores(shares: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any
             yield {"metric": metric, "explainer": name, "value": own[name]}
 
 
-# Pictures and words
+# Figures and text
 
 
 def _as_node(rows: pd.DataFrame, number: int) -> Node:
@@ -286,7 +295,7 @@ def _as_node(rows: pd.DataFrame, number: int) -> Node:
     below = rows[rows["parent"] == number]
     size, wins = counted(int(row["n"]), "factual"), f"wins {row['value']:.0%}"
     leaf = (row["explainer"], size, wins)
-    lines = (row["question"], size, f"{row['explainer']} {wins}") if row["question"] else leaf
+    lines = (row["condition"], size, f"{row['explainer']} {wins}") if row["condition"] else leaf
     branches = tuple(
         (branch, _as_node(rows, int(node)))
         for branch, node in zip(below["branch"], below["node"], strict=True)
@@ -311,11 +320,11 @@ def _suggestions(rows: pd.DataFrame) -> Figure:
         text=[[f"{value:.0f}" for value in own] for own in wide.to_numpy(dtype=float)],
         hint="100: most wins in the leaf; overall: the mean over metrics",
     )
-    return Figure(heading, svg, "Shares of wins in the leaf, not chances to find an answer.")
+    return Figure(heading, svg, "Shares of wins in the leaf, not probabilities of finding a counterfactual.")
 
 
 def _lines(node: Node, indent: str) -> Iterator[str]:
-    """A tree as text: a question and below it what follows from yes and no; an answer on one line."""
+    """A tree as text: each condition on a line, with its branches below it."""
     if not node.branches:
         yield f"{indent}{node.lines[0]}: {node.lines[2]} of {node.lines[1]}"
         return
@@ -347,24 +356,24 @@ def _accuracies(rows: pd.DataFrame) -> tuple[float, float] | None:
 def _tested(rows: pd.DataFrame) -> str:
     both = _accuracies(rows)
     if both is None:
-        return "Ties share a win. Too few data sets to hold one out: not tested."
+        return "Ties share a win. Not validated: too few data sets to hold one out."
     tree, always = both
     return (
-        f"Ties share a win. On data sets held out it is right for {tree:.0%} of factuals; always the overall best: "
+        f"Ties share a win. Accuracy on held-out data sets: {tree:.0%} of factuals; always the overall best: "
         f"{always:.0%}."
     )
 
 
 def _winners(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Of each metric the best suggestion."""
+    """The best suggestion of each metric."""
     rows = table[(table["part"] == SUGGESTION) & (table["metric"] != OVERALL)]
     ordered = rows.sort_values("value", ascending=False, kind="stable")
     best = [own.iloc[0] for _, own in ordered.groupby("metric", sort=False)]
     return [{str(name): value for name, value in row.items()} for row in best]
 
 
-def _honest(table: pd.DataFrame) -> str:
-    """Whether the trees know more than "always the same"."""
+def _validation(table: pd.DataFrame) -> str:
+    """Whether the trees are better than always choosing the overall best explainer."""
     tested = {
         labels["metric"]: _accuracies(rows)
         for labels, rows in groups_of(table[table["part"] == ACCURACY], ("metric",))
@@ -372,20 +381,20 @@ def _honest(table: pd.DataFrame) -> str:
     known = {metric: both for metric, both in tested.items() if both is not None}
     if not known:
         return (
-            f"With fewer than {FEWEST} data sets nothing can be held out: whether these trees know anything about other "
-            "data is not known."
+            f"With fewer than {MIN_DATA_SETS} data sets no data set can be held out: it is unknown whether the trees "
+            "generalise to other data."
         )
     better = [metric for metric, (tree, always) in known.items() if tree > always]
     numbers = "; ".join(
         f"{metric} {tree:.0%} against {always:.0%}" for metric, (tree, always) in known.items()
     )
     if not better:
-        verdict = "take the overall best, not the trees"
+        verdict = "choose the overall best, not the trees"
     elif len(better) < len(known):
         verdict = f"follow the trees for {listed(better)} only"
     else:
         verdict = "the trees may be followed"
     return (
-        f"On data sets held out the trees beat always taking the overall best for {len(better)} of {len(known)} "
+        f"On held-out data sets the trees beat always choosing the overall best for {len(better)} of {len(known)} "
         f"metrics ({numbers}): {verdict}."
     )

@@ -1,19 +1,19 @@
-"""Who is best, and is it more than chance? (Paper 003, section 3.4, tables 4 and 5, after Demsar 2006.)
+"""Average ranks of the explainers with significance tests (CF-tabular, section 3.4, tables 4 and 5; Demšar 2006).
 
-For each metric the explainers are ranked on every factual, 1 the best: answers that do not count (not valid, or
-for table 5 not realistic) have their values blanked first, whoever has none shares the last ranks, ties are
-averaged. So failures weigh, and no mean hides them. Controls are not ranked, nor is who was not to run on a data
-set of the group. Two readings:
+For each metric the explainers are ranked on every factual, 1 the best. Values of counterfactuals that do not count (not
+valid, or for table 5 not realistic) are masked first, explainers without a value share the last ranks, and ties are
+averaged, so that failures count. Controls are not ranked, nor are explainers that were not planned for a data set of
+the group. There are two units of analysis:
 
-- factuals: the average over all factuals, each a unit of the test, as in the paper. Factuals of one data set
-  share a classifier, so they are no independent units, and thousands of them make any difference significant.
-- data sets: on each data set the explainers are ranked by their average rank there; the data sets are the units,
-  as Demsar says. This is the reading for claims about other data.
+- factuals: the average over all factuals, each a unit of the test, as in the paper. Factuals of one data set share a
+  classifier, so they are not independent, and thousands of them make any difference significant.
+- data sets: on each data set the explainers are ranked by their average rank there; the data sets are the units, as
+  recommended by Demšar. Use this for claims about other data.
 
-Then Friedman's test, corrected for ties, Iman and Davenport's F with (k - 1) and (k - 1)(N - 1) degrees of
-freedom (the study used others), and Nemenyi's critical difference: average ranks further apart differ. The
-critical difference is drawn also where Friedman's test finds nothing; then it means nothing, and the table says
-so (``p``).
+The tests are Friedman's, corrected for ties, and Iman and Davenport's F with (k - 1) and (k - 1)(N - 1) degrees of
+freedom (CF-tabular uses others); average ranks that differ by more than Nemenyi's critical difference are
+significantly different. The critical difference is drawn also if Friedman's test is not significant; then it has no
+meaning, and the table shows ``p``.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import friedman, indistinguishable, nemenyi_critical_difference, ranks
-from cfbench_tabular.analysis.shared import (
-    JUDGES,
+from cfbench_tabular.analysis.run_data import (
+    CRITERIA,
     REALISTIC,
     TOTAL,
     VALID,
     DataSet,
     FloatArray,
     Study,
-    blanked,
     comparable,
     competitors,
     counted,
     finished,
     groups_of,
     listed,
+    masked,
     place,
     studies,
     tidied,
@@ -52,8 +53,20 @@ if TYPE_CHECKING:
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run
 
+SPEC = ComponentSpec(
+    id="tabular/analysis/rankings",
+    summary="Average ranks with Friedman and Nemenyi tests",
+    target=f"{__name__}:Rankings",
+    config=f"{__name__}:Config",
+    papers=(
+        "cftabular2021",
+        "demsar2006statistical",
+    ),
+)
+
+
 FACTUALS, DATA_SETS = "factuals", "data sets"
-SETTING = ("model", "answers", "group")
+SETTING = ("model", "criterion", "group")
 _TEST = ("metric", "direction", "reading")
 
 
@@ -62,7 +75,7 @@ class Config:
     """Tables 4 and 5 of the paper."""
 
     metrics: Annotated[tuple[str, ...], Help("ranked, in this order")] = (
-        "coverage",
+        "validity",
         "sparsity",
         "RUC",
         "RMC",
@@ -71,12 +84,12 @@ class Config:
         "MD",
     )
     diagrams: Annotated[tuple[str, ...], Help("metrics with a critical-difference diagram")] = (
-        "coverage",
+        "validity",
         "sparsity",
         "L2",
     )
     alpha: Annotated[float, Range(above=0, below=1), Help("level of the tests")] = 0.05
-    each: Annotated[bool, Help("also each data set by itself, as a group of its name")] = False
+    each: Annotated[bool, Help("also rank on each data set separately, as a group of its name")] = False
 
 
 class Rankings:
@@ -90,22 +103,23 @@ class Rankings:
             for cell in run.cells()
             if cell.done and not cell.role and run.suite == "tabular"
         }
-        if not finished(runs, "coverage"):
-            return "needs the metric coverage"
+        if not finished(runs, "validity"):
+            return "needs the metric validity"
         return "" if len(explainers) > 1 else "needs two explainers or more that compete"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: model, answers (valid, realistic), group (total, numerical, categorical, mixed, or a data set),
-        metric, direction, reading (factuals, data sets), explainer, rank (the average), best (not told from the best),
-        units, chi2 (Friedman's), F and p (Iman and Davenport's), cd (Nemenyi's critical difference)."""
+        """Columns: model, criterion (valid, realistic), group (total, numerical, categorical, mixed or a name),
+        metric, direction, reading (factuals, data sets), explainer, rank (the average), best (not
+        significantly different from the best), units, chi2 (Friedman's), F and
+        p (Iman and Davenport's), cd (Nemenyi's critical difference)."""
         import pandas as pd
 
         rows = [
             row
             for study in studies(runs)
             for group, datasets in [*study.groups(), *self._each(study)]
-            for answers in (VALID, REALISTIC)
-            for row in self._rows(study, group, datasets, answers)
+            for criterion in (VALID, REALISTIC)
+            for row in self._rows(study, group, datasets, criterion)
         ]
         return pd.DataFrame(rows)
 
@@ -114,19 +128,19 @@ class Rankings:
             yield from ((dataset.name, [dataset]) for dataset in study.datasets)
 
     def _rows(
-        self, study: Study, group: str, datasets: Sequence[DataSet], answers: str
+        self, study: Study, group: str, datasets: Sequence[DataSet], criterion: str
     ) -> Iterator[dict[str, Any]]:
-        names, columns, judge = competitors(datasets), study.columns(), JUDGES[answers]
+        names, columns, judge = competitors(datasets), study.columns(), CRITERIA[criterion]
         if len(names) < 2 or judge not in columns:
             return
         for metric in self.config.metrics:
-            asked = judge if metric == JUDGES[VALID] else metric
-            if asked not in columns or (answers == REALISTIC and metric in ("RUC", "RMC")):
+            column = judge if metric == CRITERIA[VALID] else metric
+            if column not in columns or (criterion == REALISTIC and metric in ("RUC", "RMC")):
                 continue
-            direction = columns[asked].direction
-            each = [ranked(dataset, names, asked, judge, direction) for dataset in datasets]
+            direction = columns[column].direction
+            each = [ranked(dataset, names, column, judge, direction) for dataset in datasets]
             each = [one for one in each if len(one)]
-            labels = {"model": study.model, "answers": answers, "group": group}
+            labels = {"model": study.model, "criterion": criterion, "group": group}
             labels |= {"metric": metric, "direction": direction}
             readings = {FACTUALS: np.concatenate(each)} if each else {}
             if len(each) > 2:
@@ -170,13 +184,13 @@ class Rankings:
         table = tidied(table)
         if table.empty:
             return ""
-        said = []
-        for answers, noun in ((VALID, "valid"), (REALISTIC, "realistic")):
-            asked = table[(table["group"] == TOTAL) & (table["answers"] == answers)]
-            rows = asked[asked["metric"] == JUDGES[VALID]]
+        sentences = []
+        for criterion, noun in ((VALID, "valid"), (REALISTIC, "realistic")):
+            selected = table[(table["group"] == TOTAL) & (table["criterion"] == criterion)]
+            rows = selected[selected["metric"] == CRITERIA[VALID]]
             for _, own in list(groups_of(rows, ["model"]))[:1]:
-                said.append(_best(own, noun))
-        return " ".join(said) + _between_readings(table)
+                sentences.append(_best(own, noun))
+        return " ".join(sentences) + _between_readings(table)
 
 
 def ranked(dataset: DataSet, names: Sequence[str], metric: str, judge: str, direction: str) -> FloatArray:
@@ -184,7 +198,7 @@ def ranked(dataset: DataSet, names: Sequence[str], metric: str, judge: str, dire
     _, values = dataset.values(names, (metric, judge))
     if not len(values):
         return np.empty((0, len(names)))
-    return ranks(comparable(blanked(values[..., 0], values[..., 1])), direction)
+    return ranks(comparable(masked(values[..., 0], values[..., 1])), direction)
 
 
 # Figures
@@ -207,7 +221,7 @@ def _all_metrics(labels: dict[str, Any], rows: pd.DataFrame, table: pd.DataFrame
         [f"{rank:.2f}{'*' if good else ''}" for rank, good in zip(own, marks, strict=True)]
         for own, marks in zip(values.to_numpy(), best.to_numpy(), strict=True)
     ]
-    heading = f"Average ranks, {labels['answers']} answers: {_where(labels, table)}"
+    heading = f"Average ranks, {labels['criterion']} counterfactuals: {_where(labels, table)}"
     svg = heat_map(
         list(values.index),
         list(values.columns),
@@ -215,11 +229,13 @@ def _all_metrics(labels: dict[str, Any], rows: pd.DataFrame, table: pd.DataFrame
         title=heading,
         direction="lower",
         text=text,
-        hint="stronger colour: lower, better; * not told from the best by Nemenyi's test",
+        hint="stronger colour: lower, better; * not significantly different from the best (Nemenyi)",
     )
     units = int(pooled["units"].iloc[0])
     return Figure(
-        heading, svg, f"Over {counted(units, 'factual')}, each a unit; whoever has no answer is last."
+        heading,
+        svg,
+        f"Over {counted(units, 'factual')}, each a unit; explainers without a counterfactual are last.",
     )
 
 
@@ -229,17 +245,17 @@ def _diagrams(
     from cfbench_core.analyses import Figure
     from cfbench_core.reports.plots import critical_difference_plot
 
-    drawn = metrics if labels["answers"] == VALID else metrics[:1]
+    drawn = metrics if labels["criterion"] == VALID else metrics[:1]
     for test, own in groups_of(rows[rows["metric"].isin(drawn)], _TEST):
         averages = own["rank"].to_numpy(dtype=float)
         difference = float(own["cd"].iloc[0])
         bars = indistinguishable(averages, difference)
         svg = critical_difference_plot(list(own["explainer"]), list(averages), difference, bars)
         where = _where(labels, table)
-        heading = f"{test['metric']} of {labels['answers']} answers by {test['reading']}: {where}"
+        heading = f"{test['metric']} of {labels['criterion']} counterfactuals by {test['reading']}: {where}"
         first = own.iloc[0]
         note = f"{counted(int(first['units']), str(test['reading'])[:-1])}; Friedman, Iman and Davenport: {_p(first)}. "
-        yield Figure(heading, svg, note + "Who shares a bar cannot be told apart.")
+        yield Figure(heading, svg, note + "Explainers that share a bar do not differ significantly.")
 
 
 def _where(labels: dict[str, Any], table: pd.DataFrame) -> str:
@@ -247,7 +263,7 @@ def _where(labels: dict[str, Any], table: pd.DataFrame) -> str:
     return " · ".join(filter(None, (where, "all data sets" if labels["group"] == TOTAL else labels["group"])))
 
 
-# Words
+# Text
 
 
 def _p(row: Any) -> str:
@@ -258,19 +274,19 @@ def _best(rows: pd.DataFrame, noun: str) -> str:
     pooled = rows[rows["reading"] == FACTUALS].sort_values("rank", kind="stable")
     least, most = pooled["rank"].iloc[0], pooled["rank"].iloc[-1]
     if least == most:
-        return f"For {noun} answers all explainers tie by coverage."
+        return f"All explainers tie by the rate of {noun} counterfactuals."
     best, last = (list(pooled[pooled["rank"] == rank]["explainer"]) for rank in (least, most))
     units = counted(int(pooled["units"].iloc[0]), "factual")
     return (
-        f"By coverage of {noun} answers {listed(best)} {'rank' if len(best) > 1 else 'ranks'} first ({least:.2f} of "
+        f"By the rate of {noun} counterfactuals {listed(best)} {'rank' if len(best) > 1 else 'ranks'} first ({least:.2f} of "
         f"{len(pooled)}, over {units}), {listed(last)} last ({most:.2f})."
     )
 
 
 def _between_readings(table: pd.DataFrame) -> str:
-    """How many differences from the best remain when data sets are the units."""
+    """The number of significant differences from the best with factuals and with data sets as units."""
     total = table[table["group"] == TOTAL]
-    tests = ["model", "answers", "metric"]
+    tests = ["model", "criterion", "metric"]
     both = total.groupby(tests, sort=False)["reading"].transform("nunique") == 2
     if not both.any():
         return " There are too few data sets (two or fewer) to take them as the units of a test."

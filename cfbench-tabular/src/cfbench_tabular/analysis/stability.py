@@ -1,9 +1,9 @@
-"""Who gives the same answer again? (Paper 003, figure 5.)
+"""Rate of counterfactuals that are reproduced with another seed (CF-tabular, figure 5).
 
-The share of factuals that get the same counterfactual when asked a second time with another seed (the metric
-``stability``; factuals without an answer either time are left out), by type of data. The study asked twice with
-the same settings, on several threads; here the same seed gives the same answer always, and what is asked is how
-much of an answer is chance.
+The share of factuals with the same counterfactual in a second call with another seed (the metric ``stability``;
+factuals without a counterfactual in both calls are left out), by type of data. CF-tabular calls each explainer twice
+with the same settings, on several threads; here equal seeds give equal results, and the analysis measures how much
+of a counterfactual is due to chance.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfbench_tabular.analysis.shared import (
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.analysis.grouped_rates import (
+    Row,
+    chart,
+    heading_of,
+    share,
+    table_by_group,
+    values_of_all,
+)
+from cfbench_tabular.analysis.run_data import (
     TOTAL,
     DataSet,
     Study,
@@ -23,13 +32,20 @@ from cfbench_tabular.analysis.shared import (
     listed,
     tidied,
 )
-from cfbench_tabular.analysis.shares import Row, chart, heading_of, share, table_by_group, values_of_all
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run
+
+SPEC = ComponentSpec(
+    id="tabular/analysis/stability",
+    summary="Rate of counterfactuals reproduced with another seed",
+    target=f"{__name__}:Stability",
+    papers=("cftabular2021",),
+)
+
 
 METRIC = "stability"
 
@@ -39,10 +55,11 @@ class Stability:
         """Nothing to set."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
-        return "" if finished(runs, METRIC) else "needs the metric stability (protocol.again: true)"
+        return "" if finished(runs, METRIC) else "needs the metric stability (protocol.repeats: true)"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: model, group, explainer, role, mean, ci_low, ci_high, n (factuals answered at least once)."""
+        """Columns: model, group, explainer, role, mean, ci_low, ci_high, n (factuals with a
+        counterfactual in either call)."""
         return table_by_group(runs, _rows)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
@@ -51,8 +68,8 @@ class Stability:
         table = tidied(table)
         drawn = []
         for labels, rows in groups_of(table, ("model", "group")):
-            heading = heading_of("Same answer again", labels, table)
-            note = "Of factuals that were answered at least once."
+            heading = heading_of("Reproduced counterfactuals", labels, table)
+            note = "Of factuals with a counterfactual in either call."
             drawn.append(Figure(heading, chart(rows, heading), note))
         return drawn
 
@@ -63,14 +80,12 @@ class Stability:
             return ""
         always = list(dict.fromkeys(rows[rows["mean"] == 1.0]["explainer"]))
         others = rows[~rows["explainer"].isin(always)].sort_values("mean", kind="stable")
-        said = (
-            f"Always the same answer: {listed(always)}." if always else "Nobody always gives the same answer."
-        )
+        text = f"Always reproduced: {listed(always)}." if always else "No explainer is always reproducible."
         if len(others):
             least = others.iloc[0]
             times = f"{least['mean']:.0%} of {counted(int(least['n']), 'factual')}"
-            said += f" The least stable is {least['explainer']}: the same for {times}."
-        return said
+            text += f" The least stable is {least['explainer']}: reproduced for {times}."
+        return text
 
 
 def _rows(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[Row]:

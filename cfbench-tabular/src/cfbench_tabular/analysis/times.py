@@ -1,10 +1,10 @@
-"""How long does an answer take, by explainer and data set? (Paper 003, figure 4.)
+"""Time per explanation by explainer and data set (CF-tabular, figure 4).
 
-The time is that of the explainer's call alone, shared out over the factuals of the batch (so ``std`` is that
-between batches); loading, training and scoring are not in it. The study's includes starting Python, beside 49 other
-processes. Data sets stand by their number of encoded columns, in a map for each type of data; colours go by powers
-of ten. Another figure draws the same times over that number: how they grow with it, as far as data sets of
-different size tell, which differ in rows and network too.
+The time is that of the call of the explainer alone, divided equally among the factuals of a batch (so ``std`` is that
+between batches); loading, training and scoring are not included. CF-tabular includes the start of Python, alongside 49
+other processes. Data sets are ordered by their number of encoded columns, in a map for each type of data, with colours
+by powers of ten. Another figure shows the times over that number; data sets of different width also differ in rows
+and network.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.run_directory import TIME
-from cfbench_tabular.analysis.shared import finished, groups_of, place, studies, tidied
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.analysis.run_data import finished, groups_of, place, studies, tidied
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,13 +24,20 @@ if TYPE_CHECKING:
     from cfbench_core.analyses import Figure
     from cfbench_core.run_directory import Run
 
+SPEC = ComponentSpec(
+    id="tabular/analysis/times",
+    summary="Time per explanation by explainer and data set",
+    target=f"{__name__}:Times",
+    papers=("cftabular2021",),
+)
+
 
 class Times:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
-        return "" if finished(runs) else "no cell has ended well"
+        return "" if finished(runs) else "needs a completed cell"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: model, dataset, type, encoded_columns, explainer, role, seconds (mean), median, std, n."""
@@ -62,7 +70,7 @@ class Times:
         drawn = []
         for labels, rows in groups_of(table, ("model",)):
             where = place(labels, table)
-            heading = f"Time of an answer{': ' + where if where else ''}"
+            heading = f"Time per explanation{': ' + where if where else ''}"
             for kind, own in groups_of(rows, ("type",)):
                 more = f", {kind['type']} data" if rows["type"].nunique() > 1 and kind["type"] else ""
                 drawn.append(_by_data_set(own, f"{heading}{more}"))
@@ -77,19 +85,19 @@ class Times:
         known = table[(table["role"] == "") & (table["seconds"] > 0)] if len(table) else table
         if known.empty or known["explainer"].nunique() < 2:
             return ""
-        # The geometric mean: one slow data set does not speak for all.
+        # The geometric mean, so that one slow data set does not dominate.
         means = np.exp(np.log(known["seconds"]).groupby(known["explainer"], sort=False).mean())
         quick, slow = str(means.idxmin()), str(means.idxmax())
         worst = known.sort_values("seconds", kind="stable").iloc[-1]
         return (
-            f"Quickest is {quick} with {duration(means[quick])} for an answer (geometric mean over data sets), slowest "
+            f"Fastest is {quick} with {duration(means[quick])} per explanation (geometric mean over data sets), slowest "
             f"{slow} with {duration(means[slow])}, {means[slow] / means[quick]:,.0f} times that. The longest time is "
             f"{duration(worst['seconds'])}, of {worst['explainer']} on {worst['dataset']}."
         )
 
 
 def _by_data_set(rows: pd.DataFrame, heading: str) -> Figure:
-    """Explainers by data sets, the quickest explainer on top and the narrowest data set on the left."""
+    """Explainers by data sets, the fastest explainer on top and the narrowest data set on the left."""
     from cfbench_core.analyses import Figure
     from cfbench_core.reports.charts import heat_map
     from cfbench_core.reports.charts.svg import duration
@@ -120,7 +128,7 @@ def _growth(rows: pd.DataFrame, heading: str) -> Figure:
     from cfbench_core.reports.charts.svg import duration
 
     known = rows[rows["encoded_columns"].notna()].sort_values("encoded_columns", kind="stable")
-    # Data sets of equal width stand at one place: their geometric mean.
+    # Data sets of equal width are represented by their geometric mean.
     logs = np.log(known["seconds"].where(known["seconds"] > 0))
     means = np.exp(
         logs.groupby([known["explainer"], known["role"], known["encoded_columns"]], sort=False).mean()
@@ -133,7 +141,7 @@ def _growth(rows: pd.DataFrame, heading: str) -> Figure:
         series,
         title=heading,
         x_label="encoded columns",
-        y_label="time of an answer",
+        y_label="time per explanation",
         direction="lower",
         log_y=True,
         y_text=duration,

@@ -1,1 +1,1 @@
-"""Classifiers: what is explained."""
+"""Classifiers, whose predictions are explained."""

@@ -1,67 +1,28 @@
-"""What the suite asks of a classifier. Protocols, not base classes: any object with these methods will do."""
+"""Checked predictions, query counting and the quality of classifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_tabular.problem import Problem
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.table import FloatArray, IntArray
-
-Report = Callable[[int, int], None]
-
-
-class Classifier(Protocol):
-    """A component of kind "classifier": ``Name(config)``, then ``fit`` or ``load_state``, then predictions.
-
-    Access ``scores`` is ``predict_proba``. Access ``gradients`` is ``log_odds_gradient`` as well, see below.
-    """
-
-    def fit(self, problem: Problem, generator: np.random.Generator, report: Report) -> None:
-        """Learn from ``problem.sample("train")``; choose with ``"validation"``, never with ``"test"``."""
-
-    def predict_proba(self, vectors: FloatArray) -> FloatArray:
-        """(n, 2) probabilities of class 0 and class 1 for encoded rows (n, d)."""
-
-    def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
-        """Everything that was learned, as named arrays (kept as safetensors)."""
-
-    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
-        """Take up what ``state`` gave."""
-
-
-class DifferentiableClassifier(Classifier, Protocol):
-    """A classifier with gradients (access gradients)."""
-
-    def log_odds_gradient(self, vectors: FloatArray) -> FloatArray:
-        """(n, d) derivative of log(p1 / p0) with respect to the encoded row."""
-
-
-class LayeredClassifier(DifferentiableClassifier, Protocol):
-    """A network of fully connected layers with ReLU between them (access layers); a linear model has one."""
-
-    def layers(self) -> Sequence[tuple[FloatArray, FloatArray]]:
-        """Weights (inputs, outputs) and biases (outputs,) of each layer, in order.
-
-        The last has two outputs; class 1 is predicted where the second is larger.
-        """
 
 
 class Wrapped:
-    """What stands around a model; messages name the model itself."""
+    """Base of the wrappers of a model; error messages name the wrapped model."""
 
     _model: Any
 
 
-class Counted(Wrapped):
-    """A classifier that counts the rows it was asked about; gradients count as the prediction that they need."""
+class QueryCounter(Wrapped):
+    """A classifier that counts its queries, one for each row; a gradient counts as one query."""
 
     def __init__(self, model: Any) -> None:
-        self.evaluations = 0
         self._model = model
+        self.queries = 0
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._model, name)
@@ -69,7 +30,7 @@ class Counted(Wrapped):
             return value
 
         def counted(vectors: FloatArray) -> FloatArray:
-            self.evaluations += len(vectors)
+            self.queries += len(vectors)
             found: FloatArray = value(vectors)
             return found
 
@@ -80,19 +41,19 @@ def probabilities(model: Classifier, vectors: FloatArray) -> FloatArray:
     """``model.predict_proba``, checked: (n, 2) float64, all finite.
 
     Raises:
-        UserError: when the model returns something else.
+        UserError: if the model returns something else.
     """
     if len(vectors) == 0:
         return np.empty((0, 2))
     found = np.asarray(model.predict_proba(vectors), dtype=np.float64)
     if found.shape != (len(vectors), 2):
         raise UserError(
-            f"{_name(model)}: predict_proba gave shape {found.shape} for {len(vectors)} rows and 2 classes"
+            f"{_name(model)}: predict_proba returned shape {found.shape} for {len(vectors)} rows and 2 classes"
         )
     bad = ~np.isfinite(found).all(axis=1)
     if bad.any():
         raise UserError(
-            f"{_name(model)}: predict_proba gave NaN or infinity for {bad.sum()} of {len(vectors)} rows"
+            f"{_name(model)}: predict_proba returned NaN or infinity for {bad.sum()} of {len(vectors)} rows"
         )
     return found
 
@@ -105,7 +66,7 @@ def predicted_classes(model: Classifier, vectors: FloatArray) -> IntArray:
 
 def area_under_curve(labels: IntArray, scores: FloatArray) -> float:
     """Area under the ROC curve: the share of pairs of a row of class 1 and one of class 0 that ``scores`` (n,)
-    put in the right order, ties half. NaN where there is one class only.
+    put in the right order, ties counting half. NaN where there is one class only.
     """
     from scipy.stats import rankdata
 

@@ -1,7 +1,7 @@
-"""Gradient boosting: log(p1 / p0) = start + rate * sum of small regression trees, each fitted to what is left.
+"""Gradient boosting: log(p1 / p0) = start + learning_rate * sum of small regression trees, each fitted to the residuals.
 
-Trained by scikit-learn (Friedman 2001, log loss) on the training rows; the validation rows are not used. Kept as
-arrays and predicted from these (``trees.py``).
+Trained by scikit-learn (Friedman 2001, log loss) on the training rows; the validation rows are not used. Stored as
+arrays, from which it predicts (``trees.py``).
 """
 
 from __future__ import annotations
@@ -14,16 +14,26 @@ import numpy as np
 from scipy.special import expit
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Report
+from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifiers.trees import Trees
-from cfbench_tabular.problem import Problem
+from cfbench_tabular.contracts import Report
+from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/classifier/gradient-boosting",
+    summary="Sum of small trees, each fitted to the residuals",
+    target=f"{__name__}:GradientBoosting",
+    config=f"{__name__}:Config",
+    provides={"access": {"scores"}},
+    papers=("friedman2001greedy",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    trees: Annotated[int, Range(minimum=1), Help("how many")] = 100
-    depth: Annotated[int, Range(minimum=1), Help("of a tree at most")] = 3
+    trees: Annotated[int, Range(minimum=1), Help("number of trees")] = 100
+    depth: Annotated[int, Range(minimum=1), Help("maximum depth of a tree")] = 3
     learning_rate: Annotated[float, Range(above=0), Help("weight of each tree")] = 0.1
     rows: Annotated[float, Range(above=0, maximum=1), Help("share of the training rows for each tree")] = 1.0
 
@@ -34,10 +44,10 @@ class GradientBoosting:
         self.trees: Trees
         self.start = 0.0
 
-    def fit(self, problem: Problem, generator: np.random.Generator, report: Report) -> None:
+    def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
         from sklearn.ensemble import GradientBoostingClassifier
 
-        vectors, labels = problem.sample("train")
+        vectors, labels = data.sample("train")
         model = GradientBoostingClassifier(
             n_estimators=self.config.trees,
             max_depth=self.config.depth,
@@ -48,8 +58,8 @@ class GradientBoosting:
         share = labels.mean()
         self.start = float(np.log(share / (1.0 - share)))
         trees = model.estimators_[:, 0].tolist()
-        rate = self.config.learning_rate
-        self.trees = Trees.of(trees, [rate * tree.tree_.value[:, 0, 0] for tree in trees])
+        step = self.config.learning_rate
+        self.trees = Trees.of(trees, [step * tree.tree_.value[:, 0, 0] for tree in trees])
 
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
         log_odds = self.start + self.trees.total(vectors)
@@ -58,6 +68,6 @@ class GradientBoosting:
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return {**self.trees.state(), "start": np.array([self.start])}
 
-    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], data: PreparedDataset) -> None:
         self.trees = Trees.from_state(state)
         self.start = float(state["start"][0])

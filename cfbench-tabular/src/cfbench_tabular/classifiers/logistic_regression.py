@@ -13,15 +13,24 @@ import numpy as np
 from scipy.special import expit
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Report
-from cfbench_tabular.problem import Problem
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.contracts import Report
+from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/classifier/logistic-regression",
+    summary="Linear log-odds with an L2 penalty",
+    target=f"{__name__}:LogisticRegression",
+    config=f"{__name__}:Config",
+    provides={"access": {"gradients", "layers", "scores"}},
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     C: Annotated[float, Range(above=0), Help("inverse of the weight of the L2 penalty")] = 1.0
-    iterations: Annotated[int, Range(minimum=1), Help("at most, of the solver")] = 1000
+    iterations: Annotated[int, Range(minimum=1), Help("maximum number of solver iterations")] = 1000
 
 
 class LogisticRegression:
@@ -30,10 +39,10 @@ class LogisticRegression:
         self.coefficients: FloatArray = np.empty(0)
         self.intercept = 0.0
 
-    def fit(self, problem: Problem, generator: np.random.Generator, report: Report) -> None:
+    def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
         from sklearn.linear_model import LogisticRegression as Estimator
 
-        vectors, labels = problem.sample("train")
+        vectors, labels = data.sample("train")
         estimator = Estimator(C=self.config.C, max_iter=self.config.iterations).fit(vectors, labels)
         self.coefficients = estimator.coef_[0].astype(np.float64)
         self.intercept = float(estimator.intercept_[0])
@@ -52,6 +61,6 @@ class LogisticRegression:
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return {"coefficients": self.coefficients, "intercept": np.array([self.intercept])}
 
-    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], data: PreparedDataset) -> None:
         self.coefficients = np.asarray(state["coefficients"], dtype=np.float64)
         self.intercept = float(state["intercept"][0])

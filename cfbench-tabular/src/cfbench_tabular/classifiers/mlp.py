@@ -1,13 +1,13 @@
 """A network with one hidden layer: P = softmax(relu(x W1 + b1) W2 + b2); class 1 is the target class.
 
-x: (n, d), W1: (d, hidden), b1: (hidden,), W2: (hidden, 2), b2: (2,). It is the network of the study (paper
-003, section 2.3 and table A1), whose own weights (``.npz`` files with these names) can be given as ``weights``.
+x: (n, d), W1: (d, hidden), b1: (hidden,), W2: (hidden, 2), b2: (2,). The architecture is that of CF-tabular, section
+2.3 and table A1, whose published weights (``.npz`` files with these names) can be loaded as ``weights``.
 
-Trained as there, by RMSprop with Keras' defaults on the cross entropy (``training.py``). ``hidden: grid`` is the
-study's search: 1/5 to 5/5 of 2 d + 1 neurons, learning rates .01, .001 and .0001, 50, 100 and 500 epochs, and
-the largest area under the ROC curve on the validation rows; of equal ones, which are common on small sets, the
-smallest log loss there. It takes 15 trainings of 500 epochs. Without the grid, training stops when the log loss
-of the validation rows has not fallen for ``patience`` epochs, and the best epoch is kept.
+Trained as in CF-tabular, by RMSprop with the defaults of Keras on the cross entropy (``training.py``). ``hidden: grid``
+is its hyperparameter search: 1/5 to 5/5 of 2 d + 1 neurons, learning rates .01, .001 and .0001, 50, 100 and 500
+epochs, selected by the area under the ROC curve on the validation rows; ties, which are common on small data sets,
+are broken by the smallest log loss there. It takes 15 trainings of 500 epochs. Without the grid, training stops when
+the log loss of the validation rows has not decreased for ``patience`` epochs, and the best epoch is returned.
 """
 
 from __future__ import annotations
@@ -23,14 +23,25 @@ from scipy.special import expit
 
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.errors import UserError
-from cfbench_tabular.classifiers.base import Report, area_under_curve
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import area_under_curve
 from cfbench_tabular.classifiers.training import NAMES, epochs, forward, initial, log_losses, one_of
-from cfbench_tabular.problem import Problem
+from cfbench_tabular.contracts import Report
+from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray, IntArray
+
+SPEC = ComponentSpec(
+    id="tabular/classifier/mlp",
+    summary="Network with one hidden ReLU layer; trained here or loaded from a file",
+    target=f"{__name__}:MLP",
+    config=f"{__name__}:Config",
+    provides={"access": {"gradients", "layers", "scores"}},
+)
+
 
 RATES = (0.01, 0.001, 0.0001)
 EPOCHS = (50, 100, 500)
-"""Of the study's grid."""
+"""The grid of CF-tabular."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +49,14 @@ class Config:
     hidden: Annotated[
         int | Literal["grid"],
         Range(minimum=1),
-        Help("neurons of the hidden layer; grid: the study's search, also over learning rates and epochs"),
+        Help(
+            "neurons of the hidden layer; grid: the search of CF-tabular, also over learning rates and epochs"
+        ),
     ] = 16
     learning_rate: Annotated[float, Range(above=0), Help("of RMSprop")] = 0.01
     batch: Annotated[int, Range(minimum=1), Help("rows per step")] = 32
-    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 200
-    patience: Annotated[int, Range(minimum=1), Help("epochs without progress on the validation rows")] = 10
+    epochs: Annotated[int, Range(minimum=1), Help("maximum number of epochs")] = 200
+    patience: Annotated[int, Range(minimum=1), Help("epochs without improvement on the validation rows")] = 10
     weights: Annotated[
         str | None, InputFile(), Help("W1, b1, W2, b2 as .npz or .safetensors, instead of training")
     ] = None
@@ -54,62 +67,62 @@ class MLP:
         self.config = config
         self.weights: dict[str, FloatArray] = {}
 
-    def fit(self, problem: Problem, generator: np.random.Generator, report: Report) -> None:
+    def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
         if self.config.weights is not None:
-            self.load_state(read_weights(Path(self.config.weights)))
-            check_weights(self.weights, problem, self.config.weights)
+            self.load_state(read_weights(Path(self.config.weights)), data)
+            check_weights(self.weights, data, self.config.weights)
             return
-        train, watched = problem.sample("train"), problem.sample("validation")
-        if len(np.unique(watched[1])) < 2:
-            watched = train
+        train, validation = data.sample("train"), data.sample("validation")
+        if len(np.unique(validation[1])) < 2:
+            validation = train
         if self.config.hidden == "grid":
-            self.weights = self._search(train, watched, generator, report)
+            self.weights = self._search(train, validation, generator, report)
         else:
-            self.weights = self._train(self.config.hidden, train, watched, generator, report)
+            self.weights = self._train(self.config.hidden, train, validation, generator, report)
 
     def _train(
         self,
         hidden: int,
         train: tuple[FloatArray, IntArray],
-        watched: tuple[FloatArray, IntArray],
+        validation: tuple[FloatArray, IntArray],
         generator: np.random.Generator,
         report: Report,
     ) -> dict[str, FloatArray]:
-        """The epoch with the smallest log loss of the rows that are watched."""
+        """The weights of the epoch with the smallest log loss of the validation rows."""
         start = initial(train[0].shape[1], [hidden], generator)
         course = epochs(start, train, np.array([self.config.learning_rate]), self.config.batch, generator)
-        best, since, kept = np.inf, 0, start
+        best, since, selected = np.inf, 0, start
         for epoch, weights in enumerate(islice(course, self.config.epochs), start=1):
-            loss = float(log_losses(weights, watched)[0])
-            best, since, kept = (loss, 0, weights) if loss < best else (best, since + 1, kept)
+            loss = float(log_losses(weights, validation)[0])
+            best, since, selected = (loss, 0, weights) if loss < best else (best, since + 1, selected)
             report(epoch, self.config.epochs)
             if since >= self.config.patience:
                 break
-        return one_of(kept, 0, hidden)
+        return one_of(selected, 0, hidden)
 
     def _search(
         self,
         train: tuple[FloatArray, IntArray],
-        watched: tuple[FloatArray, IntArray],
+        validation: tuple[FloatArray, IntArray],
         generator: np.random.Generator,
         report: Report,
     ) -> dict[str, FloatArray]:
-        """The best of the study's grid: by the area under the curve, then by the log loss."""
+        """The best network of the grid by the area under the curve, then by the log loss."""
         recipes = list(product(grid_sizes(train[0].shape[1]), RATES))
         start = initial(train[0].shape[1], [size for size, _ in recipes], generator)
         rates = np.array([rate for _, rate in recipes])
-        best, kept = (-np.inf, -np.inf), {}
+        best, selected = (-np.inf, -np.inf), {}
         course = epochs(start, train, rates, self.config.batch, generator)
         for epoch, weights in enumerate(islice(course, max(EPOCHS)), start=1):
             report(epoch, max(EPOCHS))
             if epoch not in EPOCHS:
                 continue
-            losses, found = log_losses(weights, watched), forward(weights, watched[0])[1]
+            losses, found = log_losses(weights, validation), forward(weights, validation[0])[1]
             for place, (size, _) in enumerate(recipes):
-                merit = (area_under_curve(watched[1], found[place, :, 1]), -float(losses[place]))
+                merit = (area_under_curve(validation[1], found[place, :, 1]), -float(losses[place]))
                 if merit > best:
-                    best, kept = merit, one_of(weights, place, size)
-        return kept
+                    best, selected = merit, one_of(weights, place, size)
+        return selected
 
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
         """By the log-odds: the softmax of two outputs is the logistic function of their difference."""
@@ -132,8 +145,15 @@ class MLP:
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return self.weights
 
-    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], data: PreparedDataset) -> None:
         self.weights = {name: np.asarray(state[name], dtype=np.float64) for name in NAMES}
+
+
+def from_weights(weights: Mapping[str, np.ndarray[Any, Any]]) -> MLP:
+    """The network with the given W1, b1, W2, b2."""
+    model = MLP(Config())
+    model.weights = {name: np.asarray(weights[name], dtype=np.float64) for name in NAMES}
+    return model
 
 
 def grid_sizes(inputs: int) -> list[int]:
@@ -141,18 +161,19 @@ def grid_sizes(inputs: int) -> list[int]:
     return sorted({max(1, (2 * inputs + 1) * share // 5) for share in range(1, 6)})
 
 
-def check_weights(weights: Mapping[str, FloatArray], problem: Problem, source: str) -> None:
-    """
+def check_weights(weights: Mapping[str, FloatArray], data: PreparedDataset, source: str) -> None:
+    """Checks the shapes of weights.
+
     Raises:
-        UserError: when the weights do not fit together, or do not fit the columns of the problem.
+        UserError: if the shapes of the weights do not match each other or the columns of the data.
     """
     shapes = {name: weights[name].shape for name in NAMES}
     inputs, hidden = shapes["W1"] if len(shapes["W1"]) == 2 else (-1, -1)
     if shapes != {"W1": (inputs, hidden), "b1": (hidden,), "W2": (hidden, 2), "b2": (2,)}:
-        raise UserError(f"{source}: shapes do not fit together: {shapes}")
-    if inputs != problem.encoding.width:
+        raise UserError(f"{source}: shapes do not match: {shapes}")
+    if inputs != data.encoding.width:
         raise UserError(
-            f"{source}: is for {inputs} encoded columns, but {problem.table.name} has {problem.encoding.width}"
+            f"{source}: is for {inputs} encoded columns, but {data.table.name} has {data.encoding.width}"
         )
 
 
@@ -160,7 +181,7 @@ def read_weights(path: Path) -> Mapping[str, np.ndarray[Any, Any]]:
     """The arrays of a ``.npz`` or ``.safetensors`` file. Nothing in it is executed.
 
     Raises:
-        UserError: when the file is neither, or lacks one of W1, b1, W2, b2.
+        UserError: if the file is neither, or lacks one of W1, b1, W2, b2.
     """
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as archive:

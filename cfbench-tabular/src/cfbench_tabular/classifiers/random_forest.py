@@ -1,7 +1,7 @@
-"""Random forest: P(class 1 | x) is the mean, over trees, of the share of class 1 in the leaf that x falls into.
+"""Random forest: P(class 1 | x) is the mean over trees of the share of class 1 in the leaf of x.
 
-Trained by scikit-learn (Breiman 2001) on the training rows; the validation rows are not used. Kept as arrays
-and predicted from these (``trees.py``).
+Trained by scikit-learn (Breiman 2001) on the training rows; the validation rows are not used. Stored as arrays, from
+which it predicts (``trees.py``).
 """
 
 from __future__ import annotations
@@ -13,21 +13,31 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Report
+from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifiers.trees import Trees
-from cfbench_tabular.problem import Problem
+from cfbench_tabular.contracts import Report
+from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/classifier/random-forest",
+    summary="Mean of decision trees on bootstrap samples of the training rows",
+    target=f"{__name__}:RandomForest",
+    config=f"{__name__}:Config",
+    provides={"access": {"scores"}},
+    papers=("breiman2001forests",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    trees: Annotated[int, Range(minimum=1), Help("how many")] = 100
-    depth: Annotated[int | None, Range(minimum=1), Help("of a tree at most; none: until leaves are pure")] = (
-        None
-    )
-    leaf: Annotated[int, Range(minimum=1), Help("training rows in a leaf at least")] = 1
+    trees: Annotated[int, Range(minimum=1), Help("number of trees")] = 100
+    depth: Annotated[
+        int | None, Range(minimum=1), Help("maximum depth of a tree; none: until leaves are pure")
+    ] = None
+    leaf: Annotated[int, Range(minimum=1), Help("minimum number of training rows in a leaf")] = 1
     features: Annotated[
-        float, Range(above=0, maximum=1), Help("share of the encoded columns that a split looks at")
+        float, Range(above=0, maximum=1), Help("share of the encoded columns considered for a split")
     ] = 0.3
 
 
@@ -36,10 +46,10 @@ class RandomForest:
         self.config = config
         self.trees: Trees
 
-    def fit(self, problem: Problem, generator: np.random.Generator, report: Report) -> None:
+    def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
         from sklearn.ensemble import RandomForestClassifier
 
-        vectors, labels = problem.sample("train")
+        vectors, labels = data.sample("train")
         forest = RandomForestClassifier(
             n_estimators=self.config.trees,
             max_depth=self.config.depth,
@@ -57,5 +67,5 @@ class RandomForest:
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return self.trees.state()
 
-    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], data: PreparedDataset) -> None:
         self.trees = Trees.from_state(state)

@@ -1,19 +1,18 @@
-"""Any estimator or pipeline with scikit-learn's methods, trained here or ready made.
+"""Any estimator or pipeline with the methods of scikit-learn, trained here or pretrained.
 
-``factory`` names a class, a function that returns the estimator (one that reads it from a file, say), or the
-estimator itself. It is given encoded rows, or with ``columns: raw`` a DataFrame with the table's own columns and
-values, of a vector that is no row those of the nearest row.
+``factory`` names a class, a function that returns the estimator (for example one that reads it from a file), or the
+estimator itself. It receives encoded rows, or with ``columns: raw`` a DataFrame with the columns and values of the
+table (the nearest row for a vector that does not represent one).
 
-Trained here, it learns 0 and 1. A ready-made one may know other classes, more than two as well: P(class 1) is its
-probability of the target class.
+Trained here, it learns the classes 0 and 1. A pretrained estimator may have other classes, also more than two:
+P(class 1) is its probability of the target class.
 
-Nothing is pickled. What is kept of an estimator that is trained here is what it is trained from, and whoever needs it
-trains it again; its ``random_state`` is set where it has none, so that it comes out the same.
+Nothing is pickled. The state of an estimator that is trained here is its seed: loading the state trains it again.
+Its ``random_state`` is set if it is None, so that the result is the same.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -22,25 +21,35 @@ import numpy as np
 
 from cfbench_core.config import Help
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifiers.adapting import named_object, raw_columns
-from cfbench_tabular.classifiers.base import Report
+from cfbench_tabular.contracts import Report
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.problem import Problem
-from cfbench_tabular.table import FloatArray, IntArray
+from cfbench_tabular.prepared_dataset import PreparedDataset
+from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/classifier/scikit-learn",
+    summary="Any scikit-learn estimator or pipeline, trained here or loaded",
+    target=f"{__name__}:ScikitLearn",
+    config=f"{__name__}:Config",
+    provides={"access": {"scores"}},
+)
+
 
 SEED = "random_state"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    factory: Annotated[str, Help("package.module:name of what makes it, or of itself")] = (
+    factory: Annotated[str, Help("package.module:name of the estimator or of its factory")] = (
         "sklearn.naive_bayes:GaussianNB"
     )
-    options: Annotated[Mapping[str, Any], Help("of the factory, by name: {n_neighbors: 3}")] = field(
-        default_factory=dict
+    options: Annotated[Mapping[str, Any], Help("arguments of the factory, by name: {n_neighbors: 3}")] = (
+        field(default_factory=dict)
     )
-    train: Annotated[bool, Help("here, on the training rows; false: it comes ready made")] = True
-    columns: Annotated[Literal["encoded", "raw"], Help("what it is given: vectors, or a DataFrame")] = (
+    train: Annotated[bool, Help("train on the training rows; false: the estimator is pretrained")] = True
+    columns: Annotated[Literal["encoded", "raw"], Help("input of the estimator: vectors, or a DataFrame")] = (
         "encoded"
     )
 
@@ -50,54 +59,53 @@ class ScikitLearn:
         self.config = config
         self.estimator: Any = None
         self.encoding: Encoding
-        self.learned: dict[str, np.ndarray[Any, Any]] = {}
-        self.one = 1
+        self.seed = 0
+        self.target_index = 1
 
-    def fit(self, problem: Problem, generator: np.random.Generator, report: Report) -> None:
-        self.encoding = problem.encoding
+    def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
+        self.encoding = data.encoding
         if self.config.train:
-            vectors, labels = problem.sample("train")
-            seed = np.array([generator.integers(2**31)])
-            self.learned = {"vectors": vectors, "labels": labels, "seed": seed}
-            self._train(vectors, labels, int(seed[0]))
+            self.seed = int(generator.integers(2**31))
+            self._train(data)
         else:
-            self.estimator = self._made()
-            self.one = place_of_class(self.estimator, problem.classes[1])
+            self.estimator = self._created()
+            self.target_index = index_of_class(self.estimator, data.classes[1])
 
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
-        found = np.asarray(self.estimator.predict_proba(self._seen(vectors)), dtype=np.float64)
-        one = found[:, self.one]
+        found = np.asarray(self.estimator.predict_proba(self._inputs(vectors)), dtype=np.float64)
+        one = found[:, self.target_index]
         return np.stack([1.0 - one, one], axis=1)
 
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
-        told = json.dumps(self.encoding.to_json()).encode()
-        return {**self.learned, "encoding": np.frombuffer(told, dtype=np.uint8), "one": np.array([self.one])}
+        return {"seed": np.array([self.seed])}
 
-    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
-        self.encoding = Encoding.from_json(json.loads(state["encoding"].tobytes()))
-        self.learned = {name: state[name] for name in ("vectors", "labels", "seed") if name in state}
-        if self.learned:
-            self._train(self.learned["vectors"], self.learned["labels"], int(self.learned["seed"][0]))
+    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], data: PreparedDataset) -> None:
+        """Trains the estimator again, with the seed of the state."""
+        self.encoding = data.encoding
+        self.seed = int(state["seed"][0])
+        if self.config.train:
+            self._train(data)
         else:
-            self.estimator = self._made()
-        self.one = int(state["one"][0])
+            self.estimator = self._created()
+            self.target_index = index_of_class(self.estimator, data.classes[1])
 
-    def _train(self, vectors: FloatArray, labels: IntArray, seed: int) -> None:
-        estimator = self._made()
+    def _train(self, data: PreparedDataset) -> None:
+        vectors, labels = data.sample("train")
+        estimator = self._created()
         if hasattr(estimator, "get_params"):
             unset = [
                 name
                 for name, value in estimator.get_params(deep=True).items()
                 if value is None and (name == SEED or name.endswith(f"__{SEED}"))
             ]
-            estimator.set_params(**dict.fromkeys(unset, seed))
-        self.estimator = estimator.fit(self._seen(vectors), labels)
-        self.one = place_of_class(estimator, "1")
+            estimator.set_params(**dict.fromkeys(unset, self.seed))
+        self.estimator = estimator.fit(self._inputs(vectors), labels)
+        self.target_index = index_of_class(estimator, "1")
 
-    def _seen(self, vectors: FloatArray) -> Any:
+    def _inputs(self, vectors: FloatArray) -> Any:
         return raw_columns(self.encoding, vectors) if self.config.columns == "raw" else vectors
 
-    def _made(self) -> Any:
+    def _created(self) -> Any:
         made = named_object(self.config.factory, "scikit-learn")
         if isinstance(made, type) or not hasattr(made, "predict_proba"):
             if not callable(made):
@@ -108,18 +116,18 @@ class ScikitLearn:
         return made
 
 
-def place_of_class(estimator: Any, wanted: str) -> int:
-    """Which of an estimator's probabilities is that of the target class, ``wanted`` by name.
+def index_of_class(estimator: Any, target: str) -> int:
+    """The index of the target class, called ``target``, among the classes of an estimator.
 
     Raises:
-        UserError: when it knows neither that class, nor 0 and 1.
+        UserError: if it has neither that class, nor 0 and 1.
     """
     names = [str(name) for name in getattr(estimator, "classes_", (0, 1))]
-    if wanted in names:
-        return names.index(wanted)
+    if target in names:
+        return names.index(target)
     if sorted(names) == ["0", "1"]:
         return names.index("1")
     raise UserError(
-        f"scikit-learn: {type(estimator).__name__} knows the classes {', '.join(names)}; "
-        f"it must know {wanted!r}, the class to tell from the rest, or 0 and 1"
+        f"scikit-learn: {type(estimator).__name__} has the classes {', '.join(names)}; "
+        f"it must have {target!r}, the target class, or 0 and 1"
     )

@@ -1,12 +1,12 @@
-"""Any torch module of encoded rows: with weights from a file, or trained here; gradients by autograd.
+"""Any torch module of encoded rows, with weights from a file or trained here; gradients by autograd.
 
-``factory`` names a class or function that returns the module; one that takes ``inputs`` is given the number of encoded
-columns. Its output for rows (n, d) is (n, 2), of class 0 and class 1, or (n, 1) or (n,), of class 1: logits, or with
-``outputs: probabilities`` probabilities. Weights are its state dict, as ``.safetensors`` or as ``.pt`` or ``.pth``,
-which is read with ``weights_only=True``: nothing in a file is executed.
+``factory`` names a class or function that returns the module; a parameter called ``inputs`` receives the number of
+encoded columns. Its output for rows (n, d) is (n, 2), of class 0 and class 1, or (n, 1) or (n,), of class 1: logits, or
+with ``outputs: probabilities`` probabilities. Weights are its state dict, as ``.safetensors`` or as ``.pt`` or
+``.pth``, which is read with ``weights_only=True``, so that no code in the file is executed.
 
 Without weights it is trained on the training rows by Adam on the cross entropy, until the loss of the validation
-rows has not fallen for ``patience`` epochs; the best epoch is kept.
+rows has not decreased for ``patience`` epochs; the best epoch is used.
 """
 
 from __future__ import annotations
@@ -21,19 +21,27 @@ import numpy as np
 
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifiers.adapting import named_object
-from cfbench_tabular.classifiers.base import Report
-from cfbench_tabular.problem import Problem
+from cfbench_tabular.contracts import Report
+from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray
 
+SPEC = ComponentSpec(
+    id="tabular/classifier/torch",
+    summary="Any torch module, with weights from a file or trained here",
+    target=f"{__name__}:Torch",
+    config=f"{__name__}:Config",
+    provides={"access": {"gradients", "scores"}},
+)
+
+
 LACKS = "torch is not installed: pip install 'cfbench-tabular[torch]'"
-INPUTS = "_inputs"
-"""The name under which the number of encoded columns is kept beside the weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    factory: Annotated[str, Help("package.module:name of what makes the module")] = (
+    factory: Annotated[str, Help("package.module:name of the factory of the module")] = (
         "cfbench_tabular.classifiers.torch:two_hidden_layers"
     )
     weights: Annotated[
@@ -42,12 +50,12 @@ class Config:
     outputs: Annotated[Literal["logits", "probabilities"], Help("what the module returns")] = "logits"
     learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 0.01
     batch: Annotated[int, Range(minimum=1), Help("rows per step")] = 32
-    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 100
-    patience: Annotated[int, Range(minimum=1), Help("epochs without progress on the validation rows")] = 10
+    epochs: Annotated[int, Range(minimum=1), Help("maximum number of epochs")] = 100
+    patience: Annotated[int, Range(minimum=1), Help("epochs without improvement on the validation rows")] = 10
 
 
 def two_hidden_layers(inputs: int) -> Any:
-    """The module where none is named: 16 and 16 neurons, tanh, so that it has no kinks."""
+    """The default module: 16 and 16 neurons with tanh, which is differentiable everywhere."""
     torch = _torch()
     layers = [torch.nn.Linear(inputs, 16), torch.nn.Tanh(), torch.nn.Linear(16, 16), torch.nn.Tanh()]
     return torch.nn.Sequential(*layers, torch.nn.Linear(16, 2)).double()
@@ -59,15 +67,15 @@ class Torch:
         self.module: Any = None
         self.inputs = 0
 
-    def fit(self, problem: Problem, generator: np.random.Generator, report: Report) -> None:
+    def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
         torch = _torch()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(generator.integers(2**31)))
-            self._make(problem.encoding.width)
+            self._create(data.encoding.width)
             if self.config.weights is not None:
-                self._take_up(_read(Path(self.config.weights)), self.config.weights)
+                self._load(_read(Path(self.config.weights)), self.config.weights)
             else:
-                self._train(problem, generator, report)
+                self._train(data, generator, report)
         self._log_odds(torch.zeros((1, self.inputs), dtype=self._dtype()))
 
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
@@ -86,28 +94,27 @@ class Torch:
         return found
 
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
-        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in self.module.state_dict().items()}
-        return {**arrays, INPUTS: np.array([self.inputs])}
+        return {name: tensor.detach().cpu().numpy() for name, tensor in self.module.state_dict().items()}
 
-    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], data: PreparedDataset) -> None:
         torch = _torch()
         with torch.random.fork_rng(devices=[]):
-            self._make(int(state[INPUTS][0]))
-        tensors = {name: torch.as_tensor(np.array(array)) for name, array in state.items() if name != INPUTS}
-        self._take_up(tensors, "the state")
+            self._create(data.encoding.width)
+        tensors = {name: torch.as_tensor(np.array(array)) for name, array in state.items()}
+        self._load(tensors, "the state")
 
-    def _make(self, inputs: int) -> None:
+    def _create(self, inputs: int) -> None:
         factory = named_object(self.config.factory, "torch")
         wants = "inputs" in inspect.signature(factory).parameters
         self.module = factory(inputs=inputs) if wants else factory()
         if not isinstance(self.module, _torch().nn.Module):
             raise UserError(
-                f"torch: {self.config.factory} made {type(self.module).__name__}, not a torch module"
+                f"torch: {self.config.factory} returned {type(self.module).__name__}, not a torch module"
             )
         self.module.eval()
         self.inputs = inputs
 
-    def _take_up(self, tensors: Mapping[str, Any], source: str) -> None:
+    def _load(self, tensors: Mapping[str, Any], source: str) -> None:
         try:
             self.module.load_state_dict(dict(tensors))
         except (RuntimeError, TypeError) as error:
@@ -127,7 +134,7 @@ class Torch:
             found = found[:, 0]
         if found.shape not in ((len(rows),), (len(rows), 2)):
             raise UserError(
-                f"torch: {self.config.factory} gave shape {tuple(found.shape)} for {len(rows)} rows; "
+                f"torch: {self.config.factory} returned shape {tuple(found.shape)} for {len(rows)} rows; "
                 "must be (rows, 2), (rows, 1) or (rows,)"
             )
         if self.config.outputs == "probabilities":
@@ -136,14 +143,14 @@ class Torch:
             return torch.log(one.clamp_min(tiny)) - torch.log(zero.clamp_min(tiny))
         return found[:, 1] - found[:, 0] if found.ndim == 2 else found
 
-    def _train(self, problem: Problem, generator: np.random.Generator, report: Report) -> None:
+    def _train(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
         torch = _torch()
-        (rows, labels), (watched, right) = (self._sample(problem, part) for part in ("train", "validation"))
+        (rows, labels), (watched, right) = (self._sample(data, part) for part in ("train", "validation"))
         if len(right) == 0:
             watched, right = rows, labels
         loss = torch.nn.functional.binary_cross_entropy_with_logits
         optimizer = torch.optim.Adam(self.module.parameters(), lr=self.config.learning_rate)
-        best, since, kept = np.inf, 0, self._copy()
+        best, since, selected = np.inf, 0, self._weights()
         for epoch in range(1, self.config.epochs + 1):
             self.module.train()
             for places in np.array_split(
@@ -155,24 +162,25 @@ class Torch:
             self.module.eval()
             with torch.no_grad():
                 now = float(loss(self._log_odds(watched), right))
-            best, since, kept = (now, 0, self._copy()) if now < best else (best, since + 1, kept)
+            best, since, selected = (now, 0, self._weights()) if now < best else (best, since + 1, selected)
             report(epoch, self.config.epochs)
             if since >= self.config.patience:
                 break
-        self.module.load_state_dict(kept)
+        self.module.load_state_dict(selected)
 
-    def _sample(self, problem: Problem, part: Any) -> tuple[Any, Any]:
-        vectors, labels = problem.sample(part)
+    def _sample(self, data: PreparedDataset, part: Any) -> tuple[Any, Any]:
+        vectors, labels = data.sample(part)
         return tuple(_torch().as_tensor(array, dtype=self._dtype()) for array in (vectors, labels))
 
-    def _copy(self) -> dict[str, Any]:
+    def _weights(self) -> dict[str, Any]:
         return {name: tensor.clone() for name, tensor in self.module.state_dict().items()}
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """
+    """The tensors of a file.
+
     Raises:
-        UserError: when the file is no state dict.
+        UserError: if the file is not a state dict.
     """
     if path.suffix == ".safetensors":
         from safetensors.torch import load_file
@@ -183,7 +191,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise UserError(f"{path}: weights must be a .safetensors, .pt or .pth file")
     try:
         found = _torch().load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of torch's reader: whatever it raises, this is no file of tensors
+    except Exception as error:  # torch raises various types for a file that is not a state dict
         first_line = (str(error).strip().splitlines() or [""])[0]
         raise UserError(f"{path}: is not a state dict that can be read safely: {first_line}") from None
     if not isinstance(found, Mapping):

@@ -1,12 +1,12 @@
-"""Training of networks with one hidden layer as Keras does it, several networks at once.
+"""Training of networks with one hidden layer as in Keras, several networks at once.
 
-P = softmax(relu(x W1 + b1) W2 + b2). Weights start uniform in +-sqrt(6 / (inputs + outputs)) (Glorot), biases
-at 0. The loss is the mean cross entropy of a batch; a step of RMSprop with Keras' defaults is
+P = softmax(relu(x W1 + b1) W2 + b2). Weights are initialised uniformly in +-sqrt(6 / (inputs + outputs)) (Glorot),
+biases with 0. The loss is the mean cross entropy of a batch; a step of RMSprop with the defaults of Keras is
 
-    v <- 0.9 v + 0.1 g^2,   w <- w - rate g / sqrt(v + 1e-7).
+    v <- 0.9 v + 0.1 g^2,   w <- w - learning_rate g / sqrt(v + 1e-7).
 
-K networks that differ in size and learning rate see the same batches. Their weights are stacked, narrower ones
-padded with neurons of weight 0, which stay 0: such a neuron gives nothing and is given no gradient.
+K networks that differ in size and learning rate see the same batches. Their weights are stacked, and narrower ones
+are padded with neurons of weight 0, whose gradients are 0.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def initial(inputs: int, sizes: Sequence[int], generator: np.random.Generator) -
 
 
 def forward(weights: Weights, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(K, n, h) what the hidden neurons say of the rows (n, d), and (K, n, 2) the probabilities."""
+    """(K, n, h) the activations of the hidden neurons for rows (n, d), and (K, n, 2) the probabilities."""
     hidden = np.maximum(vectors @ weights["W1"] + weights["b1"], 0.0)
     found: FloatArray = softmax(hidden @ weights["W2"] + weights["b2"], axis=-1)
     return hidden, found
@@ -66,9 +66,9 @@ def epochs(
     batch: int,
     generator: np.random.Generator,
 ) -> Iterator[dict[str, FloatArray]]:
-    """The weights after one epoch, two, ... of RMSprop with ``rates`` (K,), without end.
+    """The weights after one epoch, two, ... of RMSprop with ``rates`` (K,), indefinitely.
 
-    Each is a copy: what is kept of one does not change with the next.
+    Each yielded dictionary is a copy.
     """
     vectors, labels = sample
     now = {name: weights[name].copy() for name in NAMES}
@@ -94,7 +94,7 @@ def log_losses(weights: Weights, sample: tuple[FloatArray, IntArray]) -> FloatAr
 
 
 def one_of(weights: Weights, place: int, size: int) -> dict[str, FloatArray]:
-    """W1 (d, size), b1 (size,), W2 (size, 2), b2 (2,) of one network, without what pads it."""
+    """W1 (d, size), b1 (size,), W2 (size, 2), b2 (2,) of one network, without padding."""
     return {
         "W1": weights["W1"][place, :, :size].copy(),
         "b1": weights["b1"][place, 0, :size].copy(),

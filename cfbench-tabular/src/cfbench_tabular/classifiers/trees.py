@@ -1,8 +1,8 @@
-"""Decision trees as arrays: kept without pickle, predicted without scikit-learn, to the last bit the same.
+"""Decision trees as arrays, stored without pickle and evaluated without scikit-learn, with identical results.
 
-All trees lie one after the other. Node j asks whether column ``feature[j]`` is at most ``threshold[j]`` and goes on
-at ``left[j]``, else at ``right[j]``; a leaf goes on at itself. scikit-learn compares 32-bit columns with 64-bit
-thresholds, so this does too.
+The nodes of all trees are concatenated. Node j tests whether column ``feature[j]`` is at most ``threshold[j]`` and
+continues at ``left[j]``, else at ``right[j]``; a leaf continues at itself. Like scikit-learn, it compares 32-bit
+columns with 64-bit thresholds.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from cfbench_tabular.table import FloatArray
 Index = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
 
 AT_ONCE = 1 << 16
-"""Places in trees that are followed together: enough to hide Python, few enough for the cache."""
+"""Pairs of row and tree that are followed at once: many enough for vectorisation, few enough for the cache."""
 
 
 @dataclass(frozen=True)
 class Trees:
-    """T trees with J nodes in all.
+    """T trees with J nodes in total.
 
     Attributes:
         roots: (T,) their first nodes.
         feature, left, right: (J,).
         threshold: (J,).
-        value: (J,) what a leaf says.
+        value: (J,) the values of the leaves.
     """
 
     roots: Index
@@ -41,7 +41,7 @@ class Trees:
 
     @staticmethod
     def of(estimators: Sequence[Any], values: Sequence[FloatArray]) -> Trees:
-        """From scikit-learn's trees and what to keep of each of their nodes."""
+        """From trees of scikit-learn and the values of their nodes."""
         trees = [estimator.tree_ for estimator in estimators]
         sizes = [tree.node_count for tree in trees]
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
@@ -63,7 +63,7 @@ class Trees:
         )
 
     def total(self, vectors: FloatArray) -> FloatArray:
-        """(n,) the sum of what all trees say of the rows (n, d)."""
+        """(n,) the sum of the values of all trees for rows (n, d)."""
         numbers = np.ascontiguousarray(vectors, dtype=np.float32)
         totals = np.empty(len(numbers))
         step = max(1, AT_ONCE // len(self.roots))
@@ -73,7 +73,7 @@ class Trees:
         return totals
 
     def _leaves(self, rows: np.ndarray[Any, Any]) -> Index:
-        """(n, T) the leaf of each row in each tree. Those that have arrived are not followed any further."""
+        """(n, T) the leaf of each row in each tree. Pairs that have reached a leaf are not followed further."""
         count, width = rows.shape
         flat = rows.ravel()
         arrived = np.tile(self.roots, count)

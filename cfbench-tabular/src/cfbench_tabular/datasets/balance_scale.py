@@ -2,7 +2,7 @@
 
 Siegler 1976; UCI Machine Learning Repository, CC BY 4.0. Every combination of four values 1 to 5; the class is
 the side with the larger weight times distance (L, R), or B. The rows equal UCI's, in UCI's order (checked
-against the study's file). L and R are equally frequent; the "majority" is R, the last, as in the study.
+against the file of CF-tabular). L and R are equally frequent; the "majority" is R, the last, as in CF-tabular.
 """
 
 from __future__ import annotations
@@ -12,8 +12,20 @@ from itertools import product
 
 import numpy as np
 
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked, categorical
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options, categorical
 from cfbench_tabular.table import Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/balance-scale",
+    summary="Which side of a scale tips? 625 settings, from the rule",
+    target=f"{__name__}:BalanceScale",
+    config=f"{__name__}:Config",
+    needs={"explainer": {"columns": {"categorical"}}},
+    papers=("siegler1976three",),
+    details={"embedded": True, "licence": "CC BY 4.0"},
+)
+
 
 COLUMNS = ("left-weight", "left-distance", "right-weight", "right-distance")
 LEVELS = ("1", "2", "3", "4", "5")
@@ -21,7 +33,7 @@ LEVELS = ("1", "2", "3", "4", "5")
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DatasetConfig):
-    """Nothing of its own. Classes: L, R, B."""
+    """The options of every data set. Classes: L, R, B."""
 
 
 class BalanceScale:
@@ -33,4 +45,4 @@ class BalanceScale:
         tilt = numbers[:, 0] * numbers[:, 1] - numbers[:, 2] * numbers[:, 3]
         side = np.array(["R", "B", "L"])[np.sign(tilt) + 1]
         levels = dict.fromkeys(COLUMNS, LEVELS)
-        return as_asked(categorical("balance-scale", levels, numbers.astype(str), side), self.config)
+        return apply_options(categorical("balance-scale", levels, numbers.astype(str), side), self.config)

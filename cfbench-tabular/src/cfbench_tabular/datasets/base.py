@@ -1,11 +1,11 @@
-"""What the suite asks of a data set, and the options that all of them take."""
+"""The options of every data set, and helpers to construct tables."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -14,51 +14,36 @@ from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.table import AnyArray, Column, Table
 
 if TYPE_CHECKING:
-    from cfbench_core.data_files import DataAccess, Source
+    pass
 
 DIRECTIONS = ("up", "down")
-
-
-class Dataset(Protocol):
-    """A component of kind "dataset" without files: ``Name(config)``, then ``load()``."""
-
-    def load(self) -> Table:
-        """The rows as they were read, categorical values as text."""
-
-
-class DatasetOfFiles(Protocol):
-    """A component of kind "dataset" whose rows stand in files."""
-
-    def find(self, access: DataAccess) -> Source:
-        """The files, downloaded if need be: their fingerprints decide whether cached results hold."""
-
-    def load(self, source: Source | Mapping[str, Any]) -> Table:
-        """The rows, from what :meth:`find` found."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetConfig:
     """Options of every data set."""
 
-    target: Annotated[str | None, Help("class to tell from the rest; none: the majority")] = None
-    immutable: Annotated[tuple[str, ...], Help("columns that a counterfactual should not change")] = ()
-    direction: Annotated[Mapping[str, str], Help("columns that only go one way: {age: up}, {debt: down}")] = (
-        field(default_factory=dict)
-    )
+    target: Annotated[str | None, Help("class to predict against the rest; none: the majority")] = None
+    immutable: Annotated[tuple[str, ...], Help("columns that a counterfactual must not change")] = ()
+    direction: Annotated[
+        Mapping[str, str], Help("columns that may only increase or decrease: {age: up}, {debt: down}")
+    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for column, way in self.direction.items():
             if way not in DIRECTIONS:
                 raise ValueError(f"direction of {column!r} must be up or down, got {str(way)!r}")
             if column in self.immutable:
-                raise ValueError(f"{column!r} is immutable and also goes {way}: say one of the two")
+                raise ValueError(
+                    f"{column!r} is immutable and has the direction {way}: remove one of the two"
+                )
 
 
-def as_asked(table: Table, config: DatasetConfig) -> Table:
-    """The table with the target class of the configuration, and its columns marked immutable or one-way.
+def apply_options(table: Table, config: DatasetConfig) -> Table:
+    """The table with the target class of the configuration, and its columns marked as immutable or with a direction.
 
     Raises:
-        UserError: for a column that is not there, or that has no order to go up or down in.
+        UserError: for an unknown column, or for a direction of a column whose levels have no order.
     """
     columns = {column.name: column for column in table.columns}
     for name in (*config.immutable, *config.direction):
@@ -70,7 +55,7 @@ def as_asked(table: Table, config: DatasetConfig) -> Table:
         if len(column.levels) > 2:
             raise UserError(
                 f"{table.name}: column {name!r} has {len(column.levels)} levels without an order, so it cannot "
-                f"only go {way}; numbers and columns of two levels can"
+                f"have the direction {way}; numbers and columns of two levels can"
             )
         columns[name] = dataclasses.replace(column, direction="up" if way == "up" else "down")
     for name in config.immutable:

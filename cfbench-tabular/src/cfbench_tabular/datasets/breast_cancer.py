@@ -1,20 +1,31 @@
 """Breast Cancer Wisconsin (diagnostic): 569 tumours by 30 measurements of their cells, benign or malignant.
 
 Source: Wolberg et al. 1995; UCI Machine Learning Repository, CC BY 4.0; the copy that scikit-learn
-carries. Not the set of the study (paper 003), which is the prognostic one (198 rows): `bcw`.
+carries. Not the data set of CF-tabular, which is the prognostic one (198 rows): `bcw`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked, from_scikit_learn
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options, from_scikit_learn
 from cfbench_tabular.table import Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/breast-cancer",
+    summary="569 tumours, 30 measures",
+    target=f"{__name__}:BreastCancer",
+    config=f"{__name__}:Config",
+    needs={"explainer": {"columns": {"numeric"}}},
+    papers=("wolberg1995diagnostic",),
+    details={"embedded": True, "licence": "CC BY 4.0"},
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DatasetConfig):
-    """Nothing of its own. Classes: benign, malignant."""
+    """The options of every data set. Classes: benign, malignant."""
 
 
 class BreastCancer:
@@ -24,4 +35,4 @@ class BreastCancer:
     def load(self) -> Table:
         from sklearn.datasets import load_breast_cancer
 
-        return as_asked(from_scikit_learn("breast-cancer", load_breast_cancer()), self.config)
+        return apply_options(from_scikit_learn("breast-cancer", load_breast_cancer()), self.config)

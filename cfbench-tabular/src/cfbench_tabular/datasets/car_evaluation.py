@@ -1,10 +1,10 @@
 """Car Evaluation: 1,728 imaginary cars; would one buy it? Made from the decision model behind the data.
 
 Bohanec & Rajkovic 1988; UCI Machine Learning Repository, CC BY 4.0. The data are every combination of six
-attributes, judged by a tree of tables (DEX): price from buying and maintenance, comfort from doors, persons and
+attributes, rated by a tree of tables (DEX): price from buying and maintenance, comfort from doors, persons and
 boot, technique from comfort and safety, and the car from price and technique. UCI gives the tree and not the
 tables: those below are the coarsest that give UCI's classes, found by merging combinations that are always
-judged alike; they give every class, in UCI's order of rows (checked against the study's file).
+rated equally; they give every class, in UCI's order of rows (checked against the file of CF-tabular).
 """
 
 from __future__ import annotations
@@ -14,8 +14,20 @@ from itertools import product
 
 import numpy as np
 
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked, categorical
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options, categorical
 from cfbench_tabular.table import Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/car-evaluation",
+    summary="Would one buy it? 1,728 cars, from the decision model",
+    target=f"{__name__}:CarEvaluation",
+    config=f"{__name__}:Config",
+    needs={"explainer": {"columns": {"categorical"}}},
+    papers=("bohanec1988knowledge",),
+    details={"embedded": True, "licence": "CC BY 4.0"},
+)
+
 
 LEVELS = {
     "buying": ("vhigh", "high", "med", "low"),
@@ -43,7 +55,7 @@ CAR = (  # [price][technique]
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DatasetConfig):
-    """Nothing of its own. Classes: unacc, acc, good, vgood."""
+    """The options of every data set. Classes: unacc, acc, good, vgood."""
 
 
 class CarEvaluation:
@@ -52,11 +64,11 @@ class CarEvaluation:
 
     def load(self) -> Table:
         places = product(*(range(len(levels)) for levels in LEVELS.values()))
-        target = np.array([judged(*car) for car in places])
+        target = np.array([evaluate(*car) for car in places])
         rows = np.array(list(product(*LEVELS.values())))
-        return as_asked(categorical("car-evaluation", LEVELS, rows, target), self.config)
+        return apply_options(categorical("car-evaluation", LEVELS, rows, target), self.config)
 
 
-def judged(buying: int, maint: int, doors: int, persons: int, lug_boot: int, safety: int) -> str:
+def evaluate(buying: int, maint: int, doors: int, persons: int, lug_boot: int, safety: int) -> str:
     technique = TECHNIQUE[COMFORT[persons][doors][lug_boot]][safety]
     return CAR[PRICE[buying][maint]][technique]

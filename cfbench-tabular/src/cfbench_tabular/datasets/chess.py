@@ -2,10 +2,10 @@
 
 Bain & Hoff 1994; UCI Machine Learning Repository (King-Rook vs. King), CC BY 4.0. Computed here: every position
 is worked back from the mates (retrograde analysis) and counts once, turned and mirrored so that the white king
-stands on a1-d1-d4. The rows equal UCI's in UCI's order, which is by depth; so the study's file, which keeps that
-order but only tells draws from wins, confirms the depths too.
+stands on a1-d1-d4. The rows equal UCI's in UCI's order, which is by depth; so the file of CF-tabular, which has that
+order but only distinguishes draws from wins, confirms the depths too.
 
-The study (paper 003) told a draw from a win: `depth: false`. With `depth: true` the classes are UCI's 18: draw,
+CF-tabular distinguishes a draw from a win: `depth: false`. With `depth: true` the classes are UCI's 18: draw,
 zero (mate), one, ..., sixteen.
 """
 
@@ -17,8 +17,20 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked, categorical
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options, categorical
 from cfbench_tabular.table import BoolArray, IntArray, Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/chess",
+    summary="King and rook against king: won or drawn? All 28,056 positions, computed",
+    target=f"{__name__}:Chess",
+    config=f"{__name__}:Config",
+    needs={"explainer": {"columns": {"categorical"}}},
+    papers=("bain1994chess",),
+    details={"embedded": True, "licence": "CC BY 4.0"},
+)
+
 
 FILES, RANKS = tuple("abcdefgh"), tuple("12345678")
 DEPTHS = (
@@ -36,9 +48,7 @@ _WHITE_KING, _ROOK, _BLACK_KING = (0, 1), (2, 3), (4, 5)
 class Config(DatasetConfig):
     """Classes: draw, win; with depth: draw, zero, one, ..., sixteen."""
 
-    depth: Annotated[bool, Help("classes are the moves until mate; the study told only win from draw")] = (
-        False
-    )
+    depth: Annotated[bool, Help("classes are the moves until mate; CF-tabular: win or draw")] = False
 
 
 class Chess:
@@ -58,7 +68,7 @@ class Chess:
             for piece, most in (("white-king", 4), ("white-rook", 8), ("black-king", 8))
             for what, names in (("file", FILES[:most]), ("rank", RANKS[:most]))
         }
-        return as_asked(categorical("chess", levels, text, target), self.config)
+        return apply_options(categorical("chess", levels, text, target), self.config)
 
 
 def depths() -> tuple[IntArray, BoolArray]:
@@ -67,7 +77,7 @@ def depths() -> tuple[IntArray, BoolArray]:
     check = _rook_attacks() & ~_same(_ROOK, _BLACK_KING)
     distinct = ~(_same(_WHITE_KING, _ROOK) | _same(_WHITE_KING, _BLACK_KING) | _same(_ROOK, _BLACK_KING))
     legal = distinct & ~near
-    attacked = near | _rook_attacks()  # squares that the black king may not go to, the rook's own apart
+    attacked = near | _rook_attacks()  # squares forbidden to the black king, except that of the rook
     escapes = [_shift(~attacked | (_same(_ROOK, _BLACK_KING) & ~near), _BLACK_KING, step) for step in KING]
     captures = [_shift(_same(_ROOK, _BLACK_KING) & ~near, _BLACK_KING, step) for step in KING]
     can_capture, can_move = np.logical_or.reduce(captures), np.logical_or.reduce(escapes)
@@ -110,14 +120,14 @@ def _rook_attacks() -> BoolArray:
 
 
 def _adjacent() -> BoolArray:
-    """Where the kings stand side by side (or on one square)."""
+    """Where the kings are adjacent (or on the same square)."""
     files, ranks = _distance(_WHITE_KING, _BLACK_KING)
     return np.asarray(np.maximum(abs(files), abs(ranks)) <= 1)
 
 
 def _canonical() -> BoolArray:
-    """One position of each eight that are turned or mirrored: the white king on a1-d1-d4, and below the diagonal
-    the first piece that does not stand on it."""
+    """One position of each eight that are equal under rotation and reflection: the white king on a1-d1-d4, and the first
+    piece off the diagonal below it."""
     wf, wr, rf, rr, bf, br = np.indices((8,) * 6, sparse=True)
     below = (bf > br) | ((bf == br) & (rf >= rr))
     return np.asarray((wf < 4) & ((wf > wr) | ((wf == wr) & below)))

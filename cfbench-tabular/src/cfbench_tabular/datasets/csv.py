@@ -1,18 +1,18 @@
-"""``csv``: a table of the user's own, with a short schema.
+"""``csv``: a delimited text file of the user, with a short schema.
 
     data:
       - name: csv
         file: patients.csv
         class_column: outcome        # none: the last column
-        target: ill                  # the class to tell from the rest; none: the majority
+        target: ill                  # the class to predict against the rest; none: the majority
         missing: drop
         columns: {age: numeric, sex: [female, male], id: drop}
         immutable: [sex]
         direction: {age: up}
-        rules: [{column: bmi, relation: ratio, of: [mass, height2], absolute: 0.05}]
+        constraints: [{column: bmi, relation: ratio, of: [mass, height2], absolute: 0.05}]
 
-What is told of the columns may also stand in a file of its own, ``schema: patients.yaml``; what is told here as
-well is taken from here. ``cfbench init --csv patients.csv`` drafts all this by looking at the file.
+The schema may also be a separate file, ``schema: patients.yaml``; options in the configuration take precedence.
+``cfbench init --csv patients.csv`` infers a schema from the file.
 """
 
 from __future__ import annotations
@@ -26,19 +26,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Document, Help, InputFile, decode_dataclass
 from cfbench_core.data_files import DataAccess, Source
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.user_files import user_files
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options
 from cfbench_tabular.schema import Schema
 
 if TYPE_CHECKING:
     from cfbench_tabular.table import Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/csv",
+    summary="A delimited text file with a short schema; 'cfbench init --csv FILE' drafts it",
+    target=f"{__name__}:Csv",
+    config=f"{__name__}:Config",
+    details={
+        "licence": "chosen by the owner of the file",
+        "embedded": False,
+        "how": "named in the configuration: file: patients.csv",
+    },
+)
+
 
 FILE, SCHEMA = "file", "schema"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Schema, DatasetConfig):
-    file: Annotated[str, InputFile(), Help("delimited text, a row to a line; may end in .gz")]
+    file: Annotated[str, InputFile(), Help("delimited text with one row per line; may end in .gz")]
     schema: Annotated[str | None, InputFile(), Help("YAML file with the options from class_column on")] = None
 
     def __post_init__(self) -> None:
@@ -55,7 +69,7 @@ class Csv:
         named = {FILE: self.config.file, SCHEMA: self.config.schema}
         source = user_files({name: path for name, path in named.items() if path is not None})
         schema = schema_of(self.config, source.paths.get(SCHEMA))
-        schema.plans()  # what is wrong in it is told before anything runs
+        schema.plans()  # reports errors in the schema before anything runs
         return source
 
     def load(self, source: Source | Mapping[str, Any]) -> Table:
@@ -64,22 +78,22 @@ class Csv:
         paths = Source.of(source).paths
         schema = schema_of(self.config, paths.get(SCHEMA))
         name = paths[FILE].name.partition(".")[0]
-        return as_asked(table_of(read_sheet(paths[FILE], schema), schema, name), self.config)
+        return apply_options(table_of(read_sheet(paths[FILE], schema), schema, name), self.config)
 
 
 def schema_of(config: Config, path: Path | None) -> Schema:
-    """The schema in the configuration, and in its file where the configuration does not say.
+    """The schema of the file, with the options of the configuration taking precedence.
 
     Raises:
-        UserError: when the file is not a schema, or the two do not go together.
+        UserError: if the file is not a schema, or the two contradict each other.
     """
     fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(Schema)}
     if path is None:
         return Schema(**fields)
-    told: Schema = decode_dataclass(Document.read(path), Schema)
+    from_file: Schema = decode_dataclass(Document.read(path), Schema)
     default = Schema()
-    said = {name: value for name, value in fields.items() if value != getattr(default, name)}
+    overrides = {name: value for name, value in fields.items() if value != getattr(default, name)}
     try:
-        return dataclasses.replace(told, **said)
+        return dataclasses.replace(from_file, **overrides)
     except ValueError as error:
-        raise UserError(f"{path}: with what the configuration says: {error}") from None
+        raise UserError(f"{path}: with the options of the configuration: {error}") from None

@@ -1,20 +1,31 @@
 """Iris: 150 flowers of three species, measured in four places.
 
 Source: Fisher 1936; UCI Machine Learning Repository, CC BY 4.0; the copy that scikit-learn carries. All
-species are equally frequent; the "majority" is the last by name, virginica, as in the study (paper 003).
+species are equally frequent; the "majority" is the last by name, virginica, as in CF-tabular.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked, from_scikit_learn
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options, from_scikit_learn
 from cfbench_tabular.table import Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/iris",
+    summary="150 flowers, 4 measures",
+    target=f"{__name__}:Iris",
+    config=f"{__name__}:Config",
+    needs={"explainer": {"columns": {"numeric"}}},
+    papers=("fisher1936use",),
+    details={"embedded": True, "licence": "CC BY 4.0"},
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DatasetConfig):
-    """Nothing of its own. Classes: setosa, versicolor, virginica."""
+    """The options of every data set. Classes: setosa, versicolor, virginica."""
 
 
 class Iris:
@@ -24,4 +35,4 @@ class Iris:
     def load(self) -> Table:
         from sklearn.datasets import load_iris
 
-        return as_asked(from_scikit_learn("iris", load_iris()), self.config)
+        return apply_options(from_scikit_learn("iris", load_iris()), self.config)

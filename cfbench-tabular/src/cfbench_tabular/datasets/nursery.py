@@ -1,11 +1,11 @@
 """Nursery: 12,960 imaginary applications for a nursery school in Ljubljana; how should each be ranked?
 
 Olave, Rajkovic & Bohanec 1989; UCI Machine Learning Repository, CC BY 4.0. The data are every combination of
-eight attributes, judged by a tree of tables (DEX): employment from parents and the child's present nursery,
+eight attributes, rated by a tree of tables (DEX): employment from parents and the child's present nursery,
 structure from the form of the family and its children, standing from structure, housing and finance, and the
 rank from these and from social picture and health. UCI gives the tree and not the tables: those below are the
-coarsest that give UCI's classes, found by merging combinations that are always judged alike; they give every
-class, in UCI's order of rows (checked against the study's file).
+coarsest that give UCI's classes, found by merging combinations that are always rated equally; they give every
+class, in UCI's order of rows (checked against the file of CF-tabular).
 """
 
 from __future__ import annotations
@@ -15,8 +15,20 @@ from itertools import product
 
 import numpy as np
 
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked, categorical
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options, categorical
 from cfbench_tabular.table import Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/nursery",
+    summary="How to rank it? 12,960 applications to a nursery, from the decision model",
+    target=f"{__name__}:Nursery",
+    config=f"{__name__}:Config",
+    needs={"explainer": {"columns": {"categorical"}}},
+    papers=("olave1989application",),
+    details={"embedded": True, "licence": "CC BY 4.0"},
+)
+
 
 LEVELS = {
     "parents": ("usual", "pretentious", "great_pret"),
@@ -52,7 +64,7 @@ IN_NEED = (  # [employment][standing], of the others
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DatasetConfig):
-    """Nothing of its own. Classes: not_recom, recommend, very_recom, priority, spec_prior."""
+    """The options of every data set. Classes: not_recom, recommend, very_recom, priority, spec_prior."""
 
 
 class Nursery:
@@ -63,7 +75,7 @@ class Nursery:
         places = product(*(range(len(levels)) for levels in LEVELS.values()))
         target = np.array([ranked(*application) for application in places])
         rows = np.array(list(product(*LEVELS.values())))
-        return as_asked(categorical("nursery", LEVELS, rows, target), self.config)
+        return apply_options(categorical("nursery", LEVELS, rows, target), self.config)
 
 
 def ranked(

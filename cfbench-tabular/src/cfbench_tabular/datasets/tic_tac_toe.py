@@ -1,9 +1,9 @@
-"""Tic-Tac-Toe Endgame: all 958 boards at the end of a game that x began; has x won?
+"""Tic-Tac-Toe Endgame: all 958 boards at the end of a game that x started; has x won?
 
 Aha 1991; UCI Machine Learning Repository, CC BY 4.0. A game ends with three in a row or a full board. Found by
 playing every game; the rows equal UCI's in UCI's order, which is: boards that x won, that o won, full ones, each
-by squares, x before o before blank (checked against the study's file). Classes: positive (x has won), negative
-(o has, or nobody).
+by squares, x before o before blank (checked against the file of CF-tabular). Classes: positive (x has won), negative
+(o has, or neither).
 """
 
 from __future__ import annotations
@@ -13,8 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked, categorical
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options, categorical
 from cfbench_tabular.table import Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/tic-tac-toe",
+    summary="Has x won? All 958 final boards, from the rules",
+    target=f"{__name__}:TicTacToe",
+    config=f"{__name__}:Config",
+    needs={"explainer": {"columns": {"categorical"}}},
+    papers=("aha1991incremental",),
+    details={"embedded": True, "licence": "CC BY 4.0"},
+)
+
 
 SQUARES = tuple(
     f"{row}-{column}" for row in ("top", "middle", "bottom") for column in ("left", "middle", "right")
@@ -25,7 +37,7 @@ LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DatasetConfig):
-    """Nothing of its own. Classes: positive, negative."""
+    """The options of every data set. Classes: positive, negative."""
 
 
 class TicTacToe:
@@ -39,13 +51,13 @@ class TicTacToe:
         boards = sorted(set(endings()), key=place)
         target = np.array(["positive" if winner(board) == "x" else "negative" for board in boards])
         levels = dict.fromkeys(SQUARES, tuple(MARKS))
-        return as_asked(
+        return apply_options(
             categorical("tic-tac-toe", levels, np.array([list(b) for b in boards]), target), self.config
         )
 
 
 def winner(board: str) -> str:
-    """Whose three marks stand in a row; empty when nobody's do."""
+    """Whose three marks are in a row; empty when neither's do."""
     for a, b, c in LINES:
         if board[a] != "b" and board[a] == board[b] == board[c]:
             return board[a]

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfbench_tabular.datasets.base import DatasetConfig, as_asked, from_scikit_learn
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.datasets.base import DatasetConfig, apply_options, from_scikit_learn
 from cfbench_tabular.table import Table
+
+SPEC = ComponentSpec(
+    id="tabular/dataset/wine",
+    summary="178 wines, 13 measures",
+    target=f"{__name__}:Wine",
+    config=f"{__name__}:Config",
+    needs={"explainer": {"columns": {"numeric"}}},
+    papers=("forina1991parvus",),
+    details={"embedded": True, "licence": "CC BY 4.0"},
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DatasetConfig):
-    """Nothing of its own. Classes: class_0, class_1, class_2."""
+    """The options of every data set. Classes: class_0, class_1, class_2."""
 
 
 class Wine:
@@ -24,4 +35,4 @@ class Wine:
     def load(self) -> Table:
         from sklearn.datasets import load_wine
 
-        return as_asked(from_scikit_learn("wine", load_wine()), self.config)
+        return apply_options(from_scikit_learn("wine", load_wine()), self.config)

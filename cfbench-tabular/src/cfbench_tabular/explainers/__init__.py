@@ -1,1 +1,1 @@
-"""Explainers: each looks for the counterfactual of a row."""
+"""Explainers, which generate counterfactuals."""

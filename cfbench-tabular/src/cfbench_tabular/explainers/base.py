@@ -1,14 +1,12 @@
-"""What the suite asks of an explainer of classifiers."""
+"""The arguments and the result of an explainer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
-from cfbench_tabular.classifiers.base import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import FloatArray, IntArray
 
@@ -20,7 +18,7 @@ class Factuals:
     Attributes:
         vectors: (B, d) encoded.
         classes: (B,) as the model predicts them, 0 or 1.
-        units: their names.
+        units: the names of the rows.
     """
 
     vectors: FloatArray
@@ -33,64 +31,53 @@ class Factuals:
 
 @dataclass(frozen=True)
 class Context:
-    """What an explainer may use besides the model.
+    """The data that an explainer may use besides the model.
 
     Attributes:
-        encoding: the columns and their places in the vectors.
+        encoding: the columns and their positions in the vectors.
         background: (n, d) the training rows.
-        generator: ``generator(unit)`` is the random stream of a unit, the same whatever else is in the batch.
-        labels: (n,) the classes that the table gives the training rows, 0 or 1; None where that is not known.
-        answers: how many counterfactuals are asked for; an explainer that gives one only may ignore it.
-        seconds: what a search may take for each factual, on average over the batch; None: as long as it needs.
-            What is found by then depends on the machine, so a study that sets it does not repeat exactly.
+        generator: ``generator(unit)`` is the random stream of a unit; it does not depend on the rest of the batch.
+        counterfactuals_per_instance: the number of counterfactuals to generate for each factual; an explainer
+            that generates only one ignores it.
+        seconds: time limit per factual, on average over the batch; None: unlimited. Results under a limit depend
+            on the machine.
+        labels: (n,) the true classes of the training rows, 0 or 1; None if unknown.
     """
 
     encoding: Encoding
     background: FloatArray
     generator: Callable[[str], np.random.Generator]
-    answers: int = 1
+    counterfactuals_per_instance: int = 1
     seconds: float | None = None
     labels: IntArray | None = None
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Counterfactuals, and what the method knows about them: a proof, a bound, how long its rule is, ...
+class Explanation:
+    """Counterfactuals and details of how they were found, such as a proof of optimality or the length of a rule.
 
     Attributes:
-        counterfactuals: (B, d) encoded; a row of NaN where there is no answer. Several answers: (B, n, d) with
-            n = ``context.answers``, the best first.
-        details: by name, (B,) numbers; NaN where there is none. Kept with the explanations
-            (``details.parquet``).
+        counterfactuals: (B, d) encoded; a row of NaN where none was found. Several per factual: (B, n, d) with
+            n = ``context.counterfactuals_per_instance``, the best first.
+        details: (B,) numbers by name; NaN where unknown. Stored with the explanations (``details.parquet``).
     """
 
     counterfactuals: FloatArray
     details: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @staticmethod
-    def of(given: FloatArray | Answer) -> Answer:
-        """What ``counterfactuals`` returned, with or without details."""
-        return given if isinstance(given, Answer) else Answer(np.asarray(given, dtype=np.float64))
+    def of(found: FloatArray | Explanation) -> Explanation:
+        """The return value of ``counterfactuals``, which may come without details."""
+        if isinstance(found, Explanation):
+            return found
+        return Explanation(np.asarray(found, dtype=np.float64))
 
-    def several(self) -> FloatArray:
-        """(B, n, d) the counterfactuals; n = 1 where each factual has one."""
+    def stacked(self) -> FloatArray:
+        """(B, n, d) the counterfactuals; n = 1 if there is one for each factual."""
         found = np.asarray(self.counterfactuals, dtype=np.float64)
         return found[:, None] if found.ndim == 2 else found
 
 
-class Explainer(Protocol):
-    """A component of kind "explainer": ``Name(config)``, then ``counterfactuals`` for a batch of rows."""
-
-    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray | Answer:
-        """(B, d) encoded counterfactuals; a row of NaN where there is no answer.
-
-        An explainer that declares ``provides={"answers": {"several"}}`` gives (B, context.answers, d) instead.
-
-        The answer to a factual must not depend on the others in the batch. Whether the class really changes
-        is checked by the suite.
-        """
-
-
-def no_answers(factuals: Factuals) -> FloatArray:
+def no_counterfactuals(factuals: Factuals) -> FloatArray:
     """(B, d) of NaN."""
     return np.full_like(factuals.vectors, np.nan)

@@ -1,4 +1,4 @@
-"""What several explainers do with whole columns of encoded rows."""
+"""Operations on whole columns of encoded rows, shared by several explainers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cfbench_tabular.table import FloatArray
 def allowed_only(
     encoding: Encoding, low: FloatArray, high: FloatArray, rows: FloatArray, changed: FloatArray
 ) -> FloatArray:
-    """(..., d) ``changed``, with each column that leaves what is allowed as it is in ``rows``.
+    """(..., d) ``changed``, with each column that leaves its limits reset to its value in ``rows``.
 
-    low, high: as of :meth:`~cfbench_tabular.encoding.Encoding.allowed`; all of them (..., d).
+    low, high: as returned by :meth:`~cfbench_tabular.encoding.Encoding.allowed`; all of them (..., d).
     """
     forbidden = (changed < low) | (changed > high)
     if not forbidden.any():

@@ -1,9 +1,9 @@
-"""What the explainers that follow a gradient share: which way the other class lies, Adam, and pulling back.
+"""Margins and their gradients, Adam, and bisection, shared by the gradient-based explainers.
 
 With class y of a factual and log-odds z(c) = log(p1 / p0), the margin is s z(c), s = +1 for y = 0 and -1 for
-y = 1: positive where c is in the other class. Its gradient is that of every loss of one row that falls with
-the margin (log loss, hinge, probability), but for a positive factor; unlike that of a probability it does not
-vanish where the model is sure.
+y = 1: positive where c is in the other class. Its gradient is that of every loss of one row that decreases
+with the margin (log loss, hinge, probability), up to a positive factor; unlike that of a probability it does not
+vanish where the model is confident.
 """
 
 from __future__ import annotations
@@ -14,34 +14,35 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_tabular.classifiers.base import Classifier, DifferentiableClassifier, probabilities
+from cfbench_tabular.classifiers.base import probabilities
+from cfbench_tabular.contracts import Classifier, DifferentiableClassifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 CLEAR = 1e-9
-"""By so much the other class must be more probable: a tie could turn when the answer is written and read."""
+"""Minimum lead in probability of the other class: rounding on storage could reverse a tie."""
 
 CLEAR_MARGIN = 4 * CLEAR
-"""The same, of log-odds."""
+"""The corresponding lead in log-odds."""
 
 ROWS = 2_000
-"""How many rows are worked on at once: what belongs to them stays in the processor's cache."""
+"""Rows that are processed at once, so that their data fit into the cache of the processor."""
 
 
 def leads(model: Classifier, points: FloatArray, classes: IntArray) -> FloatArray:
-    """(n,) probability of the other class less that of ``classes`` (n,)."""
+    """(n,) probability of the other class minus that of ``classes`` (n,)."""
     found = probabilities(model, points)
     lead: FloatArray = np.where(classes == 0, 1.0, -1.0) * (found[:, 1] - found[:, 0])
     return lead
 
 
 def flips(model: Classifier, points: FloatArray, classes: IntArray) -> BoolArray:
-    """(n,) whether ``points`` (n, d) are in the other class than ``classes`` (n,), clear of the boundary."""
+    """(n,) whether ``points`` (n, d) are in the other class than ``classes`` (n,), with a lead of ``CLEAR``."""
     return leads(model, points, classes) > CLEAR
 
 
 def margins(model: Classifier, points: FloatArray, classes: IntArray) -> FloatArray:
-    """(n,) log-odds of the other class; a probability of 0 counts as the smallest number there is."""
+    """(n,) log-odds of the other class; a probability of 0 counts as the smallest positive number."""
     found = np.maximum(probabilities(model, points), np.finfo(np.float64).tiny)
     margin: FloatArray = np.where(classes == 0, 1.0, -1.0) * (np.log(found[:, 1]) - np.log(found[:, 0]))
     return margin
@@ -51,44 +52,46 @@ def margin_gradients(model: DifferentiableClassifier, points: FloatArray, classe
     """(n, d) the gradient of :func:`margins`.
 
     Raises:
-        UserError: when the model returns another shape, NaN or infinity.
+        UserError: if the model returns another shape, NaN or infinity.
     """
     if len(points) == 0:
         return np.empty_like(points)
     found = np.asarray(model.log_odds_gradient(points), dtype=np.float64)
     if found.shape != points.shape or not np.isfinite(found).all():
-        told = f"shape {found.shape}" if found.shape != points.shape else "NaN or infinity"
-        raise UserError(f"log_odds_gradient gave {told} for {len(points)} rows of {points.shape[1]} numbers")
+        wrong = f"shape {found.shape}" if found.shape != points.shape else "NaN or infinity"
+        raise UserError(
+            f"log_odds_gradient returned {wrong} for {len(points)} rows of {points.shape[1]} numbers"
+        )
     toward: FloatArray = np.where(classes == 0, 1.0, -1.0)[:, None] * found
     return toward
 
 
 def over_flats(gradients: FloatArray, last: FloatArray) -> FloatArray:
-    """(n, d) ``gradients``, and where one is 0 throughout, the ``last`` that was not.
+    """(n, d) ``gradients``, with rows of zeros replaced by the ``last`` gradients.
 
-    A ReLU network is flat where no neuron that matters is active; descent would end there for ever.
+    A ReLU network is flat where no relevant neuron is active; descent would stop there.
     """
     flat: BoolArray = np.asarray(~gradients.any(axis=1))
     return np.where(flat[:, None], last, gradients) if flat.any() else gradients
 
 
 def signs(differences: FloatArray) -> FloatArray:
-    """-1, 0 or 1; what only rounding has left of a difference counts as 0, lest it decide which way to go."""
+    """-1, 0 or 1; differences of the size of rounding errors count as 0, so that they do not determine a direction."""
     found: FloatArray = np.sign(np.where(np.abs(differences) < 1e-12, 0.0, differences))
     return found
 
 
 class Adam:
-    """Kingma & Ba 2015: m / (sqrt(v) + 1e-8) with decay .9 and .999; each row has moments of its own."""
+    """Kingma & Ba 2015: m / (sqrt(v) + 1e-8) with decay .9 and .999; each row has its own moments."""
 
-    def __init__(self, rate: float, *shape: int) -> None:
-        self.rate = rate
+    def __init__(self, learning_rate: float, *shape: int) -> None:
+        self.learning_rate = learning_rate
         self.steps = 0
         self.first = np.zeros(shape)
         self.second = np.zeros(shape)
 
     def step(self, gradient: FloatArray) -> FloatArray:
-        """What to subtract to descend; ``gradient`` has the shape of the moments."""
+        """The step to subtract; ``gradient`` has the shape of the moments."""
         self.steps += 1
         self.first += 0.1 * (gradient - self.first)
         self.second += 0.001 * (gradient * gradient - self.second)
@@ -96,40 +99,41 @@ class Adam:
         root /= np.sqrt(1 - 0.999**self.steps)
         root += 1e-8
         moved: FloatArray = self.first / root
-        moved *= self.rate / (1 - 0.9**self.steps)
+        moved *= self.learning_rate / (1 - 0.9**self.steps)
         return moved
 
-    def keep(self, rows: BoolArray | IntArray) -> None:
-        """Drops the moments of all other rows."""
+    def select(self, rows: BoolArray | IntArray) -> None:
+        """Removes the moments of all other rows."""
         self.first, self.second = self.first[rows], self.second[rows]
 
 
 def pulled_back(
     found: Callable[[FloatArray], BoolArray], starts: FloatArray, ends: FloatArray, halvings: int
 ) -> FloatArray:
-    """(n, d) the points nearest to ``starts`` on the lines to ``ends`` that ``found`` says are answers.
+    """(n, d) the points nearest to ``starts`` on the lines to ``ends`` for which ``found`` is true.
 
-    ``ends`` must be answers. By bisection: exact where the line crosses the boundary once, else still an answer.
+    ``found`` must be true for ``ends``. By bisection: exact if the line crosses the boundary once; otherwise ``found``
+    is still true for the result.
     """
     near, far = np.zeros(len(ends)), np.ones(len(ends))
-    answers = ends.copy()
-    middle = near  # the start itself is tried first: it may be an answer, with what is the same in both
+    nearest = ends.copy()
+    middle = near  # the start itself is tried first
     for _ in range(halvings + 1):
         tried = starts + middle[:, None] * (ends - starts)
         good = found(tried)
-        answers[good] = tried[good]
+        nearest[good] = tried[good]
         far, near = np.where(good, middle, far), np.where(good, near, middle)
         middle = (near + far) / 2
-    return answers
+    return nearest
 
 
 class Columns:
-    """The columns of an encoding as arrays, so that categories of all sizes are handled at once.
+    """The columns of an encoding as arrays, for vectorised operations on categories of all sizes.
 
     Attributes:
-        starts, widths: (M,) the first place of each column, and how many it has.
-        numeric, two_valued, grouped: (M,) of which kind it is.
-        of: (d,) the column of each place.
+        starts, widths: (M,) the first position of each column and its number of positions.
+        numeric, two_valued, grouped: (M,) the kind of each column.
+        of: (d,) the column of each position.
     """
 
     def __init__(self, encoding: Encoding) -> None:
@@ -149,29 +153,31 @@ class Columns:
         }
 
     def largest(self, values: FloatArray) -> FloatArray:
-        """(n, M) the largest of the places of each column, for values (n, d)."""
+        """(n, M) the maximum over the positions of each column, for values (n, d)."""
         found: FloatArray = np.maximum.reduceat(values, self.starts, axis=1)
         return found
 
     def switches(self, rows: FloatArray, values: FloatArray) -> FloatArray:
-        """(n, d) by how much ``values`` of a place of a category exceeds that of the level that ``rows`` has.
+        """(n, d) the excess of the ``values`` of each level over that of the current level of ``rows``.
 
-        For a two-valued column: the change of its value times the value of its place. Minus infinity for numbers
-        and for the level that a row has already.
+        For a two-valued column: the change of its value times the value of its position. Minus infinity for numbers
+        and for the current level of a row.
         """
         found = np.full(rows.shape, -np.inf)
         places = self.places["grouped"]
         if len(places):
-            held = np.add.reduceat(np.where(rows > 0, values, 0.0), self.starts, axis=1)[:, self.of[places]]
-            found[:, places] = np.where(rows[:, places] == 0, values[:, places] - held, -np.inf)
+            current = np.add.reduceat(np.where(rows > 0, values, 0.0), self.starts, axis=1)[
+                :, self.of[places]
+            ]
+            found[:, places] = np.where(rows[:, places] == 0, values[:, places] - current, -np.inf)
         places = self.places["two_valued"]
         found[:, places] = (1 - 2 * rows[:, places]) * values[:, places]
         return found
 
     def centred(self, gradients: FloatArray) -> FloatArray:
-        """(n, d) ``gradients`` less their mean over the levels of each one-hot category.
+        """(n, d) ``gradients`` minus their mean over the levels of each one-hot category.
 
-        Within a category only differences count, and Adam, which makes all steps equally long, would lose them.
+        Only differences within a category matter, and Adam, which normalises the length of steps, would lose them.
         """
         places = self.places["grouped"]
         if len(places) == 0:
@@ -182,7 +188,7 @@ class Columns:
         return found
 
     def switched(self, rows: FloatArray, places: IntArray) -> FloatArray:
-        """(n, d) ``rows`` with the category that ``places`` (n,) belongs to at that level (two-valued: turned)."""
+        """(n, d) ``rows`` with the category that ``places`` (n,) belongs to at that level (two-valued: flipped)."""
         changed = rows.copy()
         each = np.arange(len(rows))
         own = self.of[None, :] == self.of[places][:, None]
@@ -198,6 +204,6 @@ def in_parts(size: int) -> list[slice]:
 
 
 def gradient_model(model: Any) -> DifferentiableClassifier:
-    """The model, as one that has gradients: the plan gives an explainer no other when it says that it needs them."""
+    """The model, typed as differentiable; the plan guarantees this to explainers that need gradients."""
     found: DifferentiableClassifier = model
     return found

@@ -1,4 +1,4 @@
-"""DiCE: several counterfactuals at once, close to the factual and unlike each other.
+"""DiCE: several counterfactuals at once, close to the factual and diverse.
 
 Mothilal, Sharma & Tan 2020, "Explaining machine learning classifiers through diverse counterfactual
 explanations". For k counterfactuals c_1 ... c_k of x, Adam descends
@@ -11,22 +11,22 @@ explanations". For k counterfactuals c_1 ... c_k of x, Adam descends
 - K_ij = 1 / (1 + dist(c_i, c_j)), with 1e-4 added on the diagonal;
 - penalty(c) = sum over one-hot categories of (sum of its places - 1)^2.
 
-k is what the protocol asks for (``answers``). The first c starts at x, the others near it.
+k is ``protocol.counterfactuals_per_instance``. The first c starts at x, the others near it.
 
-Afterwards the answers are made sparse: columns are set back to x in order of rising |c_j - x_j|
-/ MAD_j, as long as the class stays; then the numbers that are left are moved towards x as far as the class
-stays, in steps of a tenth (``linear``) or by bisection (``binary``). The paper sets back numbers only
-(``restored: numbers``). The study's adapter edited single one-hot places, which broke categories, and all its
-two-valued columns became 1; here a category is set back whole or not at all. An answer that would become the
-same as another is left as it was.
+Afterwards the counterfactuals are made sparse: columns are reset to x in order of increasing |c_j - x_j|
+/ MAD_j, as long as the class stays; then the remaining numbers are moved towards x as far as the class
+stays, in steps of a tenth (``linear``) or by bisection (``binary``). The paper resets numbers only
+(``restored: numbers``). The adapter of CF-tabular edits single one-hot positions, which breaks categories, and sets
+all two-valued columns to 1; here a category is reset as a whole or not at all. A counterfactual that would become
+equal to another is left unchanged.
 
-Departures: every iterate is made into rows (largest level of each category, range, immutable and one-way
-columns kept) and asked of the model; of all iterates the set with most valid rows is kept, of these the one
-with the lowest proximity less diversity; the paper takes the last one, valid or not. Rows that are not valid
-are no answers. ``one_hot: project`` has the gradient at the rows themselves, so that what is descended is
-what is answered; ``penalise`` has it between levels, as published. A search ends when nothing better came in
-``patience`` steps; as long as some of the k rows are not valid, it goes on with half the weight of the
-proximity instead. Where the network is flat, the last slope is followed.
+Departures: every iterate is projected onto rows (largest level of each category, range, immutable and one-way
+columns respected) and predicted; of all iterates the set with most valid rows is returned, of these the one with
+the lowest proximity minus diversity; the paper returns the last one, valid or not. Invalid rows are not returned.
+``one_hot: project`` has the gradient at the rows themselves, so that the descent and the result agree; ``penalise``
+has it between levels, as published. A search ends after ``patience`` steps without improvement; as long as some of
+the k rows are not valid, the weight of the proximity is halved instead. Where the network is flat, the last slope is
+used.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.descent import (
     CLEAR_MARGIN,
     Adam,
@@ -55,11 +56,26 @@ from cfbench_tabular.explainers.descent import (
 )
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/dice",
+    summary="Several diverse counterfactuals by gradient descent, made sparse",
+    target=f"{__name__}:DiCE",
+    config=f"{__name__}:Config",
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"immutable", "one-hot", "ranges"},
+        "counterfactuals": {"several"},
+    },
+    needs={"classifier": {"access": {"gradients", "scores"}}},
+    papers=("mothilal2020dice",),
+)
+
+
 NEARBY = 0.1
-"""Standard deviation of where all but the first counterfactual start."""
+"""Standard deviation of the starting points of all but the first counterfactual."""
 
 HALVINGS = 8
-"""Steps of the bisection when numbers are set back."""
+"""Steps of the bisection that resets numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,23 +83,23 @@ class Config:
     proximity: Annotated[float, Range(minimum=0), Help("weight of the distance to the factual")] = 0.5
     diversity: Annotated[float, Range(minimum=0), Help("weight of the determinant")] = 1.0
     categories: Annotated[float, Range(minimum=0), Help("weight of the penalty of penalise")] = 0.1
-    rate: Annotated[float, Range(above=0), Help("of Adam, in standard deviations")] = 0.05
+    learning_rate: Annotated[float, Range(above=0), Help("of Adam, in standard deviations")] = 0.05
     iterations: Annotated[int, Range(minimum=1), Help("steps at most")] = 400
-    patience: Annotated[int, Range(minimum=1), Help("steps without anything better")] = 20
+    patience: Annotated[int, Range(minimum=1), Help("maximum number of steps without improvement")] = 20
     one_hot: Annotated[Literal["project", "penalise"], Help("gradient at rows, or between levels")] = (
         "project"
     )
-    sparsity: Annotated[Literal["linear", "binary", "none"], Help("how numbers are set back")] = "binary"
-    restored: Annotated[Literal["numbers", "all"], Help("columns that are set back")] = "all"
+    sparsity: Annotated[Literal["linear", "binary", "none"], Help("how numbers are reset")] = "binary"
+    restored: Annotated[Literal["numbers", "all"], Help("columns that are reset")] = "all"
 
 
 class DiCE:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Answer:
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
         """(B, k, d), the closest first."""
-        k, d = context.answers, context.encoding.width
+        k, d = context.counterfactuals_per_instance, context.encoding.width
         answers = np.full((len(factuals), k, d), np.nan)
         steps = np.full(len(factuals), np.nan)
         weights = inverse_deviations(context.background, context.encoding)
@@ -96,7 +112,7 @@ class DiCE:
             for row, unit in zip(starts, factuals.units[part], strict=True):
                 row[1:] += NEARBY * context.generator(unit).standard_normal((k - 1, d))
             answers[part], steps[part] = search.run(starts)
-        return Answer(answers, {"steps": steps})
+        return Explanation(answers, {"steps": steps})
 
 
 def inverse_deviations(background: FloatArray, encoding: Encoding) -> FloatArray:
@@ -157,9 +173,9 @@ class _Search:
     def run(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(n, k, d) rows or NaN, from ``points`` (n, k, d), and (n,) steps taken."""
         n, k, _ = points.shape
-        kept, merit, since = np.full_like(points, np.nan), np.full(n, -np.inf), np.zeros(n)
+        best, merit, since = np.full_like(points, np.nan), np.full(n, -np.inf), np.zeros(n)
         pull, steps = np.full(n, self.config.proximity), np.zeros(n)
-        adam, active = Adam(self.config.rate, *points.shape), np.arange(n)
+        adam, active = Adam(self.config.learning_rate, *points.shape), np.arange(n)
         rows = self._rows(points)
         margin = self._margins(rows, active)
         last = np.zeros_like(points)
@@ -171,7 +187,7 @@ class _Search:
             margin = self._margins(rows, active)
             found = self._merit(rows, margin > CLEAR_MARGIN, active)
             better = found > merit[active] + 1e-6
-            kept[active[better]] = np.where(margin[better, :, None] > CLEAR_MARGIN, rows[better], np.nan)
+            best[active[better]] = np.where(margin[better, :, None] > CLEAR_MARGIN, rows[better], np.nan)
             merit[active] = np.maximum(found, merit[active])
             since[active] = np.where(better, 0, since[active] + 1)
             steps[active] = step
@@ -183,10 +199,10 @@ class _Search:
             if not going.all():
                 points, rows, margin, last = points[going], rows[going], margin[going], last[going]
                 active = active[going]
-                adam.keep(going)
+                adam.select(going)
             if len(active) == 0:
                 break
-        return self._restored(kept), steps
+        return self._restored(best), steps
 
     def _gradient(
         self,
@@ -200,12 +216,12 @@ class _Search:
         """(a, k, d) the gradient of the loss, times k, and (a, k, d) the last slopes of the hinge."""
         _, k, d = points.shape
         config = self.config
-        asked = rows
+        queries = rows
         if config.one_hot == "penalise":
-            asked, margin = points, self._margins(points, active)
+            queries, margin = points, self._margins(points, active)
         short = margin < 1
         classes = np.repeat(self.classes[active, None], k, axis=1)
-        slopes = margin_gradients(self.model, asked[short], classes[short])
+        slopes = margin_gradients(self.model, queries[short], classes[short])
         if config.one_hot == "project":
             slopes = self.columns.centred(slopes)
         last = last.copy()
@@ -231,7 +247,7 @@ class _Search:
         return self.encoding.project(points.reshape(-1, points.shape[2])).reshape(points.shape)
 
     def _merit(self, rows: FloatArray, valid: BoolArray, active: IntArray) -> FloatArray:
-        """(a,) how many rows are valid, then diversity less proximity, both brought below 1."""
+        """(a,) the number of valid rows plus diversity minus proximity, scaled below 1."""
         _, k, d = rows.shape
         away = distances(rows, self.factuals[active, None], self.weights) / d
         worth = -self.config.proximity * np.where(valid, away, 0.0).sum(axis=1) / k
@@ -240,24 +256,24 @@ class _Search:
         count: FloatArray = valid.sum(axis=1) + 0.5 + 0.4 * worth / (1 + np.abs(worth))
         return np.where(valid.any(axis=1), count, -np.inf)
 
-    # Setting back
+    # Resetting of columns
 
-    def _restored(self, kept: FloatArray) -> FloatArray:
-        """(n, k, d) the same with numbers set back, the closest first."""
-        n, k, d = kept.shape
-        rows, factuals = kept.reshape(n * k, d).copy(), np.repeat(self.factuals, k, axis=0)
+    def _restored(self, best: FloatArray) -> FloatArray:
+        """(n, k, d) the counterfactuals made sparse, the closest first."""
+        n, k, d = best.shape
+        rows, factuals = best.reshape(n * k, d).copy(), np.repeat(self.factuals, k, axis=0)
         classes = np.repeat(self.classes, k)
         given = np.flatnonzero(~np.isnan(rows[:, 0]))
         if self.config.sparsity != "none" and len(given):
-            rows[given] = self._set_back(rows[given], factuals[given], classes[given])
+            rows[given] = self._reset(rows[given], factuals[given], classes[given])
             sets = rows.reshape(n, k, d)
             equal = (sets[:, :, None] == sets[:, None]).all(axis=3) & np.tri(k, k=-1, dtype=bool)
-            rows = np.where(equal.any(axis=2)[:, :, None], kept, sets).reshape(n * k, d)
+            rows = np.where(equal.any(axis=2)[:, :, None], best, sets).reshape(n * k, d)
         away = np.where(np.isnan(rows[:, 0]), np.inf, distances(rows, factuals, self.weights))
         order = away.reshape(n, k).argsort(axis=1, kind="stable")
         return np.take_along_axis(rows.reshape(n, k, d), order[:, :, None], axis=1)
 
-    def _set_back(self, rows: FloatArray, factuals: FloatArray, classes: IntArray) -> FloatArray:
+    def _reset(self, rows: FloatArray, factuals: FloatArray, classes: IntArray) -> FloatArray:
         starts = [block.start for block in self.encoding.blocks]
         number = self.encoding.numeric[starts]
         for whole in (True, False):
@@ -274,7 +290,7 @@ class _Search:
         return rows
 
     def _moved(self, rows: FloatArray, ends: FloatArray, classes: IntArray, whole: bool) -> FloatArray:
-        """``rows`` moved to ``ends``, or as far as the class stays."""
+        """``rows`` moved to ``ends``, or as far as the class is unchanged."""
 
         def found(tried: FloatArray) -> BoolArray:
             return flips(self.model, tried, classes)

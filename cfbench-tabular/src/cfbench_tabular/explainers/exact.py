@@ -1,4 +1,4 @@
-"""What the exact methods share: a network as layers, what a change costs, and what a unit can reach at that cost.
+"""Parts of the certified methods: a network as layers, the costs of changes, and the reachable values at a cost.
 
 Used by ``optimum`` (mixed-integer programming) and ``mace`` (satisfiability modulo theories).
 """
@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.table import BoolArray, FloatArray
@@ -164,16 +165,16 @@ def nearby(model: Classifier, reach: Reach, label: int, enemies: FloatArray) -> 
 
 
 def _undone(model: Classifier, reach: Reach, label: int, enemy: FloatArray) -> FloatArray:
-    """``enemy`` (d,) with each change taken back as far as it stays an enemy."""
-    kept = enemy.copy()
+    """``enemy`` (d,) with each change reset as far as the other class allows."""
+    nearest_enemy = enemy.copy()
     for block in sorted(reach.encoding.blocks, key=lambda b: -float(np.abs(enemy[b] - reach.row[b]).max())):
-        if (kept[block] == reach.row[block]).all():
+        if (nearest_enemy[block] == reach.row[block]).all():
             continue
-        wrong, right = 0.0, 1.0  # shares of the change: the class is lost at one, kept at the other
+        wrong, right = 0.0, 1.0  # shares of the change: without and with the other class
         tries = [0.0] if not reach.encoding.numeric[block.start] else [0.0] + [0.5] * HALVINGS
         for way in tries:
             share = wrong + way * (right - wrong)
-            tried = kept.copy()
+            tried = nearest_enemy.copy()
             tried[block] = reach.row[block] + share * (enemy[block] - reach.row[block])
             if predicted_classes(model, tried[None])[0] != label:
                 right = share
@@ -182,8 +183,8 @@ def _undone(model: Classifier, reach: Reach, label: int, enemy: FloatArray) -> F
             elif share > 0.0:
                 wrong = share
         if right < 1.0:
-            kept[block] = reach.row[block] + right * (enemy[block] - reach.row[block])
-    return kept
+            nearest_enemy[block] = reach.row[block] + right * (enemy[block] - reach.row[block])
+    return nearest_enemy
 
 
 def _knapsack(gains: FloatArray, prices: FloatArray, budget: float) -> FloatArray:

@@ -1,18 +1,19 @@
-"""Exhaustive: the fewest columns that have to change, by trying everything. A bound for L0.
+"""Exhaustive: the smallest number of changed columns, by enumeration. Certified for L0.
 
-All sets of one column with all levels that they can take, then all sets of two, ..., until one changes the
-class; of the counterfactuals with that many changes, the nearest (L2, encoded), and of equally near ones the
-first tried. No counterfactual changes fewer columns. Ours; there is no paper.
+All sets of one column with all their levels are tried, then all sets of two, ..., until one changes the class; of the
+counterfactuals with that many changes, the nearest (L2, encoded) is returned, and of equally near ones the first.
+No counterfactual changes fewer columns. A method of cfbench; there is no paper.
 
-It grows with the product of the levels, so it is for small categorical data. Before each size it counts how
-many rows there are to try; when they exceed ``limit`` in all, it refuses: no answer, and as details
+The cost grows with the product of the numbers of levels, so it suits small categorical data. Before each size the
+number of rows to try is computed; when the total exceeds ``limit``, the search ends without a counterfactual.
+Details:
 
-- ``proven``: 1 when nothing smaller was left out, also when all was tried and there is no counterfactual; else 0;
+- ``proven``: 1 if no smaller set was left out, also if all sets were tried without success; else 0;
 - ``bound``: no counterfactual changes fewer columns than this.
 
-Numbers stay as they are unless ``values`` declares how many of the values seen in training each may take
-(spread evenly over the ordered distinct ones). Then nothing is proven: there are more values than were tried.
-Immutable columns and one-way columns are respected.
+Numbers are unchanged unless ``values`` sets how many of their observed training values each may take (spread evenly
+over the sorted distinct ones). Then nothing is proven, because not all values are tried. Immutable and one-way
+columns are respected.
 """
 
 from __future__ import annotations
@@ -25,22 +26,35 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.table import FloatArray
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/exhaustive",
+    summary="The fewest categories that have to change, by enumeration, with a proof",
+    target=f"{__name__}:Exhaustive",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"scores"}}},
+    role="certified",
+)
+
+
 NUMBERS = 4_000_000
-"""How many coordinates of rows to try are held at once."""
+"""Maximum number of coordinates of candidate rows that are held in memory at once."""
 
 Parts = list[FloatArray]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    limit: Annotated[int, Range(minimum=1), Help("rows tried for a factual before it refuses")] = 1_000_000
+    limit: Annotated[int, Range(minimum=1), Help("maximum number of rows tried for a factual")] = 1_000_000
     values: Annotated[
-        int, Range(minimum=0), Help("observed values that a number may take; 0: numbers stay as they are")
+        int, Range(minimum=0), Help("observed values that a number may take; 0: numbers are unchanged")
     ] = 0
 
 
@@ -48,8 +62,8 @@ class Exhaustive:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Answer:
-        answers = no_answers(factuals)
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
+        answers = no_counterfactuals(factuals)
         proven, bound = np.zeros(len(factuals)), np.zeros(len(factuals))
         parts = self._values(context)
         low, high = context.encoding.allowed(factuals.vectors)
@@ -57,14 +71,14 @@ class Exhaustive:
             options = _alternatives(context.encoding, parts, row, low[place], high[place])
             label = int(factuals.classes[place])
             answers[place], proven[place], bound[place] = self._search(model, context, row, label, options)
-        untried = ((high > low) & context.encoding.numeric).any(axis=1)  # numbers have more values than that
+        untried = ((high > low) & context.encoding.numeric).any(axis=1)  # not all values of numbers are tried
         proven[untried], bound[untried] = 0.0, np.nan
-        return Answer(answers, {"proven": proven, "bound": bound})
+        return Explanation(answers, {"proven": proven, "bound": bound})
 
     def _search(
         self, model: Classifier, context: Context, row: FloatArray, label: int, options: Parts
     ) -> tuple[FloatArray, float, float]:
-        """The answer (d,) or NaN, whether it is proven, and the size below which there is none."""
+        """The counterfactual (d,) or NaN, whether it is proven, and the size below which there is none."""
         counts = _rows_of_size([len(part) for part in options])
         tried = 0
         for size in range(1, len(options) + 1):
@@ -74,7 +88,7 @@ class Exhaustive:
             best, nearest = None, np.inf
             for rows in _of_size(context.encoding, row, options, size):
                 enemies = rows[predicted_classes(model, rows) != label]
-                # Rounded, so that of equally near ones the first is taken on every machine.
+                # Rounded, so that ties are broken equally on every machine.
                 distances = np.round(((enemies - row) ** 2).sum(axis=1), 9)
                 if len(enemies) and distances.min() < nearest:
                     best, nearest = enemies[distances.argmin()], distances.min()
@@ -83,7 +97,7 @@ class Exhaustive:
         return np.full_like(row, np.nan), 1.0, np.nan
 
     def _values(self, context: Context) -> Parts:
-        """For each column, (K, width) what it may be set to."""
+        """For each column, (K, width) its candidate values."""
         parts = []
         for column, block in zip(context.encoding.columns, context.encoding.blocks, strict=True):
             if column.kind == "numeric":
@@ -100,7 +114,7 @@ class Exhaustive:
 def _alternatives(
     encoding: Encoding, parts: Parts, row: FloatArray, low: FloatArray, high: FloatArray
 ) -> Parts:
-    """Of ``parts``, what differs from the row (d,) and lies within what is allowed."""
+    """Of ``parts``, the values that differ from the row (d,) and lie within the limits."""
     left = []
     for part, block in zip(parts, encoding.blocks, strict=True):
         allowed = ((part >= low[block]) & (part <= high[block])).all(axis=1)
@@ -109,7 +123,7 @@ def _alternatives(
 
 
 def _rows_of_size(alternatives: list[int]) -> list[int]:
-    """How many rows differ in exactly 0, 1, 2, ... columns: the coefficients of prod_j (1 + a_j t)."""
+    """The number of rows that differ in exactly 0, 1, 2, ... columns: the coefficients of prod_j (1 + a_j t)."""
     counts = [1]
     for number in alternatives:
         counts = [a + number * b for a, b in zip([*counts, 0], [0, *counts], strict=True)]

@@ -1,4 +1,4 @@
-"""Growing Spheres: search ever wider shells around the row for an enemy, then undo small changes.
+"""Growing Spheres: search ever wider shells around the row for an enemy, then reset small changes.
 
 Laugel, Lesot, Marsala, Renard & Detyniecki 2018, "Comparison-based inverse classification for
 interpretability in machine learning" (algorithms 1 and 2). With SL(x, a, b) = {z : a <= ||z - x||_2 <= b} and
@@ -7,20 +7,19 @@ n points at a time:
 1. Halve the radius eta until n points drawn uniformly in the ball SL(x, 0, eta) hold no enemy.
 2. Draw n points in SL(x, eta, 2 eta), then SL(x, 2 eta, 3 eta), ...: shells of equal thickness eta, until one
    holds an enemy; e is the enemy nearest to x.
-3. Set back to x the feature of e with the smallest |e_j - x_j| that differs, as long as the class stays the
+3. Reset to x the feature of e with the smallest |e_j - x_j| that differs, as long as the class stays the
    enemy's.
 
 Uniform in a shell: a uniform direction, and the radius b (q + (1 - q) U)^(1/d) with q = (a / b)^d and U
 uniform.
 
-Departures: the first eta grows with the root of the number of encoded columns, so that it means the same
-change per column everywhere. ``one_hot: project`` moves each point to the nearest one that is a row (largest
-level of each category) and undoes whole columns; ``ignore`` is as published, blind to categories. ``ranges:
-clip`` moves numbers to the nearest that was observed, and keeps to what a one-way column allows; ``ignore`` is
-as published. Immutable columns never move: the spheres are those of the others. (The study's adapter doubled
-the radius from shell to shell, through an array that two names shared.) The paper
-searches for ever; here it ends after ``layers`` shells without an answer (counted in shells, not seconds: an
-answer must not depend on the machine). A row's points come from a random stream of its own.
+Departures: the first eta is proportional to the root of the number of encoded columns, so that it means the same
+change per column for every data set. ``one_hot: project`` moves each point to the nearest row (largest level of each
+category) and resets whole columns; ``ignore`` is as published, without support for categories. ``ranges: clip`` moves
+numbers to the nearest observed or allowed value; ``ignore`` is as published. Immutable columns never move: the spheres
+are those of the other columns. (The adapter of CF-tabular doubles the radius from shell to shell, through an array
+that two names share.) The paper searches without a limit; here the search ends after ``layers`` shells (not seconds,
+so that the result does not depend on the machine). Each row has its own random stream.
 """
 
 from __future__ import annotations
@@ -31,13 +30,27 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Context, Factuals, no_answers
+from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/growing-spheres",
+    summary="The nearest enemy among random points in growing shells, made sparse",
+    target=f"{__name__}:GrowingSpheres",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"scores"}}},
+    papers=("laugel2018comparison",),
+    version="2",
+)
+
+
 NUMBERS = 4_000_000
-"""How many coordinates of drawn points are held at once."""
+"""Maximum number of coordinates of sampled points that are held in memory at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +58,13 @@ class Config:
     samples: Annotated[int, Range(minimum=1), Help("points drawn in a shell, n")] = 1000
     radius: Annotated[float, Range(above=0), Help("first eta, in standard deviations per column")] = 0.1
     halvings: Annotated[int, Range(minimum=0), Help("at most")] = 30
-    layers: Annotated[int, Range(minimum=1), Help("shells tried before giving up")] = 100
-    one_hot: Annotated[Literal["project", "ignore"], Help("points that are rows only, or as published")] = (
+    layers: Annotated[int, Range(minimum=1), Help("maximum number of shells")] = 100
+    one_hot: Annotated[Literal["project", "ignore"], Help("sample rows only, or any points as published")] = (
         "project"
     )
-    ranges: Annotated[Literal["clip", "ignore"], Help("numbers as observed only, or as published")] = "clip"
+    ranges: Annotated[
+        Literal["clip", "ignore"], Help("sample observed ranges only, or any numbers as published")
+    ] = "clip"
 
 
 class GrowingSpheres:
@@ -59,11 +74,11 @@ class GrowingSpheres:
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
         search = _Search(self.config, model, factuals, context)
         if search.free == 0:
-            return no_answers(factuals)
-        everyone = np.arange(len(factuals))
+            return no_counterfactuals(factuals)
+        all_rows = np.arange(len(factuals))
         thickness = np.full(len(factuals), self.config.radius * np.sqrt(search.free))
 
-        shrinking = everyone
+        shrinking = all_rows
         for _ in range(self.config.halvings):
             enemies = search.nearest_enemies(shrinking, np.zeros(len(shrinking)), thickness[shrinking])
             shrinking = shrinking[complete(enemies)]
@@ -71,20 +86,20 @@ class GrowingSpheres:
                 break
             thickness[shrinking] /= 2
 
-        answers = no_answers(factuals)
-        growing = everyone
+        enemies_found = no_counterfactuals(factuals)
+        growing = all_rows
         for layer in range(1, self.config.layers + 1):
-            answers[growing] = search.nearest_enemies(
+            enemies_found[growing] = search.nearest_enemies(
                 growing, layer * thickness[growing], (layer + 1) * thickness[growing]
             )
-            growing = growing[~complete(answers[growing])]
+            growing = growing[~complete(enemies_found[growing])]
             if len(growing) == 0:
                 break
-        return search.undo_small_changes(answers)
+        return search.undo_small_changes(enemies_found)
 
 
 class _Search:
-    """The random streams and the questions to the model that both phases share."""
+    """The random streams and model queries of both phases."""
 
     def __init__(self, config: Config, model: Classifier, factuals: Factuals, context: Context) -> None:
         self.config = config
@@ -95,47 +110,47 @@ class _Search:
         self.free = int((~self.encoding.immutable).sum())
         self.low, self.high = self._limits()
 
-    def nearest_enemies(self, asked: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
-        """(A, d) the nearest enemy among n points in the shell of each factual in ``asked`` (A,), or NaN.
+    def nearest_enemies(self, members: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
+        """(A, d) the nearest enemy among n points in the shell of each factual in ``members`` (A,), or NaN.
 
         inner, outer: (A,) the radii of the shells.
         """
-        found = np.full((len(asked), self.encoding.width), np.nan)
+        found = np.full((len(members), self.encoding.width), np.nan)
         step = max(1, NUMBERS // (self.config.samples * self.encoding.width))
-        for start in range(0, len(asked), step):
+        for start in range(0, len(members), step):
             part = slice(start, start + step)
-            points = self._draw(asked[part], inner[part], outer[part])
-            enemy = self._is_enemy(points, asked[part])
-            distances = ((points - self.factuals.vectors[asked[part], None]) ** 2).sum(axis=2)
+            points = self._draw(members[part], inner[part], outer[part])
+            enemy = self._is_enemy(points, members[part])
+            distances = ((points - self.factuals.vectors[members[part], None]) ** 2).sum(axis=2)
             distances[~enemy] = np.inf
             nearest = distances.argmin(axis=1)
             hit = np.flatnonzero(np.isfinite(distances.min(axis=1)))
             found[start + hit] = points[hit, nearest[hit]]
         return found
 
-    def undo_small_changes(self, answers: FloatArray) -> FloatArray:
-        """Algorithm 2, for all answers (B, d) at a time; rows of NaN stay as they are."""
-        kept = answers.copy()
-        starts = self._undone_together()
-        active = np.flatnonzero(complete(answers))
+    def undo_small_changes(self, enemies_found: FloatArray) -> FloatArray:
+        """Algorithm 2, for all counterfactuals (B, d) at once; rows of NaN are unchanged."""
+        sparse = enemies_found.copy()
+        starts = self._reset_groups()
+        active = np.flatnonzero(complete(enemies_found))
         while len(active):
-            squares = (kept[active] - self.factuals.vectors[active]) ** 2
+            squares = (sparse[active] - self.factuals.vectors[active]) ** 2
             sizes = np.add.reduceat(squares, starts, axis=1)
             sizes[sizes == 0] = np.inf
             smallest = sizes.argmin(axis=1)
             column_of_place = np.repeat(np.arange(len(starts)), np.diff([*starts, self.encoding.width]))
             undone = column_of_place[None, :] == smallest[:, None]
-            tried = np.where(undone, self.factuals.vectors[active], kept[active])
+            tried = np.where(undone, self.factuals.vectors[active], sparse[active])
             enemy = predicted_classes(self.model, tried) != self.factuals.classes[active]
-            kept[active[enemy]] = tried[enemy]
+            sparse[active[enemy]] = tried[enemy]
             active = active[enemy]
-        return kept
+        return sparse
 
-    def _draw(self, asked: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
+    def _draw(self, members: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
         n = self.config.samples
-        points: FloatArray = np.empty((len(asked), n, self.encoding.width))
-        uniform = np.empty((len(asked), n))
-        for place, factual in enumerate(asked):
+        points: FloatArray = np.empty((len(members), n, self.encoding.width))
+        uniform = np.empty((len(members), n))
+        for place, factual in enumerate(members):
             self.streams[factual].standard_normal(out=points[place])
             self.streams[factual].random(out=uniform[place])
         if self.encoding.immutable.any():
@@ -143,14 +158,14 @@ class _Search:
         share = ((inner / outer) ** self.free)[:, None]
         radii = outer[:, None] * (share + (1 - share) * uniform) ** (1 / self.free)
         points *= (radii / np.sqrt(np.einsum("and,and->an", points, points)))[:, :, None]
-        points += self.factuals.vectors[asked, None]
+        points += self.factuals.vectors[members, None]
         if self.config.one_hot == "project":
             points = _project(self.encoding, points)
-        np.clip(points, self.low[asked, None], self.high[asked, None], out=points)
+        np.clip(points, self.low[members, None], self.high[members, None], out=points)
         return points
 
     def _limits(self) -> tuple[FloatArray, FloatArray]:
-        """(B, d) and (B, d): between what points may lie."""
+        """(B, d) and (B, d): the lower and upper limits of the points."""
         low, high = self.encoding.allowed(self.factuals.vectors)
         bound = self.encoding.immutable
         if self.config.one_hot == "project":
@@ -159,14 +174,14 @@ class _Search:
             bound = bound | self.encoding.numeric
         return np.where(bound, low, -np.inf), np.where(bound, high, np.inf)
 
-    def _is_enemy(self, points: FloatArray, asked: IntArray) -> BoolArray:
+    def _is_enemy(self, points: FloatArray, members: IntArray) -> BoolArray:
         """(A, n) for points (A, n, d)."""
         classes = predicted_classes(self.model, points.reshape(-1, points.shape[2])).reshape(points.shape[:2])
-        enemy: BoolArray = classes != self.factuals.classes[asked, None]
+        enemy: BoolArray = classes != self.factuals.classes[members, None]
         return enemy
 
-    def _undone_together(self) -> list[int]:
-        """First places of the columns that are set back as one."""
+    def _reset_groups(self) -> list[int]:
+        """The first positions of the groups of positions that are reset together."""
         if self.config.one_hot == "ignore":
             return list(range(self.encoding.width))
         return [block.start for block in self.encoding.blocks]

@@ -1,8 +1,8 @@
-"""Levels of categories as places on a line, so that a gradient can walk from one to the next.
+"""Levels of categories as positions on a line, so that gradient descent can move between them.
 
 Van Looveren & Klaise 2021, "Interpretable counterfactual explanations guided by prototypes":
 distances between the levels of a column are measured on the training rows, then multidimensional scaling puts
-the levels on a line that keeps them as well as it can.
+the levels on a line that approximates the distances.
 
 - MVDM (modified value difference metric, Cost & Salzberg 1993): d(a, b) = sum over the classes y, as the
   model predicts them, of |P(y | a) - P(y | b)|.
@@ -38,7 +38,7 @@ def levels_in(rows: FloatArray, encoding: Encoding, column: int) -> IntArray:
 def mvdm(levels: IntArray, size: int, classes: IntArray) -> FloatArray:
     """(size, size) distances of the levels of a column, from the levels (n,) and predicted classes (n,) of rows.
 
-    A level that no row has counts as one that tells nothing: the shares of all rows.
+    A level without rows gets the class shares of all rows.
     """
     counts = np.stack([np.bincount(levels[classes == label], minlength=size) for label in (0, 1)], axis=1)
     totals = counts.sum(axis=1, keepdims=True)
@@ -70,7 +70,7 @@ def binned(values: FloatArray) -> IntArray:
 
 
 def on_a_line(distances: FloatArray) -> FloatArray:
-    """(L,) places of L levels whose differences are as the distances (L, L) say, as well as that can be."""
+    """(L,) positions of L levels on a line, whose differences approximate the distances (L, L)."""
     size = len(distances)
     centring = np.eye(size) - 1 / size
     _, vectors = np.linalg.eigh(-0.5 * centring @ distances**2 @ centring)
@@ -90,7 +90,7 @@ class Line:
     Attributes:
         places: (L,) where its levels are, ascending; empty for a number.
         positions: (L,) the position in the encoded vector of each of these levels; (1,) for a number.
-        values: (L,) what stands there when the column has that level: 1, but 0 for the first of two levels.
+        values: (L,) the value at that position for the level: 1, but 0 for the first of two levels.
     """
 
     places: FloatArray
@@ -99,9 +99,9 @@ class Line:
 
 
 class Space:
-    """Rows as points with one coordinate per column, for a walk between levels.
+    """Rows as points with one coordinate per column, for moves between levels.
 
-    The lines' arrays are padded to the same length, so that all columns are handled at once.
+    The arrays of the lines are padded to the same length, so that all columns are processed at once.
     """
 
     def __init__(self, lines: list[Line], width: int) -> None:
@@ -111,17 +111,17 @@ class Space:
             [lines[column].positions[0] for column in self.numbers], dtype=np.int64
         )
         self.categories = np.flatnonzero([len(line.places) > 0 for line in lines])
-        told = [lines[column] for column in self.categories]
-        longest = max((len(line.places) for line in told), default=0)
-        self.sizes = np.array([len(line.places) for line in told], dtype=np.int64)
-        self.places = np.full((len(told), longest), np.inf)
-        self.positions = np.zeros((len(told), longest), dtype=np.int64)
-        self.values = np.zeros((len(told), longest))
-        for row, line in enumerate(told):
+        categories = [lines[column] for column in self.categories]
+        longest = max((len(line.places) for line in categories), default=0)
+        self.sizes = np.array([len(line.places) for line in categories], dtype=np.int64)
+        self.places = np.full((len(categories), longest), np.inf)
+        self.positions = np.zeros((len(categories), longest), dtype=np.int64)
+        self.values = np.zeros((len(categories), longest))
+        for row, line in enumerate(categories):
             size = len(line.places)
             self.places[row, :size], self.positions[row, :size] = line.places, line.positions
             self.values[row, :size] = line.values
-        self.each = np.arange(len(told))[None, :]
+        self.each = np.arange(len(categories))[None, :]
 
     @property
     def size(self) -> int:
@@ -130,7 +130,7 @@ class Space:
 
     @staticmethod
     def of_places(encoding: Encoding) -> Space:
-        """Every place of the encoded vector a coordinate: categories are not seen."""
+        """Every position of the encoded vector is a coordinate; categories are ignored."""
         none = np.empty(0)
         return Space([Line(none, np.array([place]), none) for place in range(encoding.width)], encoding.width)
 
@@ -175,7 +175,7 @@ class Space:
         return found
 
     def limits(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(n, M) twice, from those of the encoded places (n, d): the ends of the levels that may be had."""
+        """(n, M) twice, the limits of the coordinates, from those of the encoded positions (n, d)."""
         ends = np.empty((len(low), self.size)), np.empty((len(low), self.size))
         for end, given in zip(ends, (low, high), strict=True):
             end[:, self.numbers] = given[:, self.number_positions]
@@ -192,7 +192,7 @@ class Space:
         return self._written(points, left, (share >= 0.5).astype(np.float64))
 
     def mixtures(self, points: FloatArray) -> FloatArray:
-        """(n, d) the vectors at the points: between two levels, a mixture of both; beyond the ends it goes on."""
+        """(n, d) the vectors at the points: between two levels, a mixture of both, extrapolated beyond the ends."""
         left, share, _ = self._between(points)
         return self._written(points, left, share)
 

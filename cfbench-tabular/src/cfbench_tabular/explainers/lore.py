@@ -1,4 +1,4 @@
-"""LORE: a decision tree for a neighbourhood bred around the row; its nearest rule of the other class.
+"""LORE: a decision tree of a genetic neighbourhood of the row, and its nearest rule of the other class.
 
 Guidotti, Monreale, Giannotti, Pedreschi, Ruggieri & Turini 2019, "Factual and counterfactual explanations for
 black box decision making" (first 2018 as "Local rule-based explanations of black box decision systems").
@@ -11,23 +11,23 @@ black box decision making" (first 2018 as "Local rule-based explanations of blac
    d = h/m (share of the h categories that differ) + (m - h)/m (root mean square of (x_j - z_j) / range_j over
    the m - h numbers). Each generation: tournaments of three, two-point crossover of neighbours with probability
    ``crossover``, and each column set with probability ``mutation`` to what a random training row has there.
-2. A decision tree (entropy) learns what the model says of both populations.
-3. Each leaf of the other class is a rule: what its path says of each column. Rules of which x breaks the fewest
-   come first (of those, the nearest). The counterfactual is x with the broken ones kept: a number moved to the
-   threshold, a category to the level asked for, or else to the one most frequent in the leaf.
+2. A decision tree (entropy) is fitted to the predictions of the model for both populations.
+3. Each leaf of the other class is a rule: the conditions on its path. Rules that x violates in the fewest columns
+   come first (of those, the nearest). The counterfactual is x with these columns changed to satisfy the rule: a
+   number moves to the threshold, a category to the required level, or else to the most frequent one in the leaf.
 
-The tree only imitates the model, so each answer is asked of the model itself. When the class does not change,
-the columns of the rule take their values from the nearest row of the leaf; then come the next rules. Without
-any that flips: no answer. Classes are those of the model, p1 > p0, never a truncated probability (the study's
-adapter cut p to 0, which made every row of one class).
+The tree only approximates the model, so the model predicts each candidate. If the class does not change, the columns
+of the rule take their values from the nearest row of the leaf; then the next rules are tried. Without a candidate in
+the other class, no counterfactual is found. Classes are those of the model, p1 > p0 (the adapter of CF-tabular
+truncates p to 0, which puts every row into one class).
 
 Departures: while the other class is not reached its probability counts, since with the bare indicator nothing
 leads there. The tree is scikit-learn's instead of C4.5, so it splits categories level by level. The paper gives
 rules, rows are ours; where it takes many columns at once to change the class, the short rules of a tree do not,
-and there is no answer. Immutable and one-way columns are bred accordingly, so no rule asks for what is forbidden.
+and no counterfactual is found. The neighbourhood respects immutable and one-way columns, so no rule violates them.
 
-Details: ``fidelity``, the share of the neighbourhood where tree and model agree; ``rule_length``, how many
-columns the rule speaks of.
+Details: ``fidelity``, the share of the neighbourhood where tree and model agree; ``rule_length``, the number
+of columns in the rule.
 """
 
 from __future__ import annotations
@@ -39,14 +39,27 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes, probabilities
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import predicted_classes, probabilities
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.table import FloatArray, IntArray
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/lore",
+    summary="The nearest rule of the other class in a tree fitted to a genetic neighbourhood",
+    target=f"{__name__}:LORE",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"scores"}}},
+    papers=("guidotti2019factual",),
+)
+
+
 NUMBERS = 4_000_000
-"""How many coordinates of neighbours are held at once."""
+"""Maximum number of coordinates of neighbours that are held in memory at once."""
 TOURNAMENT = 3
 
 
@@ -63,8 +76,8 @@ class LORE:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Answer:
-        answers = no_answers(factuals)
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
+        found_rows = no_counterfactuals(factuals)
         fidelity, length = (np.full(len(factuals), np.nan) for _ in range(2))
         half = self.config.population // 4 * 2  # even, for pairs
         step = max(1, NUMBERS // (2 * half * context.encoding.width))
@@ -83,9 +96,9 @@ class LORE:
                 tried = np.array([row for rule in rules for row in rule.rows]).reshape(-1, rows.shape[1])
                 good = np.flatnonzero(predicted_classes(model, tried) != label)
                 if len(good):
-                    answers[place] = tried[good[0]]
+                    found_rows[place] = tried[good[0]]
                     length[place] = rules[good[0] // 2].length
-        return Answer(answers, {"fidelity": fidelity, "rule_length": length})
+        return Explanation(found_rows, {"fidelity": fidelity, "rule_length": length})
 
     def _tree(self, rows: FloatArray, labels: IntArray, stream: np.random.Generator) -> Any:
         from sklearn.tree import DecisionTreeClassifier
@@ -115,15 +128,15 @@ class _Breeding:
         """(A, N, d) and the classes (A, N) that the model gives them."""
         current = np.tile(rows[:, None, None], (1, 2, self.half, 1))
         low, high = (side[:, None, None] for side in self.encoding.allowed(rows))
-        found = self._asked(current)
+        found = self._predicted(current)
         for _ in range(self.config.generations):
             bred = self._crossed(self._selected(current, self._fitness(current, rows, classes, found)))
             current = allowed_only(self.encoding, low, high, rows[:, None, None], self._mutated(bred))
-            found = self._asked(current)
+            found = self._predicted(current)
         labels = (found[..., 1] > found[..., 0]).astype(np.int64)
         return current.reshape(len(rows), -1, rows.shape[1]), labels.reshape(len(rows), -1)
 
-    def _asked(self, current: FloatArray) -> FloatArray:
+    def _predicted(self, current: FloatArray) -> FloatArray:
         """(A, 2, H, 2) probabilities of class 0 and class 1."""
         flat = current.reshape(-1, current.shape[-1])
         return probabilities(self.model, flat).reshape(*current.shape[:-1], 2)
@@ -152,7 +165,7 @@ class _Breeding:
         return np.asarray(distance)
 
     def _selected(self, current: FloatArray, fitness: FloatArray) -> FloatArray:
-        """Each place goes to the fittest of three drawn at random."""
+        """Tournament selection: the fittest of three random neighbours."""
         shape = (2, self.half, TOURNAMENT)
         drawn = np.stack([stream.integers(self.half, size=shape) for stream in self.streams])
         who, kind = np.arange(len(current))[:, None, None], np.arange(2)[None, :, None]
@@ -189,15 +202,15 @@ class _Breeding:
 
 @dataclass(frozen=True)
 class _Rule:
-    """A leaf of the other class: two rows that keep it, and what it says.
+    """A leaf of the other class: two rows that satisfy it, and its conditions.
 
     Attributes:
-        rows: (2, d) by its thresholds; with the values of the leaf's nearest neighbour.
-        broken, length: how many columns the factual breaks, and how many the rule speaks of.
+        rows: (2, d) one at its thresholds, one with the values of its nearest neighbour.
+        violated, length: the number of columns in which the factual violates the rule, and of columns in the rule.
     """
 
     rows: FloatArray
-    broken: int
+    violated: int
     length: int
     distance: float
 
@@ -218,19 +231,19 @@ def _rules(
         members = rows[inside & (labels != label)]
         if 2 * len(members) <= inside.sum():
             continue
-        spoken = ~np.isinf(low) | ~np.isinf(high)
-        broken = (row <= low) | (row > high)
-        columns, wrong = (np.unique(encoding.column_of[places]) for places in (spoken, broken))
-        moved = _kept(encoding, row, low, high, members, wrong.tolist())
+        used = ~np.isinf(low) | ~np.isinf(high)
+        violated = (row <= low) | (row > high)
+        columns, wrong = (np.unique(encoding.column_of[places]) for places in (used, violated))
+        moved = _satisfied(encoding, row, low, high, members, wrong.tolist())
         nearest = members[((members - row) ** 2).sum(axis=1).argmin()]
         taken = np.where(np.isin(encoding.column_of, wrong), nearest, row)
         distance = float(np.linalg.norm(moved - row))
         rules.append(_Rule(np.stack([moved, taken]), len(wrong), len(columns), distance))
-    return sorted(rules, key=lambda rule: (rule.broken, rule.distance))
+    return sorted(rules, key=lambda rule: (rule.violated, rule.distance))
 
 
 def _leaves(tree: Any, width: int) -> list[tuple[int, FloatArray, FloatArray]]:
-    """Each leaf with what its path says: low (d,) < value <= high (d,)."""
+    """Each leaf with the limits of its path: low (d,) < value <= high (d,)."""
     found: list[tuple[int, FloatArray, FloatArray]] = []
     waiting: list[tuple[int, FloatArray, FloatArray]] = [(0, np.full(width, -np.inf), np.full(width, np.inf))]
     while waiting:
@@ -246,7 +259,7 @@ def _leaves(tree: Any, width: int) -> list[tuple[int, FloatArray, FloatArray]]:
     return found
 
 
-def _kept(
+def _satisfied(
     encoding: Encoding,
     row: FloatArray,
     low: FloatArray,

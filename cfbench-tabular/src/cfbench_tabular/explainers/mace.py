@@ -2,26 +2,26 @@
 
 Karimi, Barthe, Balle & Valera 2020, "Model-agnostic counterfactual explanations for consequential decisions".
 Is there a row of the other class within the distance delta of x? The network, the distance and the constraints
-are a formula of linear arithmetic; a solver (z3) says no, or gives such a row. Bisection of delta between what
-is refused and what was found ends when both are ``epsilon`` apart. With J columns and the distance of one
+are a formula of linear arithmetic; a solver (z3) proves that there is none, or returns such a row. Bisection of delta
+between the refuted and the reached distance ends when both are ``epsilon`` apart. With J columns and the distance of one
 |c_j - x_j| / range_j (numbers) or [c_j != x_j] (categories), the distance of a row is, by ``norm``,
 
 - ``l1``: the mean of these;  ``l0``: the share of the columns that change;  ``linf``: the largest.
 
 The formula is exact: the weights are the rationals that the numbers in memory are, a hidden unit is
-max(0, t) by cases, and class 1 is z1 > z0, class 0 the rest. The factual is the one that was given. (The study's
-adapter explained the last training row instead, and put a ReLU in place of the comparison of z0 and z1.)
-The row is asked of the model itself: one so near to the boundary that rounding decides is looked for again beyond
-a ``margin`` of the log-odds, and when there is none, the search ends unproven.
+max(0, t) by cases, and class 1 is z1 > z0, class 0 the rest. (The adapter of CF-tabular explains the
+last training row instead of the factual, and replaces the comparison of z0 and z1 by a ReLU.) The model predicts each
+row: if a row is so near to the boundary that rounding decides, the search is repeated beyond a ``margin`` of the
+log-odds, and if this finds none, it ends without a proof.
 
-What keeps it small, without loss: the formula of a delta holds only what can move within delta and only the
+The formula is reduced without loss: for a delta it contains only what can move within delta and only the
 hidden units that are neither always on nor always off there (extremes of a relaxation, widened for rounding);
-of a level, it is told which units it decides. Distances that come in steps (``l0``, or no numbers) are bisected
+a level implies the units that it determines. Distances that come in steps (``l0``, or no numbers) are bisected
 by steps. The bisection starts from the nearest training row of the other class, its changes undone as far as
-the class allows, where the paper starts from 1; so there is always an answer where there is such a row.
+the class allows, where the paper starts from 1; so a counterfactual is always found where there is such a row.
 
-Details: ``objective``, the distance of the answer; ``bound``, within which there is none; ``proven``, 1 when they
-are at most ``epsilon`` apart (or none exists at all), 0 when ``seconds`` ran out first: then the answer is the
+Details: ``objective``, the distance of the counterfactual; ``bound``, within which there is none; ``proven``, 1 when they
+are at most ``epsilon`` apart (or none exists at all), 0 if ``seconds`` ran out first: then the result is the
 best so far and depends on the machine.
 
 Arithmetic with whole rationals is slow: see the sizes in the documentation, and use ``optimum`` for more.
@@ -40,25 +40,39 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
-from cfbench_tabular.classifiers.base import LayeredClassifier, predicted_classes, probabilities
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import predicted_classes, probabilities
+from cfbench_tabular.contracts import LayeredClassifier
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.exact import Costs, Network, Reach, nearby, reach_of
 from cfbench_tabular.table import FloatArray
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/mace",
+    summary="The nearest counterfactual by satisfiability modulo theories, with a proof; needs [mace]",
+    target=f"{__name__}:MACE",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"layers", "scores"}}},
+    papers=("karimi2020mace",),
+    details={"default": False},
+)
+
+
 SLACK = 1e-9
-"""By which bounds computed in floating point are widened, so that what is refused is refused for sure."""
+"""Widening of bounds computed in floating point, so that refutations are certain."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     norm: Annotated[Literal["l1", "l0", "linf"], Help("of the distances of the columns")] = "l1"
-    epsilon: Annotated[float, Range(above=0), Help("how far from the nearest the answer may be")] = 1e-3
+    epsilon: Annotated[float, Range(above=0), Help("maximum distance of the result from the optimum")] = 1e-3
     margin: Annotated[float, Range(above=0), Help("log-odds beyond the boundary where rounding decides")] = (
         1e-6
     )
     seconds: Annotated[
-        float, Range(above=0), Help("for each factual; what is found by then depends on the machine")
+        float, Range(above=0), Help("time limit per factual; results under a limit depend on the machine")
     ] = 10.0
 
 
@@ -66,8 +80,8 @@ class MACE:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, model: LayeredClassifier, factuals: Factuals, context: Context) -> Answer:
-        answers = no_answers(factuals)
+    def counterfactuals(self, model: LayeredClassifier, factuals: Factuals, context: Context) -> Explanation:
+        found_rows = no_counterfactuals(factuals)
         details = np.full((len(factuals), 3), np.nan)
         network, costs = Network.of(model.layers()), costs_of(self.config.norm, context.encoding)
         seconds = min(self.config.seconds, context.seconds or np.inf)
@@ -79,12 +93,12 @@ class MACE:
             search = _Bisection(self.config, model, network, reach, label, time.monotonic() + seconds)
             found, details[place, 0], details[place, 1] = search.run(start)
             if found is not None:
-                answers[place] = found
+                found_rows[place] = found
                 details[place, 2] = details[place, 0] - details[place, 1] <= self.config.epsilon
             else:
                 details[place, 2] = np.isinf(details[place, 1])
         details[np.isinf(details)] = np.nan
-        return Answer(answers, dict(zip(("objective", "bound", "proven"), details.T, strict=True)))
+        return Explanation(found_rows, dict(zip(("objective", "bound", "proven"), details.T, strict=True)))
 
 
 def costs_of(norm: str, encoding: Encoding) -> Costs:
@@ -115,13 +129,13 @@ class _Bisection:
 
     def run(self, best: FloatArray | None) -> tuple[FloatArray | None, float, float]:
         """The row (d,), its distance, and that within which there is none; infinite where there is none at all."""
-        refused, reached = 0.0, np.inf if best is None else self._distance(best)
+        refuted, reached = 0.0, np.inf if best is None else self._distance(best)
         step = self._step()
-        while reached - refused > self.config.epsilon:
-            tried = 1.0 if np.isinf(reached) else (refused + reached) / 2
-            if step:  # the largest possible distance below the middle, but not what is refused already
-                tried = max(np.floor(tried / step + SLACK), np.ceil(refused / step - SLACK)) * step
-            verdict, row = self._ask(tried)
+        while reached - refuted > self.config.epsilon:
+            tried = 1.0 if np.isinf(reached) else (refuted + reached) / 2
+            if step:  # the largest possible distance below the middle, but not what is refuted already
+                tried = max(np.floor(tried / step + SLACK), np.ceil(refuted / step - SLACK)) * step
+            verdict, row = self._query(tried)
             if verdict == "unknown":
                 break
             if row is not None:
@@ -129,8 +143,8 @@ class _Bisection:
             elif np.isinf(reached):
                 return None, np.inf, np.inf
             else:
-                refused = min(reached, tried + step)
-        return best, reached, refused
+                refuted = min(reached, tried + step)
+        return best, reached, refuted
 
     def _distance(self, row: FloatArray) -> float:
         return float(self.reach.costs.of(row[None], self.reach.row)[0])
@@ -141,7 +155,7 @@ class _Bisection:
         moving = (self.reach.high > self.reach.low) & encoding.numeric
         return 0.0 if moving.any() and costs.slope.any() else float(costs.fixed.max())
 
-    def _ask(self, distance: float) -> tuple[str, FloatArray | None]:
+    def _query(self, distance: float) -> tuple[str, FloatArray | None]:
         """ "yes" and a row (d,), "no", or "unknown"."""
         reach = self.reach.within(distance + SLACK)
         for margin in (0.0, self.config.margin):

@@ -6,18 +6,18 @@ University). From c = x,
     w loss(c) + l2 ||c - x||_2^2 + l1 ||c - x||_1,    loss(c) = -log P(other class | c)
 
 is descended; w is doubled while c is in the class of the factual and halved while it is not, so that c
-settles on the boundary where it is nearest to x. Of all iterates in the other class, the one that is nearest
-(by the last two terms) is the answer.
+converges to the point of the boundary nearest to x. Of all iterates in the other class, the nearest one (by the last
+two terms) is returned.
 
-The study's adapter minimised the probability of the class that was wanted: it found answers for 24% of its
-factuals, and these by chance. Here the sign is tested.
+The adapter of CF-tabular minimises the probability of the desired class, so that it finds counterfactuals for 24% of
+its factuals, by chance. Here a test checks the sign.
 
-Departures: steps have a length of their own, ``rate`` until the class changes first, then shorter by a tenth
-each time, whatever the size of the gradient (a probability has almost none where the network is sure). The
-original knows nothing of categories (``one_hot: ignore``); by default the gradient is that at the row with
-the largest level of each category, and such rows are the answers. ``ranges`` keeps to the observed range and
-to immutable and one-way columns, which the original cannot. The answer's numbers are pulled back by
-bisection. Where the network is flat, the last slope is followed.
+Departures: the length of a step is ``learning_rate`` until the class changes first, then decreases by a tenth with each
+step, independent of the size of the gradient (which vanishes where the network is confident). The original does not
+support categories (``one_hot: ignore``); by default the gradient is that at the row with the largest level of each
+category, and such rows are returned. ``ranges`` enforces the observed range and immutable and one-way columns, which
+the original does not support. The numbers of the result are moved back by bisection. Where the network is flat, the
+last slope is used.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import (
     CLEAR_MARGIN,
     Columns,
@@ -45,41 +46,52 @@ from cfbench_tabular.explainers.descent import (
 )
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/ml-explain",
+    summary="Gradient descent on the probability of the other class and on the distance",
+    target=f"{__name__}:MLExplain",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}},
+    needs={"classifier": {"access": {"gradients", "scores"}}},
+    papers=("afonichkin2019explaining",),
+)
+
+
 HALVINGS = 8
 """Steps of the last bisection."""
 
 FLAT = 1e-9
-"""A gradient of this length is rounding: terms that cancel out."""
+"""A gradient of this length is a rounding error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     l1: Annotated[float, Range(minimum=0), Help("weight of the absolute distance")] = 0.1
     l2: Annotated[float, Range(minimum=0), Help("weight of the squared distance")] = 1.0
-    rate: Annotated[float, Range(above=0), Help("length of a step, in standard deviations")] = 0.2
-    iterations: Annotated[int, Range(minimum=1), Help("steps before giving up")] = 200
+    learning_rate: Annotated[float, Range(above=0), Help("length of a step, in standard deviations")] = 0.2
+    iterations: Annotated[int, Range(minimum=1), Help("maximum number of steps")] = 200
     refinement: Annotated[int, Range(minimum=0), Help("steps after the class has changed first")] = 20
     one_hot: Annotated[Literal["project", "ignore"], Help("rows only, or as published")] = "project"
-    ranges: Annotated[bool, Help("keep to the observed range and to immutable columns")] = False
+    ranges: Annotated[bool, Help("respect observed ranges, immutable and one-way columns")] = False
 
 
 class MLExplain:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Answer:
-        answers, steps = no_answers(factuals), np.full(len(factuals), np.nan)
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
+        found_rows, steps = no_counterfactuals(factuals), np.full(len(factuals), np.nan)
         low, high = context.encoding.allowed(factuals.vectors)
         for part in in_parts(len(factuals)):
             search = _Search(self.config, model, context.encoding)
             search.factuals, search.classes = factuals.vectors[part], factuals.classes[part]
             search.low, search.high = low[part], high[part]
-            answers[part], steps[part] = search.run()
-        return Answer(answers, {"steps": steps})
+            found_rows[part], steps[part] = search.run()
+        return Explanation(found_rows, {"steps": steps})
 
 
 class _Search:
-    """Some factuals (n, d)."""
+    """The search for the counterfactuals of factuals (n, d)."""
 
     factuals: FloatArray
     classes: IntArray
@@ -94,11 +106,11 @@ class _Search:
         self.projecting = config.one_hot == "project" and not bool(encoding.numeric.all())
 
     def run(self) -> tuple[FloatArray, FloatArray]:
-        """(n, d) answers or NaN, and (n,) steps taken."""
+        """(n, d) counterfactuals or NaN, and (n,) the number of steps."""
         n = len(self.factuals)
-        answers, nearest, steps = np.full_like(self.factuals, np.nan), np.full(n, np.inf), np.zeros(n)
+        found_rows, nearest, steps = np.full_like(self.factuals, np.nan), np.full(n, np.inf), np.zeros(n)
         active, points, rows = np.arange(n), self.factuals.copy(), self.factuals
-        weight, length, since = np.ones(n), np.full(n, self.config.rate), np.full(n, -1)
+        weight, length, since = np.ones(n), np.full(n, self.config.learning_rate), np.full(n, -1)
         slopes = np.zeros_like(points)
         margin = margins(self.model, rows, self.classes)
         for step in range(1, self.config.iterations + 1):
@@ -109,7 +121,7 @@ class _Search:
             turned = margin > CLEAR_MARGIN
             away = self._distance(rows, active)
             better = turned & (away < nearest[active])
-            answers[active[better]], nearest[active[better]] = rows[better], away[better]
+            found_rows[active[better]], nearest[active[better]] = rows[better], away[better]
             steps[active] = step
             weight = np.where(turned, weight / 2, weight * 2)
             since = np.where(turned | (since >= 0), since + 1, since)
@@ -120,7 +132,7 @@ class _Search:
                 margin, weight, length, since = margin[going], weight[going], length[going], since[going]
             if len(active) == 0:
                 break
-        return self._pulled_back(answers), steps
+        return self._pulled_back(found_rows), steps
 
     def _slopes(self, rows: FloatArray, last: FloatArray, active: IntArray) -> FloatArray:
         found = margin_gradients(self.model, rows, self.classes[active])
@@ -137,7 +149,7 @@ class _Search:
         length: FloatArray,
         active: IntArray,
     ) -> FloatArray:
-        """The points a step down: the gradient of the loss is -P(class of the factual) times the slopes."""
+        """The points after one step: the gradient of the loss is -P(class of the factual) times the slopes."""
         own = 1 / (1 + np.exp(np.minimum(margin, 700.0)))
         away = points - self.factuals[active]
         gradient = 2 * self.config.l2 * away + self.config.l1 * signs(away) - (weight * own)[:, None] * slopes
@@ -150,14 +162,14 @@ class _Search:
         found: FloatArray = self.config.l2 * (away**2).sum(axis=1) + self.config.l1 * np.abs(away).sum(axis=1)
         return found
 
-    def _pulled_back(self, answers: FloatArray) -> FloatArray:
-        given = np.flatnonzero(complete(answers))
-        if len(given):
+    def _pulled_back(self, found_rows: FloatArray) -> FloatArray:
+        rows_found = np.flatnonzero(complete(found_rows))
+        if len(rows_found):
             number = self.encoding.numeric if self.projecting else np.ones(self.encoding.width, dtype=bool)
-            starts = np.where(number, self.factuals[given], answers[given])
+            starts = np.where(number, self.factuals[rows_found], found_rows[rows_found])
 
             def found(tried: FloatArray) -> BoolArray:
-                return flips(self.model, tried, self.classes[given])
+                return flips(self.model, tried, self.classes[rows_found])
 
-            answers[given] = pulled_back(found, starts, answers[given], HALVINGS)
-        return answers
+            found_rows[rows_found] = pulled_back(found, starts, found_rows[rows_found], HALVINGS)
+        return found_rows

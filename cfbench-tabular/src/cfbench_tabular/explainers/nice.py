@@ -3,15 +3,15 @@
 Brughmans, Leyman & Martens 2023, "NICE: an algorithm for nearest instance counterfactual explanations".
 
 1. The neighbour u is the training row with M(u) != M(x) = c nearest to x, of those that the model classifies
-   right. Distance (HEOM): sum over the numbers of |x_j - u_j| / range_j, plus the categories that differ.
+   correctly. Distance (HEOM): sum over the numbers of |x_j - u_j| / range_j, plus the categories that differ.
 2. Start at z = x. Of the columns in which z and u still differ, copy the one with the highest reward, until
    M(z) != c. With p the probability of the other class and z' the row after the copy:
 
    - ``sparsity``:     p(z') - p(z)
    - ``proximity``:    (p(z') - p(z)) / (d(x, z') - d(x, z)), with the distance above
-   - ``plausibility``: (p(z') - p(z)) (t(z) - t(z')), t telling how unusual a row is
+   - ``plausibility``: (p(z') - p(z)) (t(z) - t(z')), t measuring how unusual a row is
 
-It ends with u at the latest, so that there is an answer wherever there is such a neighbour.
+It ends with u at the latest, so that a counterfactual is found wherever there is such a neighbour.
 
 Departures. t is the mean distance to the ``neighbours`` nearest training rows that the model puts into the
 other class; the paper measures the error of an autoencoder, which would have to be trained and tuned for each
@@ -31,23 +31,38 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes, probabilities
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import predicted_classes, probabilities
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Context, Factuals, no_answers
+from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/nice",
+    summary="Columns of the nearest training row of the other class, copied only as far as needed",
+    target=f"{__name__}:NICE",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"scores"}}},
+    papers=("brughmans2023nice",),
+)
+
+
 NUMBERS = 4_000_000
-"""How many distances, or coordinates of rows to try, are held at once."""
+"""Maximum number of distances, or coordinates of candidate rows, that are held in memory at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     reward: Annotated[
-        Literal["sparsity", "proximity", "plausibility"], Help("what the order of copying is good for")
+        Literal["sparsity", "proximity", "plausibility"], Help("what the order of copying optimises")
     ] = "sparsity"
-    right: Annotated[bool, Help("copy from training rows that the model classifies right")] = True
-    neighbours: Annotated[int, Range(minimum=1), Help("nearest rows that tell what is plausible")] = 5
+    right: Annotated[bool, Help("copy only from training rows that the model classifies correctly")] = True
+    neighbours: Annotated[
+        int, Range(minimum=1), Help("nearest rows that the plausibility is measured with")
+    ] = 5
 
 
 class NICE:
@@ -55,25 +70,25 @@ class NICE:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        answers = no_answers(factuals)
+        found = no_counterfactuals(factuals)
         classes = predicted_classes(model, context.background)
         heom = _HEOM(context.encoding)
         for label in (0, 1):
-            asked = np.flatnonzero(factuals.classes == label)
+            members = np.flatnonzero(factuals.classes == label)
             enemies = context.background[classes != label]
             donors = enemies[self._right(context, classes, label)]
-            if len(asked) == 0 or len(donors) == 0:
+            if len(members) == 0 or len(donors) == 0:
                 continue
             step = max(1, NUMBERS // len(donors))
-            for start in range(0, len(asked), step):
-                block = asked[start : start + step]
+            for start in range(0, len(members), step):
+                block = members[start : start + step]
                 rows = factuals.vectors[block]
                 targets = _Grafts(model, context.encoding, heom, donors, label).nearest(rows)
-                answers[block] = self._copy(model, heom, rows, targets, label, enemies)
-        return answers
+                found[block] = self._copy(model, heom, rows, targets, label, enemies)
+        return found
 
     def _right(self, context: Context, classes: IntArray, label: int) -> BoolArray:
-        """Which of the enemies of class ``label`` the model is right about; all, where that is none."""
+        """Which of the enemies of class ``label`` are classified correctly; all, if none is."""
         enemy = classes != label
         if not self.config.right or context.labels is None:
             return np.ones(enemy.sum(), dtype=np.bool_)
@@ -95,17 +110,17 @@ class NICE:
         chance = np.zeros(len(rows))
         chance[active] = probabilities(model, rows[active])[:, 1 - label]
         while len(active):
-            who, column = np.nonzero(heom.differing(current[active], targets[active]))
-            tried = current[active[who]]
+            owner, column = np.nonzero(heom.differing(current[active], targets[active]))
+            tried = current[active[owner]]
             copied = heom.column_of[None, :] == column[:, None]
-            tried[copied] = targets[active[who]][copied]
+            tried[copied] = targets[active[owner]][copied]
             found = probabilities(model, tried)
-            gain = found[:, 1 - label] - chance[active[who]]
-            reward = self._reward(heom, gain, tried, current[active], rows[active], who, enemies)
+            gain = found[:, 1 - label] - chance[active[owner]]
+            reward = self._reward(heom, gain, tried, current[active], rows[active], owner, enemies)
             table = np.full((len(active), heom.columns), -np.inf)
-            table[who, column] = reward
+            table[owner, column] = reward
             position = np.full(table.shape, -1)
-            position[who, column] = np.arange(len(who))
+            position[owner, column] = np.arange(len(owner))
             best = position[np.arange(len(active)), table.argmax(axis=1)]
             current[active], chance[active] = tried[best], found[best, 1 - label]
             flipped = (found[best, 1] > found[best, 0]) != (label == 1)
@@ -120,16 +135,16 @@ class NICE:
         tried: FloatArray,
         current: FloatArray,
         rows: FloatArray,
-        who: IntArray,
+        owner: IntArray,
         enemies: FloatArray,
     ) -> FloatArray:
-        """(T,) for rows ``tried`` (T, d), each one copy away from its ``current`` (A, d)[who]."""
+        """(T,) for rows ``tried`` (T, d), each one copy away from its ``current`` (A, d)[owner]."""
         if self.config.reward == "sparsity":
             return gain
         if self.config.reward == "proximity":
-            farther = heom.paired(rows[who], tried) - heom.paired(rows, current)[who]
+            farther = heom.paired(rows[owner], tried) - heom.paired(rows, current)[owner]
             return np.asarray(gain / farther)
-        better = self._unusual(heom, current, enemies)[who] - self._unusual(heom, tried, enemies)
+        better = self._unusual(heom, current, enemies)[owner] - self._unusual(heom, tried, enemies)
         product = gain * better
         return np.where((gain < 0) & (better < 0), -product, product)
 
@@ -179,7 +194,7 @@ class _HEOM:
 
 @dataclass(frozen=True)
 class _Grafts:
-    """Rows with everything of a donor that may be copied: the donor itself where nothing is forbidden."""
+    """Rows with all columns of a donor that may be copied: the donor itself without constraints."""
 
     model: Classifier
     encoding: Encoding
@@ -188,7 +203,7 @@ class _Grafts:
     label: int
 
     def nearest(self, rows: FloatArray) -> FloatArray:
-        """(A, d) for each row (A, d) the graft of the nearest donor whose graft is of the other class, or NaN."""
+        """(A, d) for each row (A, d) the graft of the nearest donor ownerse graft is of the other class, or NaN."""
         distances = self.heom.between(rows, self.donors)
         if not self._constrained():
             return np.asarray(self.donors[distances.argmin(axis=1)])

@@ -1,15 +1,15 @@
 """Optimum: the nearest counterfactual of a ReLU network or a linear model, by mixed-integer programming.
 
-A bound: no method returns less on the objective, which is one of
+Certified: no counterfactual has a smaller objective, which is one of
 
-- ``l1``:   sum over the encoded places |c_p - x_p|
+- ``l1``:   sum over the encoded positions |c_p - x_p|
 - ``l0``:   the number of columns that change; of the rows with the same changed columns, levels and hidden units
   that are on, the one with the smallest l1
-- ``madd``: mean over numeric places |c_p - x_p| / MAD_p + mean over categorical places [c_p != x_p], with MAD_p
-  as the metric MADD has it
+- ``madd``: mean over numeric positions |c_p - x_p| / MAD_p + mean over categorical positions [c_p != x_p], with MAD_p
+  as in the metric MADD
 
-Programme, for a factual x: a number is x_p + up_p - down_p within the observed range (and what a one-way or
-immutable column allows), a category is exactly one level, a two-valued column 0 or 1. A hidden unit
+Programme, for a factual x: a number is x_p + up_p - down_p within the observed range (and the limits of one-way and
+immutable columns), a category is exactly one level, a two-valued column 0 or 1. A hidden unit
 a = max(0, t) whose t lies between l and u is linear where l >= 0 or u <= 0, and else (Tjeng, Xiao & Tedrake
 2019, "Evaluating robustness of neural networks with mixed integer programming")
 
@@ -17,17 +17,17 @@ a = max(0, t) whose t lies between l and u is linear where l >= 0 or u <= 0, and
 
 and the log-odds have to be at least ``margin`` (class 1) or at most minus that (class 0).
 
-What makes it fast is that l and u are those of this factual: the nearest training row of the other class, its
-changes undone as far as the class allows, costs R, so only rows within R of the factual matter; l and u are
-the extremes over that ball, were levels divisible (a knapsack), and intervals in deeper layers.
+For speed, l and u are computed for each factual: the nearest training row of the other class, with its changes reset
+as far as the class allows, costs R, so only rows within R of the factual matter; l and u are the extremes over that
+ball with divisible levels (a knapsack), and intervals in deeper layers.
 
 The solver (HiGHS, through SciPy) is exact to about 1e-6 only. So its row is made exact: levels and the hidden
 units that are on are held as found, the network is linear there, and a linear programme gives the row, which
 must be of the other class by the model itself; the margin is raised tenfold up to three times when it is not.
 
 Details: ``objective`` of the row that is returned; ``bound``, below which there is none (with the margin);
-``proven``, 1 where both agree to a part in 10,000 (also where it is shown that there is no counterfactual at
-all: no answer then), else 0. ``seconds`` ends the search for one factual, also without a proof: then the answer
+``proven``, 1 where both agree to a part in 10,000 (also if it is proven that no counterfactual
+exists), else 0. ``seconds`` limits the search for one factual, also without a proof: then the result
 is the best so far, at worst that training row, and depends on the machine. Rules between columns are not part
 of the programme. Ours; there is no paper.
 """
@@ -41,23 +41,36 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import LayeredClassifier, predicted_classes
-from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.contracts import LayeredClassifier
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.exact import Costs, Network, Reach, nearby, reach_of
 from cfbench_tabular.table import FloatArray
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/optimum",
+    summary="The nearest counterfactual of a ReLU network, by mixed-integer programming, with a proof",
+    target=f"{__name__}:Optimum",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"layers", "scores"}}},
+    role="certified",
+)
+
+
 TOLERANCE, SOLVED = 1e-4, 1e-6
-"""Share of the bound by which the objective of a proven answer may exceed it, and what the solver leaves."""
+"""Share of the bound by which the objective of a proven counterfactual may exceed it, and the solver tolerance."""
 MARGINS = (1.0, 10.0, 100.0, 1000.0)
-"""By which the margin is raised when the row misses the class by rounding."""
+"""Factors by which the margin is raised if the row misses the class because of rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    objective: Annotated[Literal["l1", "l0", "madd"], Help("what is as small as can be")] = "l1"
+    objective: Annotated[Literal["l1", "l0", "madd"], Help("the minimised distance")] = "l1"
     margin: Annotated[float, Range(above=0), Help("log-odds beyond the boundary")] = 1e-6
     seconds: Annotated[
-        float, Range(above=0), Help("for each factual; what is found by then depends on the machine")
+        float, Range(above=0), Help("time limit per factual; results under a limit depend on the machine")
     ] = 10.0
 
 
@@ -65,8 +78,8 @@ class Optimum:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, model: LayeredClassifier, factuals: Factuals, context: Context) -> Answer:
-        answers = no_answers(factuals)
+    def counterfactuals(self, model: LayeredClassifier, factuals: Factuals, context: Context) -> Explanation:
+        found_rows = no_counterfactuals(factuals)
         details = np.full((len(factuals), 3), np.nan)
         network, costs = Network.of(model.layers()), costs_of(self.config.objective, context)
         seconds = min(self.config.seconds, context.seconds or np.inf)
@@ -82,13 +95,13 @@ class Optimum:
             if rows:
                 objectives = costs.of(np.stack(rows), row)
                 best = int(objectives.argmin())
-                answers[place] = rows[best]
+                found_rows[place] = rows[best]
                 bound = min(bound, float(objectives[best]))
                 proven = objectives[best] <= bound * (1 + TOLERANCE) + SOLVED
                 details[place] = objectives[best], bound, proven
             else:
                 details[place, 2] = np.isinf(bound)
-        return Answer(answers, dict(zip(("objective", "bound", "proven"), details.T, strict=True)))
+        return Explanation(found_rows, dict(zip(("objective", "bound", "proven"), details.T, strict=True)))
 
     def _made_exact(
         self, model: LayeredClassifier, network: Network, reach: Reach, label: int, found: FloatArray
@@ -102,7 +115,7 @@ class Optimum:
 
 
 def costs_of(objective: str, context: Context) -> Costs:
-    """What changes cost in the encoded space, by objective."""
+    """The costs of changes in the encoded space, by objective."""
     encoding = context.encoding
     numeric = np.array([column.kind == "numeric" for column in encoding.columns])
     places = np.array([2.0 if block.stop - block.start > 1 else 1.0 for block in encoding.blocks])
@@ -117,7 +130,7 @@ def costs_of(objective: str, context: Context) -> Costs:
 
 
 def _spread(context: Context) -> FloatArray:
-    """(d,) the median absolute deviation; where it is 0, as the metric MADD has it."""
+    """(d,) the median absolute deviation; where it is 0, as in the metric MADD."""
     deviations = np.abs(context.background - np.median(context.background, axis=0))
     low, high = context.encoding.bounds
     spread = np.ones(len(low))
@@ -127,7 +140,7 @@ def _spread(context: Context) -> FloatArray:
 
 
 def _at_most(budget: float) -> float:
-    """A little more, so that what costs exactly as much is not lost to rounding."""
+    """The budget with a tolerance for rounding errors."""
     return budget * (1 + 1e-6) + 1e-6
 
 
@@ -180,9 +193,9 @@ class _Programme:
         )
         if result.status == 2:
             return None, np.inf
-        # Without a choice it is a linear programme, for which SciPy tells no bound: its minimum is one.
-        told = result.mip_dual_bound if self.integral.any() else result.fun
-        bound = 0.0 if told is None else max(0.0, float(told) + paid)
+        # Without integers it is a linear programme, for which SciPy returns no bound: its minimum is one.
+        dual_bound = result.mip_dual_bound if self.integral.any() else result.fun
+        bound = 0.0 if dual_bound is None else max(0.0, float(dual_bound) + paid)
         return (None if result.x is None else self._row(result.x)), bound
 
     def _inputs(self) -> None:

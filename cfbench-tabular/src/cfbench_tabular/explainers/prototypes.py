@@ -1,4 +1,4 @@
-"""Counterfactuals guided by prototypes: what ALIBIC and its version without gradients share.
+"""The prototype-guided objective and its optimiser, shared by ALIBIC and its variant without gradients.
 
 Van Looveren & Klaise 2021, "Interpretable counterfactual explanations guided by prototypes"; the optimiser is
 that of Dhurandhar et al. 2018. With x and c as points with one coordinate per column (:mod:`levels
@@ -9,11 +9,11 @@ that of Dhurandhar et al. 2018. With x and c as points with one coordinate per c
 
 FISTA: c_{t+1} = S(y_t - rate_t grad(y_t)), S shrinking each d_j by rate_t beta towards 0 (d_j = 0 where it is
 smaller) and cutting at the range, then y_{t+1} = c_{t+1} + t / (t + 3) (c_{t+1} - c_t); rate_t falls with the
-root of what is left of the iterations, from ``rate`` / (1 + theta), so that no theta makes it unstable. The
-class is asked for c_t alone: the hinge counts at y_t while c_t is in the class of the factual, and of all c_t
-in the other class the one with the smallest sum of the last three terms is kept. Around it, ``cost`` is
-searched: ten times as large as long as nothing is found, then by bisection between the largest that finds
-nothing and the smallest that does.
+root of what is left of the iterations, from ``learning_rate`` / (1 + theta), so that no theta makes it unstable. The
+class is predicted at c_t only: the hinge counts at y_t while c_t is in the class of the factual, and of all c_t in
+the other class the one with the smallest sum of the last three terms is reflipped. An outer loop searches ``cost``:
+it is multiplied by ten until a counterfactual is found, then bisected between the largest cost without a
+counterfactual and the smallest with one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes
-from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, in_parts, margins, over_flats
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
@@ -38,25 +39,25 @@ Slopes = Callable[[Space, FloatArray, IntArray], FloatArray]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What both methods can be told."""
+    """The options of both variants."""
 
     theta: Annotated[float, Range(minimum=0), Help("weight of the distance to the prototype")] = 0.2
     beta: Annotated[float, Range(minimum=0), Help("weight of the absolute distance")] = 0.5
-    kappa: Annotated[float, Range(minimum=0), Help("log-odds beyond the boundary that are asked for")] = 0.0
+    kappa: Annotated[float, Range(minimum=0), Help("required log-odds beyond the boundary")] = 0.0
     neighbours: Annotated[int, Range(minimum=1), Help("training rows that make a prototype")] = 1
     cost: Annotated[float, Range(above=0), Help("first weight of the class")] = 1.0
     rounds: Annotated[int, Range(minimum=1), Help("weights of the class tried")] = 6
     iterations: Annotated[int, Range(minimum=1), Help("steps for each of them")] = 60
-    rate: Annotated[float, Range(above=0), Help("first step size")] = 0.1
+    learning_rate: Annotated[float, Range(above=0), Help("first step size")] = 0.1
     categories: Annotated[
-        Literal["mvdm", "abdm", "ignore"], Help("distance of levels, or each place a number")
+        Literal["mvdm", "abdm", "ignore"], Help("distance of levels, or each position a number")
     ] = "mvdm"
 
 
 def guided(
     options: Options, model: Classifier, factuals: Factuals, context: Context, slopes: Slopes
-) -> Answer:
-    """Answers with details: ``cost``, that of the answer, and ``to_prototype``, its distance to the prototype."""
+) -> Explanation:
+    """Observed with details: ``cost``, that of the answer, and ``to_prototype``, its distance to the prototype."""
     classes = predicted_classes(model, context.background)
     if options.categories == "ignore":
         space = Space.of_places(context.encoding)
@@ -66,7 +67,7 @@ def guided(
     low, high = space.limits(*context.encoding.allowed(factuals.vectors))
     starts = space.points(factuals.vectors)
     prototypes = nearest_means(starts, factuals.classes, known, classes, options.neighbours)
-    answers = no_answers(factuals)
+    found_rows = no_counterfactuals(factuals)
     details = {name: np.full(len(factuals), np.nan) for name in ("cost", "to_prototype")}
     for part in in_parts(len(factuals)):
         search = _Search(options, model, space, slopes, starts[part], factuals.classes[part])
@@ -74,11 +75,11 @@ def guided(
         found, details["cost"][part] = search.run()
         given = ~np.isnan(found[:, 0])
         rows = space.rows(found[given])
-        # Columns that did not move are as they were, to the last bit.
+        # Columns that did not move get their exact original values.
         same = (found[given] == starts[part][given])[:, _columns_of(space)]
-        answers[part][given] = np.where(same, factuals.vectors[part][given], rows)
+        found_rows[part][given] = np.where(same, factuals.vectors[part][given], rows)
         details["to_prototype"][part] = np.linalg.norm(found - prototypes[part], axis=1)
-    return Answer(answers, details)
+    return Explanation(found_rows, details)
 
 
 def nearest_means(
@@ -87,11 +88,11 @@ def nearest_means(
     """(n, M) the mean of the nearest known points of the other class; NaN where there is none."""
     found = np.full_like(points, np.nan)
     for label in (0, 1):
-        enemies, asked = known[known_classes != label], classes == label
-        if len(enemies) and asked.any():
+        enemies, members = known[known_classes != label], classes == label
+        if len(enemies) and members.any():
             count = min(neighbours, len(enemies))
-            _, nearest = cKDTree(enemies).query(points[asked], k=np.arange(1, count + 1))
-            found[asked] = enemies[nearest].mean(axis=1)
+            _, nearest = cKDTree(enemies).query(points[members], k=np.arange(1, count + 1))
+            found[members] = enemies[nearest].mean(axis=1)
     return found
 
 
@@ -103,7 +104,7 @@ def shrunk(points: FloatArray, starts: FloatArray, by: FloatArray | float) -> Fl
 
 
 def _columns_of(space: Space) -> IntArray:
-    """(d,) the coordinate that each place of the vector belongs to."""
+    """(d,) the coordinate of each position of the vector."""
     owner = np.empty(space.width, dtype=np.int64)
     owner[space.number_positions] = space.numbers
     for row, column in enumerate(space.categories):
@@ -112,7 +113,7 @@ def _columns_of(space: Space) -> IntArray:
 
 
 class _Search:
-    """Some factuals, as points (n, M)."""
+    """The search for the counterfactuals of factuals, as points (n, M)."""
 
     low: FloatArray
     high: FloatArray
@@ -152,14 +153,14 @@ class _Search:
         return self.best, found_at
 
     def _fista(self, cost: FloatArray) -> BoolArray:
-        """(n,) whether a point of the other class was met; the best ones are kept."""
+        """(n,) whether a point of the other class was found; updates the best points."""
         options, starts = self.options, self.starts
         met = np.zeros(len(starts), dtype=bool)
         point = ahead = starts
         slopes = self.first
         margin = margins(self.model, self.space.rows(ahead), self.classes)
         for step in range(options.iterations):
-            rate = options.rate / (1 + options.theta) * np.sqrt(1 - step / options.iterations)
+            rate = options.learning_rate / (1 + options.theta) * np.sqrt(1 - step / options.iterations)
             short = margin <= max(options.kappa, CLEAR_MARGIN)
             if step > 0 and short.any():
                 slopes = slopes.copy()
@@ -173,16 +174,16 @@ class _Search:
             point = moved
             rows = self.space.rows(point)
             margin = margins(self.model, rows, self.classes)
-            turned = margin > max(options.kappa, CLEAR_MARGIN)
-            self._keep(rows, turned)
-            met |= turned
+            flipped = margin > max(options.kappa, CLEAR_MARGIN)
+            self._update_best(rows, flipped)
+            met |= flipped
         return met
 
-    def _keep(self, rows: FloatArray, turned: BoolArray) -> None:
-        """Keeps the best points so far, of those that ``turned``."""
+    def _update_best(self, rows: FloatArray, flipped: BoolArray) -> None:
+        """Stores the rows that ``flipped`` and improve on the best points so far."""
         settled = self.space.points(rows)
         away = settled - self.starts
         merit = self.options.beta * np.abs(away).sum(axis=1) + (away**2).sum(axis=1)
         merit += self.options.theta * np.nan_to_num((settled - self.prototypes) ** 2).sum(axis=1)
-        better = turned & (merit < self.merit)
+        better = flipped & (merit < self.merit)
         self.best[better], self.merit[better] = settled[better], merit[better]

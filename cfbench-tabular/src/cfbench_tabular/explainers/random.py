@@ -1,9 +1,10 @@
-"""Random: one column after another, in random order, is set to what a random training row has there.
+"""Random: sets one column after another, in random order, to the value of a random training row.
 
-Until the class changes. When all columns have been set and it has not, all over again, ``tries`` times at most.
-A floor: what changes is chosen without looking at the model, so a method that does no better has not searched.
-Values come from the margins of the training rows, so that each is one that its column can have. Ours; there is
-no paper. Immutable columns stay, and a value that a one-way column must not take is passed over.
+It stops when the class changes. If all columns have been set without success, it starts again, up to ``tries`` times.
+A baseline: the changes do not depend on the model, so a method that is no better gains nothing from its search.
+Values come from the marginal distributions of the training rows, so that each is possible for its column. A method
+of cfbench; there is no paper. Immutable columns are unchanged, and values against the direction of a column are
+skipped.
 """
 
 from __future__ import annotations
@@ -14,15 +15,27 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes
-from cfbench_tabular.explainers.base import Context, Factuals, no_answers
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/explainer/random",
+    summary="Random training values in one random column after another",
+    target=f"{__name__}:Random",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"scores"}}},
+    role="baseline",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    tries: Annotated[int, Range(minimum=1), Help("times that all columns are set before giving up")] = 100
+    tries: Annotated[int, Range(minimum=1), Help("maximum number of passes over all columns")] = 100
 
 
 class Random:
@@ -30,7 +43,7 @@ class Random:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        answers = no_answers(factuals)
+        counterfactuals_found = no_counterfactuals(factuals)
         streams = [context.generator(unit) for unit in factuals.units]
         columns = len(context.encoding.columns)
         active = np.arange(len(factuals))
@@ -43,18 +56,18 @@ class Random:
             drawn = self._drawn(context, [streams[place] for place in active], rows)
             searching = np.ones(len(active), dtype=bool)
             for length in range(columns):
-                going = np.flatnonzero(searching)
-                tried = np.where(rank[going] <= length, drawn[going], rows[going])
-                flipped = predicted_classes(model, tried) != factuals.classes[active[going]]
-                answers[active[going[flipped]]] = tried[flipped]
-                searching[going[flipped]] = False
+                open_ = np.flatnonzero(searching)
+                tried = np.where(rank[open_] <= length, drawn[open_], rows[open_])
+                flipped = predicted_classes(model, tried) != factuals.classes[active[open_]]
+                counterfactuals_found[active[open_[flipped]]] = tried[flipped]
+                searching[open_[flipped]] = False
                 if not searching.any():
                     break
             active = active[searching]
-        return answers
+        return counterfactuals_found
 
     def _drawn(self, context: Context, streams: list[np.random.Generator], rows: FloatArray) -> FloatArray:
-        """(A, d) for each of the rows (A, d) a value for each column, that of a training row of its own."""
+        """(A, d) for each of the rows (A, d) values drawn from training rows, independently for each column."""
         encoding, (size, _) = context.encoding, context.background.shape
         donors = np.stack([stream.integers(size, size=len(encoding.columns)) for stream in streams])
         drawn = context.background[donors[:, encoding.column_of], np.arange(encoding.width)]

@@ -1,23 +1,22 @@
-"""SEDC: the smallest set of features that, set to what is typical, changes the class; found best first.
+"""SEDC: best-first search for the smallest set of columns whose typical values change the class.
 
 Martens & Provost 2014, "Explaining data-driven document classifications"; for tabular data and costs
 Fernández-Loría, Provost & Han 2020, "Explaining data-driven decisions made by AI systems: the counterfactual
 approach".
 
-A set E of columns replaced by r (mean of the training rows; the most frequent level, for categories) gives
-x_E = (r_j if j in E else x_j). E explains when M(x_E) != M(x). Search: try every single column; while none
-explains, take the set that raised the probability of the other class most, and try it with each further
-column. Of the sets that explain first, the one with the highest probability is taken, and reduced until no
-proper subset explains (all subsets are tried up to ten columns; above, columns are dropped one by one first).
+Replacing a set E of columns by r (the mean of the training rows; the most frequent level, for categories) gives
+x_E = (r_j if j in E else x_j). E explains x if M(x_E) != M(x). The search tries every single column; while no set
+explains x, it expands the set that raised the probability of the other class most by each further column. Of the sets
+that explain x first, the one with the highest probability is reduced until no proper subset explains x (all subsets
+are tried up to ten columns; above, columns are first dropped one by one).
 
-``cost: change`` is the cost-aware search: replacing column j costs |r_j - x_j| (encoded, Euclidean over a
-category's places), sets are taken by gain per cost, and the cheapest explaining set wins.
+``cost: change`` is the cost-aware search: replacing column j costs |r_j - x_j| (encoded, Euclidean over the positions
+of a category), sets are expanded in order of gain per cost, and the cheapest explaining set wins.
 
-For a linear log-odds the answer is the smallest possible set; in general it is irreducible, not always
-smallest.
-Departure: none in the search; replacements are returned exactly as they were tried (never truncated, as the means
-in the study's adapter), columns that must not become typical (immutable, one-way) are in no set, and the search
-ends after ``iterations`` sets taken up, without an answer.
+For linear log-odds the result is the smallest possible set; in general it is irreducible, but not always smallest.
+Departures: replacements are returned exactly as they were tried (the adapter of CF-tabular truncates means); columns
+whose typical value is not allowed (immutable, one-way) are in no set; and the search ends after ``iterations``
+expanded sets without a counterfactual.
 """
 
 from __future__ import annotations
@@ -31,10 +30,26 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, probabilities
-from cfbench_tabular.explainers.base import Context, Factuals, no_answers
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import probabilities
+from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+SPEC = ComponentSpec(
+    id="tabular/explainer/sedc",
+    summary="Best-first search for the smallest set of columns whose typical value changes the class",
+    target=f"{__name__}:SEDC",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"scores"}}},
+    papers=(
+        "martens2014explaining",
+        "fernandezloria2020explaining",
+    ),
+)
+
 
 EXHAUSTIVE = 10
 """Sets up to this size are reduced by trying every subset."""
@@ -44,21 +59,21 @@ Columns = frozenset[int]
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    iterations: Annotated[int, Range(minimum=1), Help("sets taken up before giving up")] = 100
+    iterations: Annotated[int, Range(minimum=1), Help("maximum number of expanded sets")] = 100
     max_features: Annotated[int | None, Range(minimum=1), Help("largest set; none: all columns")] = None
     cost: Annotated[Literal["none", "change"], Help("none: fewest columns; change: smallest change")] = "none"
 
 
 @dataclass
 class _Search:
-    """Where the search for one factual stands."""
+    """The state of the search for one factual."""
 
     factual: int
     costs: FloatArray
     baseline: float
     open: list[tuple[float, int, Columns]] = field(default_factory=list)
     seen: set[Columns] = field(default_factory=set)
-    answer: Columns | None = None
+    solution: Columns | None = None
 
 
 class SEDC:
@@ -72,23 +87,23 @@ class SEDC:
         active = searches
         for _ in range(self.config.iterations):
             self._try(tried, active, candidates)
-            active = [search for search in active if search.answer is None and search.open]
+            active = [search for search in active if search.solution is None and search.open]
             if not active:
                 break
             candidates = {search.factual: self._expand(search) for search in active}
 
-        answers = no_answers(factuals)
+        found = no_counterfactuals(factuals)
         for search in searches:
-            if search.answer is not None:
-                reduced = self._reduce(tried, search, search.answer)
-                answers[search.factual] = tried.replaced(np.array([search.factual]), [reduced])[0]
-        return answers
+            if search.solution is not None:
+                reduced = self._reduce(tried, search, search.solution)
+                found[search.factual] = tried.replaced(np.array([search.factual]), [reduced])[0]
+        return found
 
     def _try(self, tried: _Replacement, active: list[_Search], candidates: dict[int, list[Columns]]) -> None:
-        """Asks the model about all candidates of all searches at once, and notes answers and open sets."""
+        """Queries the model for all candidates of all searches at once; updates solutions and open sets."""
         sets = [columns for search in active for columns in candidates[search.factual]]
         factuals = np.array([s.factual for s in active for _ in candidates[s.factual]], dtype=np.int64)
-        gains, explains = tried.ask(factuals, sets)
+        gains, explains = tried.query(factuals, sets)
         start = 0
         for search in active:
             stop = start + len(candidates[search.factual])
@@ -98,7 +113,7 @@ class SEDC:
                 heapq.heappush(search.open, (-merit, len(search.seen), columns))
             good = np.flatnonzero(explains[start:stop]) + start
             if len(good):
-                search.answer = self._best(search, [sets[i] for i in good], gains[good])
+                search.solution = self._best(search, [sets[i] for i in good], gains[good])
             start = stop
 
     def _expand(self, search: _Search) -> list[Columns]:
@@ -133,13 +148,13 @@ class SEDC:
         return columns
 
     def _explaining(self, tried: _Replacement, search: _Search, sets: list[Columns]) -> Columns | None:
-        gains, explains = tried.ask(np.full(len(sets), search.factual), sets)
+        gains, explains = tried.query(np.full(len(sets), search.factual), sets)
         good = np.flatnonzero(explains)
         return self._best(search, [sets[i] for i in good], gains[good]) if len(good) else None
 
 
 class _Replacement:
-    """Rows with some columns replaced, and what the model says of them."""
+    """Rows with some columns replaced, and their predictions."""
 
     def __init__(self, model: Classifier, factuals: Factuals, context: Context) -> None:
         self.model = model
@@ -154,7 +169,7 @@ class _Replacement:
         """(M,) the cost of replacing each column, 0 where it changes nothing; P(other class) before."""
         squares = (self.factuals.vectors[factual] - self.typical[factual]) ** 2
         costs = np.sqrt(np.bincount(self.column_of_place, squares, minlength=len(self.blocks)))
-        gains, _ = self.ask(np.array([factual]), [frozenset()])
+        gains, _ = self.query(np.array([factual]), [frozenset()])
         return costs, float(gains[0])
 
     def replaced(self, factuals: IntArray, sets: list[Columns]) -> FloatArray:
@@ -166,8 +181,8 @@ class _Replacement:
             chosen[:, self.column_of_place], self.typical[factuals], self.factuals.vectors[factuals]
         )
 
-    def ask(self, factuals: IntArray, sets: list[Columns]) -> tuple[FloatArray, BoolArray]:
-        """(S,) the probability of the class that factual s is not in, and whether it is the predicted one."""
+    def query(self, factuals: IntArray, sets: list[Columns]) -> tuple[FloatArray, BoolArray]:
+        """(S,) the probability of the other class of factual s, and whether it is the predicted one."""
         found = probabilities(self.model, self.replaced(factuals, sets))
         classes = self.factuals.classes[factuals]
         other = found[np.arange(len(sets)), 1 - classes]

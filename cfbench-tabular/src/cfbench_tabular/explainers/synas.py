@@ -1,7 +1,7 @@
 """SynAS: the cheapest sequence of one to three actions that changes the class.
 
 Ramakrishnan, Lee & Albarghouthi 2020, "Synthesizing action sequences for modifying model decisions". Actions
-are: add v to a number (v is free), or set a category to a level. An action costs ``effort``, and ``number``
+are: add v to a number (v is free), or set a category to a level. An action costs ``action_cost_offset``, and ``number``
 |v| (v in standard deviations) or ``category``. For a sequence the parameters v minimise, as in an adversarial
 attack,
 
@@ -9,15 +9,15 @@ attack,
 
 by gradient descent, w doubled while the class is that of the factual and halved while it is not. Sequences
 are searched best first, by length: each of the ``beam`` best of one length is extended by every action on a
-column that it does not touch; a sequence is worth its costs so far and what the rest of the way to the
-boundary would cost at a quarter of the steepest slope at the factual. The cheapest sequence that changes the
-class is the answer. The search ends when a longer one could not be cheaper.
+column that it does not change; the value of a sequence is its cost plus an estimate of the cost of reaching the
+boundary at a quarter of the steepest slope at the factual. The cheapest sequence that changes the
+class is returned. The search ends when a longer one could not be cheaper.
 
 Actions stay in the observed range and leave immutable and one-way columns alone (their preconditions). As
-they touch different columns, their order does not matter, and a set of actions is looked at once.
+they change different columns, their order does not matter, and each set of actions is evaluated once.
 
-Departures: actions have no effects on other columns (a data set would have to say them). The study's adapter
-was limited to one action, and found answers for 60% of its factuals; the limit here is ``length``.
+Departures: actions have no effects on other columns (a data set would have to specify them). The adapter of CF-tabular
+is limited to one action, and finds counterfactuals for 60% of its factuals; the limit here is ``length``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Answer, Context, Factuals, no_answers
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import (
     CLEAR_MARGIN,
     Columns,
@@ -43,29 +44,40 @@ from cfbench_tabular.explainers.descent import (
 )
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/synas",
+    summary="The cheapest one to three actions: add to a number, set a category",
+    target=f"{__name__}:SynAS",
+    config=f"{__name__}:Config",
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    needs={"classifier": {"access": {"gradients", "scores"}}},
+    papers=("ramakrishnan2020synas",),
+)
+
+
 NUMBERS = 4_000_000
-"""How many numbers of candidates are held at once."""
+"""Maximum number of coordinates of candidates that are held in memory at once."""
 
 SHARES = (0.03, 0.1, 0.25, 0.5, 1.0)
 """How far a number is first moved, of the way to either end of its range."""
 
 PESSIMISM = 4.0
-"""How many times dearer the rest of the way is taken to be than at the steepest slope: ranges end, slopes flatten."""
+"""Factor of the estimated remaining cost over that at the steepest slope, because ranges end and slopes flatten."""
 
 HALVINGS = 8
 """Steps of the last bisection."""
 
 FLAT = 1e-9
-"""A gradient of this length is rounding: terms that cancel out."""
+"""A gradient of this length is a rounding error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     length: Annotated[int, Range(minimum=1), Help("actions at most")] = 3
-    effort: Annotated[float, Range(minimum=0), Help("cost of any action")] = 0.5
+    action_cost_offset: Annotated[float, Range(minimum=0), Help("constant cost of each action")] = 0.5
     number: Annotated[float, Range(above=0), Help("cost of changing a number by a standard deviation")] = 1.0
     category: Annotated[float, Range(minimum=0), Help("cost of changing a category")] = 1.0
-    kappa: Annotated[float, Range(minimum=0), Help("log-odds beyond the boundary that are asked for")] = 0.0
+    kappa: Annotated[float, Range(minimum=0), Help("required log-odds beyond the boundary")] = 0.0
     beam: Annotated[int, Range(minimum=1), Help("sequences of each length that are extended")] = 5
     steps: Annotated[int, Range(minimum=1), Help("of gradient descent for each sequence")] = 20
 
@@ -74,9 +86,9 @@ class SynAS:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Answer:
+    def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
         """With details: ``actions``, how many, and ``cost``."""
-        answers = no_answers(factuals)
+        found_rows = no_counterfactuals(factuals)
         details = {name: np.full(len(factuals), np.nan) for name in ("actions", "cost")}
         low, high = context.encoding.allowed(factuals.vectors)
         width = context.encoding.width
@@ -87,8 +99,8 @@ class SynAS:
                 self.config, model, context.encoding, factuals.vectors[part], factuals.classes[part]
             )
             search.low, search.high = low[part], high[part]
-            answers[part], details["actions"][part], details["cost"][part] = search.run()
-        return Answer(answers, details)
+            found_rows[part], details["actions"][part], details["cost"][part] = search.run()
+        return Explanation(found_rows, details)
 
 
 @dataclass
@@ -98,24 +110,24 @@ class _Sequences:
     Attributes:
         of: (S,) the factual that each belongs to.
         rows: (S, d) after its actions.
-        touched: (S, M) the columns that it touches.
-        names: (S,) a number for the set of its actions.
-        worth: (S,) its cost, and what is left of the way; lower is better.
+        changed: (S, M) the columns that it changes.
+        names: (S,) an identifier of the set of its actions.
+        value: (S,) its cost plus the estimated remaining cost; lower is better.
     """
 
     of: IntArray
     rows: FloatArray
-    touched: BoolArray
+    changed: BoolArray
     names: IntArray
-    worth: FloatArray
+    value: FloatArray
 
     def part(self, chosen: BoolArray | IntArray) -> _Sequences:
-        arrays = (self.of, self.rows, self.touched, self.names, self.worth)
+        arrays = (self.of, self.rows, self.changed, self.names, self.value)
         return _Sequences(*(array[chosen] for array in arrays))  # type: ignore[arg-type]
 
 
 class _Search:
-    """Some factuals (n, d)."""
+    """The search for the counterfactuals of factuals (n, d)."""
 
     low: FloatArray
     high: FloatArray
@@ -143,9 +155,9 @@ class _Search:
         self.name = np.random.default_rng(0).integers(1 << 62, size=encoding.width)
 
     def run(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(n, d) answers or NaN, (n,) how many actions they take, and (n,) what they cost."""
+        """(n, d) counterfactuals or NaN, (n,) their numbers of actions, and (n,) their costs."""
         config, n = self.config, len(self.factuals)
-        self.answers, self.cheapest = np.full_like(self.factuals, np.nan), np.full(n, np.inf)
+        self.solutions, self.cheapest = np.full_like(self.factuals, np.nan), np.full(n, np.inf)
         lengths = np.full(n, np.nan)
         slopes = np.abs(margin_gradients(self.model, self.factuals, self.classes)).max(axis=1)
         self.steepest = np.where(slopes > 0, slopes, 1.0) / config.number
@@ -158,16 +170,16 @@ class _Search:
             before = self.cheapest.copy()
             beam = self._polished(self._best(self._extended(beam)))
             lengths = np.where(self.cheapest < before, length, lengths)
-        return self.answers, lengths, np.where(np.isfinite(self.cheapest), self.cheapest, np.nan)
+        return self.solutions, lengths, np.where(np.isfinite(self.cheapest), self.cheapest, np.nan)
 
     def _least(self, length: int, of: IntArray) -> FloatArray:
-        """(S,) what a sequence of this length costs at least."""
+        """(S,) the minimum cost of a sequence of this length."""
         movable = np.any((self.low < self.high) & self.numeric, axis=1)[of]
-        each = self.config.effort + np.where(movable, 0.0, self.config.category)
+        each = self.config.action_cost_offset + np.where(movable, 0.0, self.config.category)
         return np.asarray(length * each)
 
     def _extended(self, beam: _Sequences) -> _Sequences:
-        """Every sequence with every action on a column that it does not touch."""
+        """Every sequence, extended by every action on a column that it does not change."""
         s, a = len(beam.of), len(self.place)
         here = beam.rows[:, self.place]
         low, high = self.low[beam.of][:, self.place], self.high[beam.of][:, self.place]
@@ -175,50 +187,53 @@ class _Search:
         number = self.numeric[self.place]
         turned = np.where(self.columns.grouped[self.column], 1.0, 1.0 - here)
         there = np.where(number, there, turned)
-        possible = ~beam.touched[:, self.column] & (there != here) & (low <= there) & (there <= high)
+        possible = ~beam.changed[:, self.column] & (there != here) & (low <= there) & (there <= high)
         which, action = np.nonzero(possible.reshape(s, a))
         rows = np.where(self.cleared[action], 0.0, beam.rows[which])
         rows[np.arange(len(rows)), self.place[action]] = there[which, action]
-        touched = beam.touched[which]
-        touched[np.arange(len(rows)), self.column[action]] = True
+        changed = beam.changed[which]
+        changed[np.arange(len(rows)), self.column[action]] = True
         names = beam.names[which] ^ self.name[self.place[action]]
-        found = _Sequences(beam.of[which], rows, touched, names, np.zeros(len(rows)))
-        found.worth, _, taken = self._judged(found)
+        found = _Sequences(beam.of[which], rows, changed, names, np.zeros(len(rows)))
+        found.value, _, taken = self._evaluated(found)
         self._pull_back(found.part(taken))
         return found
 
-    def _judged(self, sequences: _Sequences) -> tuple[FloatArray, FloatArray, IntArray]:
-        """(S,) what the sequences are worth, (S,) their margins, and those that were taken up as answers."""
+    def _evaluated(self, sequences: _Sequences) -> tuple[FloatArray, FloatArray, IntArray]:
+        """(S,) the values of the sequences, (S,) their margins, and the indices of those accepted as solutions."""
         margin = margins(self.model, sequences.rows, self.classes[sequences.of])
         cost = self._cost(sequences)
-        taken = self._take_up(sequences, margin, cost)
+        taken = self._accept(sequences, margin, cost)
         missing = PESSIMISM * np.maximum(0.0, self.config.kappa - margin) / self.steepest[sequences.of]
         return cost + missing, margin, taken
 
     def _cost(self, sequences: _Sequences) -> FloatArray:
         away = np.abs(sequences.rows - self.factuals[sequences.of])[:, self.numeric].sum(axis=1)
-        categories = (sequences.touched & ~self.columns.numeric).sum(axis=1)
+        categories = (sequences.changed & ~self.columns.numeric).sum(axis=1)
         found: FloatArray = (
-            self.config.effort * sequences.touched.sum(axis=1)
+            self.config.action_cost_offset * sequences.changed.sum(axis=1)
             + self.config.number * away
             + self.config.category * categories
         )
         return found
 
-    def _take_up(self, sequences: _Sequences, margin: FloatArray, cost: FloatArray) -> IntArray:
+    def _accept(self, sequences: _Sequences, margin: FloatArray, cost: FloatArray) -> IntArray:
         """The sequences that are cheaper than all before for their factual."""
         turned = np.flatnonzero(margin > max(self.config.kappa, CLEAR_MARGIN))
         turned = turned[np.lexsort((cost[turned].round(9), sequences.of[turned]))]
         of, first = np.unique(sequences.of[turned], return_index=True)
         best = turned[first]
         better = cost[best] < self.cheapest[of] - 1e-9
-        self.answers[of[better]], self.cheapest[of[better]] = sequences.rows[best[better]], cost[best[better]]
+        self.solutions[of[better]], self.cheapest[of[better]] = (
+            sequences.rows[best[better]],
+            cost[best[better]],
+        )
         taken: IntArray = best[better]
         return taken
 
     def _best(self, sequences: _Sequences) -> _Sequences:
         """The ``beam`` best different sequences of each factual."""
-        order = np.lexsort((sequences.worth.round(9), sequences.of))
+        order = np.lexsort((sequences.value.round(9), sequences.of))
         pairs = np.stack([sequences.of[order], sequences.names[order]])
         _, first = np.unique(pairs, axis=1, return_index=True)
         order = order[np.sort(first)]
@@ -228,11 +243,11 @@ class _Search:
 
     def _polished(self, sequences: _Sequences) -> _Sequences:
         """The same with the parameters of their actions found by gradient descent."""
-        free = sequences.touched[:, self.columns.of] & self.numeric
-        worth, margin, _ = self._judged(sequences)
+        free = sequences.changed[:, self.columns.of] & self.numeric
+        value, margin, _ = self._evaluated(sequences)
         rows, best = sequences.rows, _Sequences(**vars(sequences))
-        best.worth, best.rows = worth, rows.copy()
-        turned_rows, cheapest = np.full_like(rows, np.nan), np.full(len(rows), np.inf)
+        best.value, best.rows = value, rows.copy()
+        flipped_rows, cheapest = np.full_like(rows, np.nan), np.full(len(rows), np.inf)
         weight, length = np.ones(len(rows)), np.full(len(rows), 0.5)
         slopes = np.zeros_like(rows)
         classes, starts = self.classes[sequences.of], self.factuals[sequences.of]
@@ -241,7 +256,7 @@ class _Search:
             turned = margin > max(self.config.kappa, CLEAR_MARGIN)
             cost = self._cost(sequences)
             better = turned & (cost < cheapest)
-            turned_rows[better], cheapest[better] = rows[better], cost[better]
+            flipped_rows[better], cheapest[better] = rows[better], cost[better]
             weight = np.where(turned, weight / 2, weight * 2)
             length = np.where(np.isfinite(cheapest), length * 0.8, length)
             slopes = over_flats(margin_gradients(self.model, rows, classes), slopes)
@@ -253,16 +268,16 @@ class _Search:
             rows = rows - (length / np.where(norms > FLAT, norms, np.inf))[:, None] * gradient
             rows = np.clip(rows, low, high)
             sequences.rows = rows
-            worth, margin, _ = self._judged(sequences)
-            closer = worth < best.worth
-            best.rows[closer], best.worth[closer] = rows[closer], worth[closer]
+            value, margin, _ = self._evaluated(sequences)
+            closer = value < best.value
+            best.rows[closer], best.value[closer] = rows[closer], value[closer]
         chosen = best.part(np.isfinite(cheapest))
-        chosen.rows = turned_rows[np.isfinite(cheapest)]
+        chosen.rows = flipped_rows[np.isfinite(cheapest)]
         self._pull_back(chosen)
         return best
 
     def _pull_back(self, sequences: _Sequences) -> None:
-        """Takes up answers with their numbers as near to the factual as the class stays."""
+        """Moves the numbers of solutions towards the factual as far as the class is unchanged, and accepts the results."""
         classes, starts = self.classes[sequences.of], self.factuals[sequences.of]
 
         def found(tried: FloatArray) -> BoolArray:
@@ -271,4 +286,4 @@ class _Search:
 
         starts = np.where(self.numeric, starts, sequences.rows)
         sequences.rows = pulled_back(found, starts, sequences.rows, HALVINGS)
-        self._judged(sequences)
+        self._evaluated(sequences)

@@ -1,1 +1,1 @@
-"""Metrics: what a counterfactual is worth."""
+"""Metrics of counterfactuals."""

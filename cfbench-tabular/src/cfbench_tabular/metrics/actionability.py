@@ -1,17 +1,17 @@
-"""Actionability: could somebody go from the factual to the counterfactual?
+"""Actionability: does the counterfactual respect immutable columns, directions and ranges? (Ustun et al. 2019)
 
-actionable = 1 if every immutable column is as in the factual, every column that only goes up or down went that
-way, and every number is within the range of its column (or as far out as the factual's own); else 0. Immutable
-columns and directions are the data set's or the user's (``Column.immutable``, ``Column.direction``). Ustun et
-al. 2019; paper 003 leaves it out ("most tabular datasets provide just a static picture").
+actionable = 1 if every immutable column is unchanged, every column with a direction moved only in that direction,
+and every number lies within the range of its column (or no further out than the factual's own value); else 0.
+Immutable columns and directions are properties of the data set or options of the user (``Column.immutable``,
+``Column.direction``). CF-tabular does not measure actionability.
 
-A table that says nothing about its columns constrains their ranges alone. The slack is for the rounding of
-arithmetic, as in RUC. Higher is better. Missing where the answer is not valid.
+Without such properties only the ranges constrain a counterfactual. The tolerance absorbs rounding errors, as in
+RUC. Higher is better. Missing where the counterfactual is not valid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -19,32 +19,46 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
-from cfbench_tabular.metrics.base import Answers, where_valid
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.metrics.base import Observed, where_valid
 from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/metric/actionability",
+    summary="Are immutable columns, one-way columns and ranges respected?",
+    target=f"{__name__}:Actionability",
+    config=f"{__name__}:Config",
+    papers=("ustun2019actionable",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    slack: Annotated[
-        float, Range(minimum=0), Help("standard deviations that a number may be out of what is allowed")
+    tolerance: Annotated[
+        float, Range(minimum=0), Help("standard deviations by which a number may exceed its limits")
     ] = 1e-11
 
 
-class Actionability:
-    columns = (
-        Column(
-            "actionable",
-            "higher",
-            (0.0, 1.0),
-            "Does it leave alone what cannot change, and go where columns may go?",
-        ),
-    )
+COLUMNS = (
+    Column(
+        "actionable",
+        "higher",
+        (0.0, 1.0),
+        "Are immutable columns, directions and ranges of the columns respected?",
+    ),
+)
 
+
+class Actionability:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        low, high = answers.encoding.allowed(answers.factuals)
-        slack = self.config.slack
-        kept = (answers.counterfactuals >= low - slack) & (answers.counterfactuals <= high + slack)
-        return {"actionable": where_valid(answers, np.asarray(kept.all(axis=1)))}
+    def columns(self, point: Mapping[str, str | int]) -> Sequence[Column]:
+        return COLUMNS
+
+    def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
+        low, high = observed.encoding.allowed(observed.factuals)
+        tolerance = self.config.tolerance
+        above = observed.counterfactuals >= low - tolerance
+        below = observed.counterfactuals <= high + tolerance
+        return {"actionable": where_valid(observed, np.asarray((above & below).all(axis=1)))}

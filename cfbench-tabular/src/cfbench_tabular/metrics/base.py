@@ -1,40 +1,37 @@
-"""What a metric is given, and what the suite asks of it."""
+"""The counterfactuals that a metric measures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
-from cfbench_core.plan import Column
-from cfbench_tabular.classifiers.base import Classifier
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
-_ONE_EACH: FloatArray = np.empty((0, 0, 0))
-"""Stands for the one answer that each factual has."""
+_UNSET: FloatArray = np.empty((0, 0, 0))
+"""The default of fields that are then derived from other fields."""
 
 
 @dataclass(frozen=True)
-class Answers:
-    """B factuals with their counterfactuals, judged by the model itself.
+class Observed:
+    """B factuals with one counterfactual each.
 
     Attributes:
-        factuals, counterfactuals: (B, d) encoded; rows of NaN where there is no answer.
-        factual_classes: (B,) as the model predicts them.
-        valid: (B,) there is an answer, and the model puts it into the other class. Never taken on trust.
-        encoding: the columns and their places in the vectors.
+        factuals, counterfactuals: (B, d) encoded; rows of NaN where no counterfactual was found.
+        factual_classes: (B,) predicted classes of the factuals.
+        valid: (B,) whether there is a counterfactual and the model predicts the other class for it.
+        encoding: the columns and their positions in the vectors.
         background: (n, d) the training rows.
         model: the classifier.
-        all: (B, n, d) where a factual has several answers, all of them, NaN for those that are missing. Such
-            a factual stands here once for each answer that was given, and its scores are averaged.
-        all_valid: (B, n) which of them are valid.
-        background_labels: (n,) the classes that the table gives the training rows; empty where not known.
-        table: (N, d) all rows; the training rows where the others are not known.
-        second_model: trained as ``model`` was, with another seed; None where the study has none.
-        again: (B, d) the counterfactuals when asked once more, with another seed; None where that was not done.
+        alternatives: (B, n, d) all counterfactuals of each factual, NaN for missing ones. A factual with several
+            counterfactuals occurs once for each of them, and its scores are averaged.
+        alternatives_valid: (B, n) which of them are valid.
+        background_labels: (n,) the true classes of the training rows; empty if unknown.
+        table: (N, d) all rows; the training rows if the others are unknown.
+        second_model: trained as ``model`` was with another seed; None without ``protocol.repeats``.
+        repeated: (B, d) the counterfactuals of a second call with another seed; None without ``protocol.repeats``.
     """
 
     factuals: FloatArray
@@ -44,30 +41,21 @@ class Answers:
     encoding: Encoding
     background: FloatArray
     model: Classifier
-    all: FloatArray = field(default_factory=lambda: _ONE_EACH)
-    all_valid: BoolArray = field(default_factory=lambda: _ONE_EACH > 0)
+    alternatives: FloatArray = field(default_factory=lambda: _UNSET)
+    alternatives_valid: BoolArray = field(default_factory=lambda: _UNSET > 0)
     background_labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    table: FloatArray = field(default_factory=lambda: _ONE_EACH)
+    table: FloatArray = field(default_factory=lambda: _UNSET)
     second_model: Classifier | None = None
-    again: FloatArray | None = None
+    repeated: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        if self.all is _ONE_EACH:
-            object.__setattr__(self, "all", self.counterfactuals[:, None])
-            object.__setattr__(self, "all_valid", self.valid[:, None])
-        if self.table is _ONE_EACH:
+        if self.alternatives is _UNSET:
+            object.__setattr__(self, "alternatives", self.counterfactuals[:, None])
+            object.__setattr__(self, "alternatives_valid", self.valid[:, None])
+        if self.table is _UNSET:
             object.__setattr__(self, "table", self.background)
 
 
-class Metric(Protocol):
-    """A component of kind "metric": ``Name(config)``, then ``score``. ``columns`` is the class' own."""
-
-    columns: Sequence[Column]
-
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        """(B,) values for each name of ``columns``; NaN where the value is missing."""
-
-
-def where_valid(answers: Answers, values: FloatArray | BoolArray) -> FloatArray:
-    """(B,) ``values`` of valid answers, else NaN: means are over valid answers, with coverage beside them."""
-    return np.where(answers.valid, values, np.nan)
+def where_valid(observed: Observed, values: FloatArray | BoolArray) -> FloatArray:
+    """(B,) ``values`` of the valid counterfactuals, NaN for the others, so that means are over valid ones."""
+    return np.where(observed.valid, values, np.nan)

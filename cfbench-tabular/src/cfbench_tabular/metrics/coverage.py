@@ -1,38 +1,45 @@
-"""Coverage: is there an answer, and does the model really put it into the other class?
+"""Coverage: does the explainer return a counterfactual for the factual?
 
-coverage(x, c) = 1 if M(c) != M(x) else 0. Paper 003, section 2.5 ("validity"). The class is
-predicted anew; what the explainer says of its answer does not count.
+coverage(x) = 1 if the explainer returned a counterfactual, valid or not, else 0. A counterfactual that changes no
+column counts as none. See ``validity`` for the share that really changes the class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cfbench_core.plan import Column
-from cfbench_tabular.metrics.base import Answers
-from cfbench_tabular.table import FloatArray
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.metrics.base import Observed
+from cfbench_tabular.table import FloatArray, complete
+
+SPEC = ComponentSpec(
+    id="tabular/metric/coverage",
+    summary="Rate of factuals for which the explainer returns a counterfactual",
+    target=f"{__name__}:Coverage",
+    config=f"{__name__}:Config",
+)
+
+COLUMNS = (
+    Column("coverage", "higher", (0.0, 1.0), "Does the explainer return a counterfactual, valid or not?"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    """No options."""
 
 
 class Coverage:
-    columns = (
-        Column(
-            "coverage",
-            "higher",
-            (0.0, 1.0),
-            "Does the classifier put the counterfactual into the other class?",
-        ),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        return {"coverage": answers.valid.astype(np.float64)}
+    def columns(self, point: Mapping[str, str | int]) -> Sequence[Column]:
+        return COLUMNS
+
+    def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
+        changed = (observed.counterfactuals != observed.factuals).any(axis=1)
+        return {"coverage": (complete(observed.counterfactuals) & changed).astype(np.float64)}

@@ -1,8 +1,8 @@
-"""Training rows near an answer: what the metrics that look at the data have in common.
+"""Distances between counterfactuals and training rows, shared by the metrics that compare with the data.
 
-Distances are Euclidean in the encoded space. Of a large table a fixed random sample of the rows is looked at,
-the same for every answer and explainer: distances between all pairs of 30,000 rows take minutes. Those between
-the rows of a sample are kept for the next batch of answers, which mostly meets the same rows.
+Distances are Euclidean in the encoded space. Of a large table a fixed random sample of the rows is used, the same
+for every counterfactual and explainer, because the distances between all pairs of 30,000 rows take minutes.
+Distances between the rows of a sample are cached for the next batch.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import numpy as np
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 
 def sampled(rows: int, most: int) -> IntArray:
-    """Which of so many rows are looked at, ascending; all of them where there are no more than ``most``."""
+    """The indices of at most ``most`` of ``rows`` rows, ascending; a fixed random sample if there are more."""
     if rows <= most:
         return np.arange(rows)
     return np.sort(generator("tabular", "neighbours", rows).choice(rows, size=most, replace=False))
 
 
-def wanted_classes(answers: Answers, most: int) -> Iterator[tuple[int, BoolArray, IntArray]]:
-    """Each class that valid answers are in: (B,) which they are, and the numbers of the training rows that the model
-    puts there too, ``most`` of them at most."""
-    if not answers.valid.any():
+def wanted_classes(observed: Observed, most: int) -> Iterator[tuple[int, BoolArray, IntArray]]:
+    """For each class with valid counterfactuals: the class, (B,) a mask of these counterfactuals, and the indices of at
+    most ``most`` training rows of the same predicted class."""
+    if not observed.valid.any():
         return
-    classes = predicted_classes(answers.model, answers.background)
+    classes = predicted_classes(observed.model, observed.background)
     for label in (0, 1):
-        here = answers.valid & (answers.factual_classes != label)
+        here = observed.valid & (observed.factual_classes != label)
         members = np.flatnonzero(classes == label)
         if here.any():
             yield label, here, members[sampled(len(members), most)]
@@ -46,7 +46,7 @@ def distances(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def distances_between(rows: FloatArray) -> FloatArray:
-    """(n, n) from each row to each other; infinite to itself. Not to be written into: it is kept."""
+    """(n, n) from each row to each other; infinite to itself. Read-only, because it is cached."""
     return _between(np.ascontiguousarray(rows).tobytes(), rows.shape)
 
 

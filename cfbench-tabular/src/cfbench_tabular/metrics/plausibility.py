@@ -1,21 +1,20 @@
-"""Plausibility: is the counterfactual where rows are?
+"""Plausibility: does the counterfactual lie where the data are?
 
-- LOF: the local outlier factor (Breunig et al. 2000) of the counterfactual among the distinct training rows: how
-  much thinner is its neighbourhood than those of its neighbours? About 1 inside the data, larger outside.
+- LOF: the local outlier factor (Breunig et al. 2000) of the counterfactual among the distinct training rows: about 1
+  inside the data, larger outside.
       reach(a, b) = max(distance from b to its k-th neighbour, |a - b|)
       lrd(a) = 1 / mean over its k neighbours b of reach(a, b);   LOF(c) = mean over its neighbours lrd(b) / lrd(c)
-  Distinct, because equal rows have no distance from each other, and categorical tables are full of them: their
-  density would be infinite.
-- class distance: the mean distance to the ``nearest`` closest training rows that the model puts into the class
-  of the counterfactual: does it look like a member of its class? (In standard deviations, as L2.)
+  Duplicate rows are removed, because their distance of 0 would make the density infinite.
+- class distance: the mean distance to the ``nearest`` closest training rows that the model puts into the class of the
+  counterfactual, in standard deviations.
 
-Lower is better for both; LOF from 0, around 1; the distance from 0. Missing where the answer is not valid, the
-distance also where no training row is in the class. Fewer rows than neighbours: all of them count.
+Lower is better for both, from 0. Missing where the counterfactual is not valid; the class distance also where no
+training row is in the class. If there are fewer rows than neighbours, all of them are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -23,37 +22,56 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
-from cfbench_tabular.metrics.base import Answers
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.metrics.neighbours import distances, distances_between, sampled, wanted_classes
 from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/metric/plausibility",
+    summary="Local outlier factor and distance to training rows of the predicted class",
+    target=f"{__name__}:Plausibility",
+    config=f"{__name__}:Config",
+    papers=("breunig2000lof",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     neighbours: Annotated[int, Range(minimum=1), Help("k of the local outlier factor")] = 20
-    nearest: Annotated[int, Range(minimum=1), Help("rows of the class that the distance is a mean of")] = 5
-    rows: Annotated[int, Range(minimum=10), Help("training rows looked at, at most; a fixed sample")] = 2000
+    nearest: Annotated[
+        int, Range(minimum=1), Help("number of rows of the class that the distance is averaged over")
+    ] = 5
+    rows: Annotated[
+        int, Range(minimum=10), Help("maximum number of training rows; a fixed sample of larger tables")
+    ] = 2000
+
+
+COLUMNS = (
+    Column("LOF", "lower", None, "How much sparser are the data around it than around its neighbours?"),
+    Column("class distance", "lower", None, "How far are the nearest training rows of its class?"),
+)
 
 
 class Plausibility:
-    columns = (
-        Column("LOF", "lower", None, "How much thinner are the data around it than around its neighbours?"),
-        Column("class distance", "lower", None, "How far are the nearest training rows of its class?"),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        factor, distance = np.full((2, len(answers.valid)), np.nan)
-        valid = answers.valid
+    def columns(self, point: Mapping[str, str | int]) -> Sequence[Column]:
+        return COLUMNS
+
+    def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
+        factor, distance = np.full((2, len(observed.valid)), np.nan)
+        valid = observed.valid
         if valid.any():
-            rows = answers.background[sampled(len(answers.background), self.config.rows)]
+            rows = observed.background[sampled(len(observed.background), self.config.rows)]
             rows = np.unique(rows, axis=0)
-            factor[valid] = local_outlier_factor(answers.counterfactuals[valid], rows, self.config.neighbours)
-        for _, here, members in wanted_classes(answers, self.config.rows):
+            factor[valid] = local_outlier_factor(
+                observed.counterfactuals[valid], rows, self.config.neighbours
+            )
+        for _, here, members in wanted_classes(observed, self.config.rows):
             if len(members):
-                apart = distances(answers.counterfactuals[here], answers.background[members])
+                apart = distances(observed.counterfactuals[here], observed.background[members])
                 distance[here] = np.sort(apart, axis=1)[:, : self.config.nearest].mean(axis=1)
         return {"LOF": factor, "class distance": distance}
 
@@ -73,6 +91,6 @@ def local_outlier_factor(vectors: FloatArray, rows: FloatArray, k: int) -> Float
 
 
 def _nearest(apart: FloatArray, k: int) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], FloatArray]:
-    """(n, k) the k nearest, in no order; (n,) the distance to the k-th."""
+    """(n, k) the indices of the k nearest, unordered; (n,) the distance to the k-th."""
     near = np.argpartition(apart, k - 1, axis=1)[:, :k]
     return near, np.take_along_axis(apart, near, axis=1).max(axis=1)

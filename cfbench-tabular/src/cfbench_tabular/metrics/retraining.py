@@ -1,45 +1,60 @@
-"""Robustness to retraining: is the counterfactual still one for a model that was trained again?
+"""Robustness to retraining: is the counterfactual valid for a second model as well? (Upadhyay et al. 2021)
 
-retraining = 1 if a second model, trained on the same rows in the same way with another seed, puts the
-counterfactual into the wanted class too; else 0. (Upadhyay et al. 2021; Black et al. 2022.) Only of factuals that
-the second model puts where the first does: of the others it has nothing to say.
+retraining = 1 if a second model, trained on the same rows in the same way with another seed, puts the counterfactual
+into the other class too; else 0. Factuals whose class the second model predicts differently are left out.
 
-A study asks for the second model with ``protocol.again``. Higher is better, between 0 and 1. Missing where the
-answer is not valid, where the second model disagrees about the factual, and where there is no second model: its
-training drew nothing at random, or the weights were given, so that it would be the same again.
+``protocol.repeats`` trains the second model. Higher is better, between 0 and 1. Missing where the counterfactual is
+not valid, where the second model disagrees about the factual, and where the second model would equal the first,
+because its training is deterministic or its weights were loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/metric/retraining",
+    summary="Is it a counterfactual for a retrained model?",
+    target=f"{__name__}:Retraining",
+    config=f"{__name__}:Config",
+    papers=("upadhyay2021robust",),
+    details={"protocol": "repeats"},
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    """No options."""
+
+
+COLUMNS = (
+    Column("retraining", "higher", (0.0, 1.0), "Does a second model put it into the other class too?"),
+)
 
 
 class Retraining:
-    columns = (
-        Column("retraining", "higher", (0.0, 1.0), "Does a second model put it into the wanted class too?"),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        kept = np.full(len(answers.valid), np.nan)
-        second = answers.second_model
+    def columns(self, point: Mapping[str, str | int]) -> Sequence[Column]:
+        return COLUMNS
+
+    def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
+        values = np.full(len(observed.valid), np.nan)
+        second = observed.second_model
         if second is not None:
-            agreed = answers.valid & (predicted_classes(second, answers.factuals) == answers.factual_classes)
-            classes = predicted_classes(second, answers.counterfactuals[agreed])
-            kept[agreed] = classes != answers.factual_classes[agreed]
-        return {"retraining": kept}
+            agreed = observed.valid & (
+                predicted_classes(second, observed.factuals) == observed.factual_classes
+            )
+            classes = predicted_classes(second, observed.counterfactuals[agreed])
+            values[agreed] = classes != observed.factual_classes[agreed]
+        return {"retraining": values}

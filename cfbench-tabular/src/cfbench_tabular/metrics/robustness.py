@@ -1,19 +1,19 @@
-"""Robustness: is the counterfactual still one when it is not carried out exactly?
+"""Robustness: does the counterfactual keep its class under small noise? (Artelt et al. 2021)
 
-robustness = the share of ``draws`` small random changes of the counterfactual that the model leaves in its class.
-Numbers get normal noise of ``noise`` standard deviations (Artelt et al. 2021; Dominguez-Olmedo et al. 2022, whose
-noise is on numbers alone). Each category is with probability ``another_level`` another one, drawn evenly from the
-rest: 0.05 is as rare as a number that moves by twice its noise; 0 leaves categories alone, as published. A category
-that is not exactly one level counts as its largest. Every answer meets the same noise, so that methods are compared
-on equal terms.
+robustness = the share of ``draws`` small random changes of the counterfactual that keep its predicted class. Numbers
+get normal noise of ``noise`` standard deviations (as in Artelt et al. 2021; Dominguez-Olmedo et al. 2022). Each
+category is replaced with probability ``another_level`` by another level, drawn uniformly: 0.05 is about as rare as a
+number that moves by twice its noise; 0 leaves categories unchanged, as published. A category that is not exactly
+one level counts as its largest. Every counterfactual gets the same noise, so that explainers are compared on equal
+terms.
 
-Higher is better, between 0 and 1. Missing where the answer is not valid, or where there is nothing to
-change: no column is numeric, and categories are left alone.
+Higher is better, between 0 and 1. Missing where the counterfactual is not valid, or where nothing can change,
+because no column is numeric and categories are left unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -22,56 +22,68 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.lifecycle.streams import generator
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.metrics.base import Answers
+from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.table import FloatArray
+
+SPEC = ComponentSpec(
+    id="tabular/metric/robustness",
+    summary="Does the class persist under small noise?",
+    target=f"{__name__}:Robustness",
+    config=f"{__name__}:Config",
+    papers=("artelt2021robustness",),
+    version="2",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     noise: Annotated[float, Range(above=0), Help("standard deviations of the noise")] = 0.05
-    draws: Annotated[int, Range(minimum=1), Help("noisy copies of each counterfactual")] = 100
+    draws: Annotated[int, Range(minimum=1), Help("number of noisy copies of each counterfactual")] = 100
     another_level: Annotated[
-        float, Range(minimum=0, maximum=1), Help("probability of each category to be another one")
+        float, Range(minimum=0, maximum=1), Help("probability that a category is replaced by another level")
     ] = 0.05
 
 
-class Robustness:
-    columns = (
-        Column("robustness", "higher", (0.0, 1.0), "How often does small noise leave it in its class?"),
-    )
+COLUMNS = (Column("robustness", "higher", (0.0, 1.0), "How often does it keep its class under small noise?"),)
 
+
+class Robustness:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        share = np.full(len(answers.valid), np.nan)
-        encoding, draws = answers.encoding, self.config.draws
+    def columns(self, point: Mapping[str, str | int]) -> Sequence[Column]:
+        return COLUMNS
+
+    def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
+        share = np.full(len(observed.valid), np.nan)
+        encoding, draws = observed.encoding, self.config.draws
         numeric, still = encoding.numeric, self.config.another_level == 0
-        if (not numeric.any() and still) or not answers.valid.any():
+        if (not numeric.any() and still) or not observed.valid.any():
             return {"robustness": share}
         noise = np.zeros((draws, len(numeric)))
         noise[:, numeric] = generator("tabular", "robustness").normal(
             0.0, self.config.noise, size=(draws, int(numeric.sum()))
         )
-        noisy = answers.counterfactuals[answers.valid][:, None] + noise
+        noisy = observed.counterfactuals[observed.valid][:, None] + noise
         if not still:
             self._change_levels(encoding, noisy)
-        classes = predicted_classes(answers.model, noisy.reshape(-1, len(numeric))).reshape(-1, draws)
-        share[answers.valid] = (classes != answers.factual_classes[answers.valid, None]).mean(axis=1)
+        classes = predicted_classes(observed.model, noisy.reshape(-1, len(numeric))).reshape(-1, draws)
+        share[observed.valid] = (classes != observed.factual_classes[observed.valid, None]).mean(axis=1)
         return {"robustness": share}
 
     def _change_levels(self, encoding: Encoding, noisy: FloatArray) -> None:
-        """Other levels in the copies (B, draws, d), in place: in each draw the same categories, as far on."""
+        """Replaces levels in the copies (B, draws, d) in place; each draw changes the same categories in all copies."""
         draw = generator("tabular", "robustness", "levels")
         for column, block in zip(encoding.columns, encoding.blocks, strict=True):
             if column.kind == "numeric":
                 continue
             levels, size = len(column.levels), block.stop - block.start
             changed = draw.random(self.config.draws) < self.config.another_level
-            further = draw.integers(1, max(levels, 2), size=self.config.draws)[changed]
+            shift = draw.integers(1, max(levels, 2), size=self.config.draws)[changed]
             part = noisy[:, changed, block]
             now = part[..., 0] >= 0.5 if size == 1 else part.argmax(axis=-1)
-            other = (now + further) % levels
+            other = (now + shift) % levels
             noisy[:, changed, block] = other[..., None] if size == 1 else np.eye(size)[other]

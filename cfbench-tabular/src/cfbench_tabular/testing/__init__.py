@@ -1,8 +1,7 @@
-"""The conformance kit of the suite: what a component of one's own must do to be run by it.
+"""The conformance kit of the tabular suite, used by ``cfbench check`` and :mod:`cfbench_core.testing`.
 
-Used by ``cfbench check`` and by :mod:`cfbench_core.testing`. The checks work on a small made-up table with
-numbers, a category, a two-valued column and a column without spread, and on the same without its categories
-for explainers that do not handle any.
+The checks run on a small synthetic table with numeric columns, a category, a two-valued column and a constant
+column, and on its numeric columns alone for explainers that do not support categories.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from collections.abc import Mapping
 from cfbench_core.testing import Check
 from cfbench_tabular.testing.classifiers import CLASSIFIER_CHECKS
 from cfbench_tabular.testing.data_and_metrics import DATASET_CHECKS, METRIC_CHECKS
-from cfbench_tabular.testing.example import Constant, context_of, example_problem, factuals_of, fitted
+from cfbench_tabular.testing.example import Constant, context_of, example_data, factuals_of, fitted
 from cfbench_tabular.testing.explainers import EXPLAINER_CHECKS
 
-__all__ = ["Constant", "checks", "context_of", "example_problem", "factuals_of", "fitted"]
+__all__ = ["Constant", "checks", "context_of", "example_data", "factuals_of", "fitted"]
 
 checks: Mapping[str, tuple[Check, ...]] = {
     "explainer": EXPLAINER_CHECKS,

@@ -1,4 +1,4 @@
-"""A small made-up problem that the checks of the kit work on."""
+"""A small synthetic data set for the conformance checks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.lifecycle.streams import generator
-from cfbench_tabular.classifiers.base import Classifier, predicted_classes
+from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
 from cfbench_tabular.classifiers.logistic_regression import LogisticRegression
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.explainers.base import Context, Factuals
-from cfbench_tabular.problem import Problem
+from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
 
 ROWS = 120
@@ -21,8 +22,8 @@ COLOURS = ("red", "green", "blue")
 
 
 @functools.cache
-def example_problem(categories: bool = True) -> Problem:
-    """A made-up table of 120 rows whose classes a line separates, but for a few rows; always the same."""
+def example_data(categories: bool = True) -> PreparedDataset:
+    """A synthetic table of 120 rows with nearly linearly separable classes; always the same."""
     draw = generator("tabular", "conformance")
     length, width = draw.normal(5.0, 2.0, ROWS), draw.normal(0.0, 0.1, ROWS)
     colour, striped = draw.integers(3, size=ROWS), draw.integers(2, size=ROWS)
@@ -34,32 +35,32 @@ def example_problem(categories: bool = True) -> Problem:
         numbers["colour"] = np.array(COLOURS, dtype=object)[colour]
         numbers["striped"] = np.array(("no", "yes"), dtype=object)[striped]
         columns += (Column("colour", "categorical", COLOURS), Column("striped", "categorical", ("no", "yes")))
-    return Problem.make(Table("example", columns, numbers, target), 0.2, 0.2, generator("tabular", "split"))
-
-
-def fitted(model: Classifier, problem: Problem) -> Classifier:
-    """``model``, trained on the problem with a fixed random stream."""
-    model.fit(problem, generator("tabular", "fit"), lambda done, total: None)
-    return model
-
-
-def factuals_of(model: Classifier, problem: Problem, rows: slice = slice(None)) -> Factuals:
-    """Rows of a problem as the model sees them, named by their number."""
-    vectors = problem.vectors[rows]
-    units = tuple(str(row) for row in np.arange(len(problem.table))[rows])
-    return Factuals(vectors.copy(), predicted_classes(model, vectors), units)
-
-
-def context_of(problem: Problem) -> Context:
-    """The context of a problem, with random streams that depend on the unit alone."""
-    background, labels = problem.sample("train")
-    return Context(
-        problem.encoding, background, lambda unit: generator("tabular", "units", unit), labels=labels
+    return PreparedDataset.make(
+        Table("example", columns, numbers, target), 0.2, 0.2, generator("tabular", "split")
     )
 
 
+def fitted(model: Classifier, data: PreparedDataset) -> Classifier:
+    """``model``, fitted to the data with a fixed random stream."""
+    model.fit(data, generator("tabular", "fit"), lambda done, total: None)
+    return model
+
+
+def factuals_of(model: Classifier, data: PreparedDataset, rows: slice = slice(None)) -> Factuals:
+    """Rows of the data with their predicted classes; units are row numbers."""
+    vectors = data.vectors[rows]
+    units = tuple(str(row) for row in np.arange(len(data.table))[rows])
+    return Factuals(vectors.copy(), predicted_classes(model, vectors), units)
+
+
+def context_of(data: PreparedDataset) -> Context:
+    """The context of the data, with random streams that depend on the unit alone."""
+    background, labels = data.sample("train")
+    return Context(data.encoding, background, lambda unit: generator("tabular", "units", unit), labels=labels)
+
+
 class Constant:
-    """A classifier that puts every row into class 1."""
+    """A classifier that predicts class 1 for every row."""
 
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
         return np.tile([0.25, 0.75], (len(vectors), 1))
@@ -67,21 +68,21 @@ class Constant:
 
 @functools.cache
 def reference_model(categories: bool = True) -> Classifier:
-    """A logistic regression of the problem, with gradients and layers."""
-    return fitted(LogisticRegression(LogisticConfig()), example_problem(categories))
+    """A logistic regression of the example data, with gradients and layers."""
+    return fitted(LogisticRegression(LogisticConfig()), example_data(categories))
 
 
-def constrained_problem(categories: bool = True) -> Problem:
-    """The same rows, but lengths only grow, and neither widths nor stripes change."""
-    problem = example_problem(categories)
+def constrained_data(categories: bool = True) -> PreparedDataset:
+    """The example data with "length" increasing only, and "width" and "striped" immutable."""
+    data = example_data(categories)
     ways: dict[str, dict[str, Any]] = {
         "length": {"direction": "up"},
         "width": {"immutable": True},
         "striped": {"immutable": True},
     }
-    columns = tuple(replace(column, **ways.get(column.name, {})) for column in problem.encoding.columns)
+    columns = tuple(replace(column, **ways.get(column.name, {})) for column in data.encoding.columns)
     return replace(
-        problem,
-        table=replace(problem.table, columns=columns),
-        encoding=replace(problem.encoding, columns=columns),
+        data,
+        table=replace(data.table, columns=columns),
+        encoding=replace(data.encoding, columns=columns),
     )

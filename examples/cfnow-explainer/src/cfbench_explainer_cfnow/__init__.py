@@ -1,1 +1,1 @@
-"""Changes until the class flips, then back towards the row with a tabu list: cfnow as an explainer for cfbench."""
+"""The library cfnow, a tabu search for counterfactuals, as an explainer for cfbench."""

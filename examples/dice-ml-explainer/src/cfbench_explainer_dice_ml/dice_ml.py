@@ -1,28 +1,27 @@
-"""Random draws, genetic search, or training rows of the other class: the methods of dice-ml for any model.
+"""dice-ml: random sampling, genetic search, or training rows of the other class, for any model.
 
-The library of Mothilal, Sharma & Tan 2020, "Explaining machine learning classifiers through diverse
-counterfactual explanations". Their gradient method needs torch or TensorFlow (cfbench has its own: ``dice``);
-what the library offers for every model is
+The library of Mothilal, Sharma & Tan 2020, "Explaining machine learning classifiers through diverse counterfactual
+explanations". Its gradient method needs torch or TensorFlow (cfbench implements it as ``dice``). The methods of the
+library for any model are
 
-- ``random``: ``samples`` copies of the row; one random column of each is drawn anew, round after round, until
-  enough copies are in the other class. Answers are drawn from these.
-- ``genetic``: a population of ten times as many rows as answers, from the nearest training rows of the other
+- ``random``: ``samples`` copies of the row; one random column of each is redrawn, round after round, until enough
+  copies are in the other class. Counterfactuals are drawn from these.
+- ``genetic``: a population of ten times as many rows as counterfactuals, from the nearest training rows of the other
   class; mated and mutated for a smaller sum of class loss, distance and number of changes.
 - ``kdtree``: training rows of the other class near the row, by distance and number of changes.
 
-``random`` and ``kdtree`` then move numbers that are already close to the row's back towards it, step by step
-(``sparsity``). The library cannot tell whether more than one answer is the better: they come as it gives them.
+``random`` and ``kdtree`` then move numbers that are already close to those of the row back towards them, step by step
+(``sparsity``). The library does not rank several counterfactuals; they are returned in its order.
 
-dice-ml is given raw columns: numbers with as many decimals as the training rows show (at most a thousandth of
-a standard deviation), categories as text. Immutable columns are not varied, and numbers stay in the range of
-:meth:`~cfbench_tabular.encoding.Encoding.allowed` (``random`` may overshoot it by the last decimal).
+dice-ml receives raw columns: numbers with as many decimals as the training rows have (at most a thousandth of a
+standard deviation), categories as text. Immutable columns are not varied, and numbers stay in the range of
+:meth:`~cfbench_tabular.encoding.Encoding.allowed` (``random`` may exceed it by the last decimal).
 
-Around it: a random stream for each row (dice-ml draws from Python's and NumPy's global ones, which are put
-back); class 1 only where its probability is larger, as the suite decides, where dice-ml takes a tie for either
-class; numbers that it kept are exactly the row's again (it computes with 32 bits). It is stopped after
-``evaluations`` questions to the model: started with a model that never says the other class, ``genetic`` would
-look for ever. No answer, besides: a row with a level that no training row has, or with a broken number in a
-column of whole ones; dice-ml refuses such rows.
+The wrapper adds: a random stream for each row (dice-ml draws from the global ones of Python and NumPy, which are
+restored afterwards); class 1 only where its probability is larger, as in the suite, where dice-ml accepts a tie for
+either class; exact values of unchanged numbers (it computes with 32 bits). It is stopped after ``max_queries`` model
+queries, because ``genetic`` does not end if the model never predicts the other class. No counterfactual is found for a
+row with a level that no training row has, or with a fraction in a column of integers, which dice-ml refuses.
 """
 
 import contextlib
@@ -37,7 +36,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
-from cfbench_tabular.classifiers.base import Classifier, probabilities
+from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifiers.base import probabilities
+from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
@@ -45,32 +46,42 @@ from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+SPEC = ComponentSpec(
+    id="tabular/explainer/dice-ml",
+    summary="Random sampling, genetic search, or training rows of the other class: the library dice-ml",
+    target=f"{__name__}:DiceML",
+    config=f"{__name__}:Config",
+    provides={
+        "columns": {"numeric", "categorical"},
+        "constraints": {"immutable", "ranges", "one-hot"},
+        "counterfactuals": {"several"},
+    },
+    needs={"classifier": {"access": {"scores"}}},
+    papers=("mothilal2020dice",),
+)
+
 OUTCOME = "class"
-"""A column that dice-ml asks for; what stands there plays no part in these methods."""
+"""A column that dice-ml requires; these methods do not use its values."""
 
 WHOLE = 2**31 - 1
-"""Larger whole numbers do not fit into what dice-ml keeps them in."""
+"""The largest integer that dice-ml can represent."""
 
-NO_ANSWER = "No counterfactuals found"
+NOT_FOUND = "No counterfactuals found"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    method: Annotated[
-        Literal["random", "genetic", "kdtree"], Help("how rows of the other class are found")
-    ] = "random"
+    method: Annotated[Literal["random", "genetic", "kdtree"], Help("method of the library")] = "random"
     samples: Annotated[int, Range(minimum=1), Help("random: copies of the row in a round")] = 1000
-    iterations: Annotated[int, Range(minimum=1), Help("genetic: generations, at most")] = 500
+    iterations: Annotated[int, Range(minimum=1), Help("genetic: maximum number of generations")] = 500
     sparsity: Annotated[
-        Literal["linear", "binary"] | None, Help("how close numbers go back to the row's; none: they do not")
+        Literal["linear", "binary"] | None, Help("how numbers are moved back to the row; none: not at all")
     ] = "linear"
-    evaluations: Annotated[int, Range(minimum=1), Help("rows that the model is asked about, for each")] = (
-        50_000
-    )
+    max_queries: Annotated[int, Range(minimum=1), Help("maximum number of model queries per row")] = 50_000
     seconds: Annotated[
         float | None,
         Range(above=0),
-        Help("for each row; none: as the protocol says. Then nothing repeats exactly"),
+        Help("time limit per row; none: that of the protocol. Results then depend on the machine"),
     ] = None
 
 
@@ -82,10 +93,12 @@ class DiceML:
         self.library = dice_ml
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        """(B, n, d) encoded rows; NaN where dice-ml finds fewer than n = ``context.answers``."""
-        answers = np.full((len(factuals), context.answers, context.encoding.width), np.nan)
+        """(B, n, d) encoded rows; NaN where dice-ml finds fewer than n = ``context.counterfactuals_per_instance``."""
+        found_rows = np.full(
+            (len(factuals), context.counterfactuals_per_instance, context.encoding.width), np.nan
+        )
         if len(factuals) == 0:
-            return answers
+            return found_rows
         with _quiet():
             frames = Frames(context.encoding, context.background)
             data = self.library.Data(
@@ -97,14 +110,14 @@ class DiceML:
             for place, unit in enumerate(factuals.units):
                 with _streams(context.generator(unit)):
                     row, label = factuals.vectors[place], int(factuals.classes[place])
-                    found = self._answers(data, frames, model, row, label, context)
-                answers[place, : len(found)] = found[: context.answers]
-        return answers
+                    found = self._generated(data, frames, model, row, label, context)
+                found_rows[place, : len(found)] = found[: context.counterfactuals_per_instance]
+        return found_rows
 
-    def _answers(
+    def _generated(
         self, data: Any, frames: "Frames", model: Classifier, row: FloatArray, label: int, context: Context
     ) -> FloatArray:
-        """(up to n, d) what dice-ml answers to one row (d,)."""
+        """(up to n, d) the counterfactuals of dice-ml for one row (d,)."""
         from raiutils.exceptions import UserConfigValidationException
 
         nothing = np.empty((0, len(row)))
@@ -112,23 +125,23 @@ class DiceML:
         if not varied or not frames.known(row):
             return nothing
         seconds = self.config.seconds or context.seconds or np.inf
-        asked = _Asked(model, frames, row, self.config.evaluations, seconds)
+        limited = _LimitedModel(model, frames, row, self.config.max_queries, seconds)
         try:
             explainer = self.library.Dice(
-                data, self.library.Model(model=asked, backend="sklearn"), method=self.config.method
+                data, self.library.Model(model=limited, backend="sklearn"), method=self.config.method
             )
             found = explainer.generate_counterfactuals(
                 frames.of(row[None]),
-                total_CFs=context.answers,
+                total_CFs=context.counterfactuals_per_instance,
                 desired_class=1 - label,
                 features_to_vary=varied,
                 permitted_range=ranges,
                 **self._options(),
             ).cf_examples_list[0]
-        except _Enough:
+        except _LimitReached:
             return nothing
         except UserConfigValidationException as error:
-            if NO_ANSWER in str(error):
+            if NOT_FOUND in str(error):
                 return nothing
             raise
         last = found.final_cfs_df if found.final_cfs_df_sparse is None else found.final_cfs_df_sparse
@@ -151,7 +164,7 @@ class Frames:
 
     Attributes:
         numbers: the numeric columns.
-        decimals: how many of each are kept; 0 where all training rows hold whole numbers.
+        decimals: the number of decimals of each; 0 if all training rows are integers.
     """
 
     def __init__(self, encoding: Encoding, background: FloatArray) -> None:
@@ -184,7 +197,7 @@ class Frames:
         return frame.astype(dict.fromkeys(self.whole, np.int64))
 
     def vectors(self, frame: "DataFrame", row: FloatArray) -> FloatArray:
-        """(N, d) encoded rows of a frame; numbers that are those of ``row`` (d,) exactly so."""
+        """(N, d) encoded rows of a frame; numbers equal to those of ``row`` (d,) get their exact values."""
         parts = []
         for place, (name, column) in enumerate(zip(self.names, self.encoding.columns, strict=True)):
             block = self.encoding.blocks[place]
@@ -192,15 +205,15 @@ class Frames:
                 parts.append(self.encoding.encode_column(place, frame[name].to_numpy()))
                 continue
             values = frame[name].to_numpy().astype(np.float64)
-            kept = np.round(values, self.decimals[name])
+            rounded = np.round(values, self.decimals[name])
             own = self.encoding.decode_number(place, row[block])[0]
             near = max(0.5 * 10.0 ** -self.decimals[name], 1e-6 * abs(own))
-            part = self.encoding.encode_column(place, kept)
+            part = self.encoding.encode_column(place, rounded)
             parts.append(np.where(np.abs(values - own)[:, None] < near, row[block], part))
         return np.concatenate(parts, axis=1)
 
     def allowed(self, row: FloatArray) -> tuple[list[str], dict[str, list[Any]]]:
-        """Names of the columns that may change, and between what or to which levels."""
+        """The names of the columns that may change, and their ranges or levels."""
         low, high = (bound[0] for bound in self.encoding.allowed(row[None]))
         varied, ranges = [], {}
         for place, (name, column) in enumerate(zip(self.names, self.encoding.columns, strict=True)):
@@ -217,7 +230,7 @@ class Frames:
         return varied, ranges
 
     def known(self, row: FloatArray) -> bool:
-        """Whether dice-ml can take up the row: all its levels are among the training rows, whole numbers whole."""
+        """Whether dice-ml accepts the row: its levels occur in the training rows, and integers have no fraction."""
         raw = self.encoding.decode(row[None])
         for name, column in zip(self.names, self.encoding.columns, strict=True):
             value = raw[column.name][0]
@@ -229,7 +242,7 @@ class Frames:
 
 
 def decimals_of(values: FloatArray, scale: float) -> int:
-    """As many as it takes to write the values (N,), at most those of a thousandth of the ``scale``, at least 1."""
+    """The number of decimals of the values (N,), from 1 to those of a thousandth of the ``scale``."""
     most = max(1, int(np.ceil(3 - np.log10(scale))))
     for decimals in range(1, most):
         if np.abs(values - np.round(values, decimals)).max() < 1e-9 * scale:
@@ -237,23 +250,23 @@ def decimals_of(values: FloatArray, scale: float) -> int:
     return most
 
 
-class _Enough(Exception):  # noqa: N818 (no error)
-    """The model was asked as often, or the search took as long, as it may."""
+class _LimitReached(Exception):  # noqa: N818 (not an error)
+    """The limit of queries or seconds was reached."""
 
 
-class _Asked:
-    """The model as dice-ml wants it, for one row: frames in, (n, 2) probabilities out, until it is enough."""
+class _LimitedModel:
+    """The model with the interface of dice-ml, for one row: (n, 2) probabilities of frames, up to a limit."""
 
     def __init__(
-        self, model: Classifier, frames: Frames, row: FloatArray, evaluations: int, seconds: float
+        self, model: Classifier, frames: Frames, row: FloatArray, max_queries: int, seconds: float
     ) -> None:
         self.model, self.frames, self.row = model, frames, row
-        self.left, self.end = evaluations, time.perf_counter() + seconds
+        self.left, self.end = max_queries, time.perf_counter() + seconds
 
     def predict_proba(self, frame: "DataFrame") -> FloatArray:
         self.left -= len(frame)
         if self.left < 0 or time.perf_counter() > self.end:
-            raise _Enough
+            raise _LimitReached
         found = probabilities(self.model, self.frames.vectors(frame, self.row)).copy()
         return np.where(self._tied(found)[:, None], [0.5 + 1e-9, 0.5 - 1e-9], found)
 
@@ -268,7 +281,7 @@ class _Asked:
 
 @contextlib.contextmanager
 def _streams(generator: np.random.Generator) -> Iterator[None]:
-    """Global random streams seeded from the unit's, and put back afterwards."""
+    """Seeds the global random streams from that of the unit, and restores them."""
     state, numpy_state = random.getstate(), np.random.get_state()
     seed = int(generator.integers(2**32))
     random.seed(seed)
@@ -282,7 +295,7 @@ def _streams(generator: np.random.Generator) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Nothing printed (dice-ml draws a progress bar for each row) and nothing warned."""
+    """Suppresses output (dice-ml shows a progress bar for each row) and warnings."""
     silence = io.StringIO()
     with (
         contextlib.redirect_stdout(silence),

@@ -1,4 +1,4 @@
-"""Shares of factuals by group of data sets: what the analyses `coverage` and `stability` tell and draw alike."""
+"""Rates over factuals by group of data sets, for the analyses ``validity`` and ``stability``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.statistics import bootstrap_interval
-from cfbench_tabular.analysis.shared import TOTAL, DataSet, FloatArray, Study, place, studies
+from cfbench_tabular.analysis.run_data import TOTAL, DataSet, FloatArray, Study, place, studies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ def table_by_group(
 def values_of_all(datasets: Sequence[DataSet], metric: str) -> dict[str, FloatArray]:
     """A metric of every factual of these data sets, by explainer (NaN where there is none).
 
-    An explainer that was not to run on one of them is left out.
+    An explainer that is not planned for one of them is left out.
     """
     names = [name for name in datasets[0].methods if all(name in dataset.methods for dataset in datasets)]
     values = np.concatenate([dataset.values(names, (metric,))[1][..., 0] for dataset in datasets])
@@ -58,7 +58,7 @@ def heading_of(what: str, labels: Mapping[str, Any], table: pd.DataFrame) -> str
 
 
 def chart(rows: pd.DataFrame, heading: str) -> str:
-    """A bar for each explainer, the greatest share on top."""
+    """A bar for each explainer, the largest rate on top."""
     from cfbench_core.reports.charts import Bar, bar_chart
 
     bars = [

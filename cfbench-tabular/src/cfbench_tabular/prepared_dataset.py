@@ -1,4 +1,4 @@
-"""What a classifier is to learn: a table, one class against the rest, a split, and the rows as vectors."""
+"""A data set prepared for training: a table, a target class, a split and the encoded rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ Part = Literal["train", "validation", "test"]
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A data set, ready to learn from.
+class PreparedDataset:
+    """A data set with its target class, split and encoding.
 
     Attributes:
         table: N rows as they were read.
-        classes: names of class 0 (the rest) and class 1 (the target class; the majority, unless told
-            otherwise).
+        classes: names of class 0 (the rest) and class 1 (the target class, by default the majority).
         labels: (N,) 0 or 1.
-        split: (N,) to which of ``PARTS`` a row belongs.
-        encoding: fitted on the training rows.
+        split: (N,) the index in ``PARTS`` of the part of each row.
+        encoding: the encoding, fitted on the training rows.
     """
 
     table: Table
@@ -39,15 +38,15 @@ class Problem:
     encoding: Encoding
 
     @staticmethod
-    def make(table: Table, validation: float, test: float, generator: np.random.Generator) -> Problem:
-        """Splits each class at random in the same shares; the rest is for training."""
+    def make(table: Table, validation: float, test: float, generator: np.random.Generator) -> PreparedDataset:
+        """Splits each class at random in the same proportions; the remaining rows are for training."""
         classes = table.classes()
         labels = (table.target == classes[1]).astype(np.int64)
         split = _stratified(labels, validation, test, generator)
         trained = set(labels[split == 0].tolist())
         if len(trained) < 2:
             raise UserError(f"{table.name}: too few rows to have both classes among the training rows")
-        return Problem(table, classes, labels, split, Encoding.fit(table, np.flatnonzero(split == 0)))
+        return PreparedDataset(table, classes, labels, split, Encoding.fit(table, np.flatnonzero(split == 0)))
 
     @functools.cached_property
     def vectors(self) -> FloatArray:
@@ -79,7 +78,7 @@ class Problem:
         }
 
     def save(self, folder: Path) -> None:
-        """Writes ``table.parquet``, ``rows.parquet`` (target, label, split) and ``problem.json``."""
+        """Writes ``table.parquet``, ``rows.parquet`` (target, label, split) and ``dataset.json``."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -97,23 +96,23 @@ class Problem:
             "classes": list(self.classes),
             "encoding": self.encoding.to_json(),
         }
-        (folder / "problem.json").write_text(json.dumps(document, indent=1))
+        (folder / "dataset.json").write_text(json.dumps(document, indent=1))
 
     @staticmethod
-    def load(folder: Path) -> Problem:
+    def load(folder: Path) -> PreparedDataset:
         """What :meth:`save` wrote."""
         from pyarrow import parquet
 
-        document: Mapping[str, Any] = json.loads((folder / "problem.json").read_text())
+        document: Mapping[str, Any] = json.loads((folder / "dataset.json").read_text())
         encoding = Encoding.from_json(document["encoding"])
         features = parquet.read_table(folder / "table.parquet")
         rows = parquet.read_table(folder / "rows.parquet")
         values = {name: features[name].to_numpy(zero_copy_only=False) for name in features.column_names}
         zero, one = document["classes"]
         target = rows["target"].to_numpy(zero_copy_only=False)
-        table = Table(document["name"], encoding.columns, values, target, one, encoding.rules)
+        table = Table(document["name"], encoding.columns, values, target, one, encoding.constraints)
         split = np.array([PARTS.index(part) for part in rows["split"].to_pylist()], dtype=np.int64)
-        return Problem(table, (zero, one), rows["label"].to_numpy(), split, encoding)
+        return PreparedDataset(table, (zero, one), rows["label"].to_numpy(), split, encoding)
 
 
 def _stratified(labels: IntArray, validation: float, test: float, generator: np.random.Generator) -> IntArray:

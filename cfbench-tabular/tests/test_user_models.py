@@ -13,13 +13,13 @@ from cfbench_core.errors import UserError
 from cfbench_tabular.classifiers.adapting import adapted, raw_columns
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.scikit_learn import Config, ScikitLearn
-from cfbench_tabular.testing import example_problem, fitted
+from cfbench_tabular.testing import example_data, fitted
 
 CONFIG = {
     "suite": "tabular",
     "data": ["iris"],
     "explainers": ["nearest-enemy", "growing-spheres"],
-    "metrics": ["coverage"],
+    "metrics": ["validity"],
     "protocol": {"factuals": 4},
     "executor": "inline",
 }
@@ -39,7 +39,7 @@ def mine(tmp_path, monkeypatch):
     return write
 
 
-def test_a_ready_made_model_needs_predict_proba_alone(tmp_path, mine):
+def test_a_pretrained_model_needs_only_predict_proba(tmp_path, mine):
     mine(
         """
         import numpy as np
@@ -55,7 +55,7 @@ def test_a_ready_made_model_needs_predict_proba_alone(tmp_path, mine):
     assert (run.scores["value"] == 1.0).all()
 
 
-def test_a_model_of_raw_columns_is_given_the_tables_own_values(tmp_path, mine):
+def test_a_model_of_raw_columns_receives_the_values_of_the_table(tmp_path, mine):
     mine(
         """
         import numpy as np
@@ -85,18 +85,18 @@ def test_a_model_of_raw_columns_is_given_the_tables_own_values(tmp_path, mine):
 
 
 def test_categories_come_as_text_and_a_vector_between_levels_as_the_nearest():
-    problem = example_problem()
-    frame = raw_columns(problem.encoding, problem.vectors)
-    assert frame["colour"].tolist() == problem.table.values["colour"].tolist()
-    assert np.allclose(frame["length"], problem.table.values["length"], rtol=0, atol=1e-9)
-    between = problem.vectors[:1].copy()
-    between[0, problem.encoding.groups[0]] = [0.2, 0.5, 0.3]
-    assert raw_columns(problem.encoding, between)["colour"].tolist() == ["green"]
+    data = example_data()
+    frame = raw_columns(data.encoding, data.vectors)
+    assert frame["colour"].tolist() == data.table.values["colour"].tolist()
+    assert np.allclose(frame["length"], data.table.values["length"], rtol=0, atol=1e-9)
+    between = data.vectors[:1].copy()
+    between[0, data.encoding.groups[0]] = [0.2, 0.5, 0.3]
+    assert raw_columns(data.encoding, between)["colour"].tolist() == ["green"]
 
 
 def test_what_has_all_methods_is_left_as_it_is():
     model = ScikitLearn(Config())
-    assert adapted(model, example_problem().encoding) is model
+    assert adapted(model, example_data().encoding) is model
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_has_all_methods_is_left_as_it_is():
         ("from sklearn.naive_bayes import GaussianNB\nHalf = GaussianNB()", "name: scikit-learn, factory"),
     ],
 )
-def test_what_cannot_be_used_is_told_with_what_can(mine, text, message):
+def test_what_cannot_be_used_is_reported_with_what_can(mine, text, message):
     mine(text)
     with pytest.raises(UserError, match=message):
         api.plan({**CONFIG, "classifiers": [{"import": "mine:Half"}]})
@@ -122,25 +122,25 @@ def test_what_cannot_be_used_is_told_with_what_can(mine, text, message):
 @pytest.mark.parametrize("columns", ["encoded", "raw"])
 def test_an_estimator_by_name_learns_as_scikit_learn_does(columns):
     neighbors = pytest.importorskip("sklearn.neighbors")
-    problem = example_problem(categories=False)
+    data = example_data(categories=False)
     model = fitted(
         ScikitLearn(
             Config(
                 factory="sklearn.neighbors:KNeighborsClassifier", options={"n_neighbors": 3}, columns=columns
             )
         ),
-        problem,
+        data,
     )
-    vectors, labels = problem.sample("train")
-    seen = vectors if columns == "encoded" else raw_columns(problem.encoding, vectors)
-    test = problem.sample("test")[0]
-    asked = test if columns == "encoded" else raw_columns(problem.encoding, test)
+    vectors, labels = data.sample("train")
+    seen = vectors if columns == "encoded" else raw_columns(data.encoding, vectors)
+    test = data.sample("test")[0]
+    asked = test if columns == "encoded" else raw_columns(data.encoding, test)
     theirs = neighbors.KNeighborsClassifier(3).fit(seen, labels)
     assert np.allclose(model.predict_proba(test), theirs.predict_proba(asked), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("columns", ["encoded", "raw"])
-def test_it_comes_out_the_same_from_what_is_kept(columns, mine):
+def test_the_stored_state_restores_the_same_model(columns, mine):
     mine(
         """
         from sklearn.compose import make_column_selector, make_column_transformer
@@ -156,16 +156,16 @@ def test_it_comes_out_the_same_from_what_is_kept(columns, mine):
             return make_pipeline(encode, RandomForestClassifier(trees))
         """
     )
-    problem, raw = example_problem(), columns == "raw"
+    data, raw = example_data(), columns == "raw"
     config = Config(factory="mine:pipeline", options={"raw": raw, "trees": 5}, columns=columns)
-    model, copy = fitted(ScikitLearn(config), problem), ScikitLearn(config)
-    copy.load_state({name: np.array(array) for name, array in model.state().items()})
-    vectors, labels = problem.sample("test")
+    model, copy = fitted(ScikitLearn(config), data), ScikitLearn(config)
+    copy.load_state({name: np.array(array) for name, array in model.state().items()}, data)
+    vectors, labels = data.sample("test")
     assert np.array_equal(model.predict_proba(vectors), copy.predict_proba(vectors))
     assert (predicted_classes(model, vectors) == labels).mean() > 0.8
 
 
-def test_a_ready_made_pipeline_with_three_classes_is_asked_for_the_target(tmp_path, mine):
+def test_a_pretrained_pipeline_with_three_classes_predicts_the_target(tmp_path, mine):
     mine(
         """
         import numpy as np
@@ -211,17 +211,17 @@ def test_editing_the_module_makes_the_model_stale(tmp_path, mine):
         ({"factory": "numpy:pi"}, "is neither a factory nor an estimator"),
     ],
 )
-def test_a_factory_that_is_none_is_told(options, message):
+def test_an_invalid_factory_is_reported(options, message):
     with pytest.raises(UserError, match=message):
-        fitted(ScikitLearn(Config(**options)), example_problem())
+        fitted(ScikitLearn(Config(**options)), example_data())
 
 
-def test_classes_that_are_not_the_tables_are_told(mine):
+def test_classes_that_are_not_the_tables_are_reported(mine):
     mine(
         """
         from sklearn.naive_bayes import GaussianNB
         model = GaussianNB().fit([[0.0] * 7, [1.0] * 7], ["cat", "dog"])
         """
     )
-    with pytest.raises(UserError, match=r"knows the classes cat, dog; it must know '(small|large)'"):
-        fitted(ScikitLearn(Config(factory="mine:model", train=False)), example_problem())
+    with pytest.raises(UserError, match=r"has the classes cat, dog; it must have '(small|large)'"):
+        fitted(ScikitLearn(Config(factory="mine:model", train=False)), example_data())

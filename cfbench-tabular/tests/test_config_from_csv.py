@@ -8,7 +8,7 @@ import yaml
 from cfbench_core import api
 from cfbench_core.cli import main
 from cfbench_core.errors import UserError
-from cfbench_tabular.drafting import csv_document
+from cfbench_tabular.config_from_csv import csv_document
 
 PATIENTS = "".join(
     f"{n},{20 + n % 60},{'mf'[n % 2]},{n % 2},ward {n % 4},note {n},same,{n / 10},{n / 7},{n / 3},{n / 11},"
@@ -35,7 +35,7 @@ def drafted(path, target=None):
     return text, yaml.safe_load(text)["data"][0]
 
 
-def test_a_draft_by_hand(file):
+def test_the_configuration_of_a_small_file_verified_by_hand(file):
     text, data = drafted(file())
     assert data["columns"] == {
         "id": "drop",
@@ -48,19 +48,19 @@ def test_a_draft_by_hand(file):
         "v1..v4": "numeric",
     }
     assert (data["class_column"], data["target"], data["separator"]) == ("outcome", "ill", ",")
-    assert "guessed: the last column; rows: ill 60, well 30" in text
-    assert "a different value in every row: seems to name the row" in text
+    assert "inferred: the last column; rows: ill 60, well 30" in text
+    assert "distinct in every row: probably a row identifier" in text
     assert "text with 90 different values in 90 rows" in text
     assert "always 'same'" in text
     assert "20 to 79" in text
     assert "missing" not in data
 
 
-def test_the_draft_plans_and_reads_the_file(file, capsys):
+def test_the_inferred_configuration_plans_and_reads_the_file(file, capsys):
     file()
     assert main(["init", "--csv", "patients.csv", "--target", "outcome", "mine.yaml"]) == 0
     assert capsys.readouterr().out.startswith("wrote mine.yaml.")
-    assert "as told" in Path("mine.yaml").read_text()
+    assert "from --target" in Path("mine.yaml").read_text()
     plan = api.plan("mine.yaml")
     assert plan.cells and not any(cell.skipped for cell in plan.cells)
 
@@ -68,7 +68,7 @@ def test_the_draft_plans_and_reads_the_file(file, capsys):
 def test_missing_values_are_counted_and_types_come_from_whole_rows(file):
     text, data = drafted(file("age,town,y\n34,Ulm,a\n?,Ulm,b\n51,,a\n60,Bonn,b\n70,Ulm,a\n"))
     assert data["missing"] == "drop"
-    assert "2 of 5 rows lack a value (age, town)" in text
+    assert "2 of 5 rows have a missing value (age, town)" in text
     assert data["columns"] == {"age": "numeric", "town": ["Bonn", "Ulm"]}
 
 
@@ -82,13 +82,13 @@ def test_a_class_column_of_many_numbers_gets_a_threshold(file):
     rows = "".join(f"{n % 7},{n * 1.5}\n" for n in range(100))
     text, data = drafted(file("x,y\n" + rows))
     assert (data["threshold"], data["class_column"]) == (74.25, "y")
-    assert "guessed: the median" in text
+    assert "inferred: the median" in text
 
 
-def test_a_rule_that_every_row_keeps_is_drafted_and_can_be_read(file):
+def test_a_constraint_that_every_row_keeps_is_inferred_and_can_be_read(file):
     rows = "".join(f"{n % 13 + 2},{n % 17 + 2},{(n % 13 + 2) * (n % 17 + 2)},{n % 2}\n" for n in range(60))
     text, data = drafted(file("height,width,area,y\n" + rows))
-    assert data["rules"] == [
+    assert data["constraints"] == [
         {"column": "area", "relation": "product", "of": ["height", "width"], "absolute": 0.5}
     ]
     Path("study.yaml").write_text(text)
@@ -108,15 +108,15 @@ def test_another_target_leaves_the_last_column_a_feature(file):
         (
             HEAD + PATIENTS,
             "hospital",
-            r"'hospital' tells no classes apart \(every row has 'same'\); name another",
+            r"'hospital' has only one class \(every row has 'same'\); name another",
         ),
-        (HEAD + PATIENTS, "note", r"'note' has 90 different values, too many for classes"),
-        ("y\n1\n2\n", None, "has the one column 'y'; is its separator one of"),
+        (HEAD + PATIENTS, "note", r"'note' has 90 distinct values, too many for classes"),
+        ("y\n1\n2\n", None, "has only the column 'y'; its separator must be one of"),
         ("a,y\n", None, "has no rows"),
-        ("a,y\n1,\n2,\n", None, r"tells no classes apart \(it is empty\)"),
+        ("a,y\n1,\n2,\n", None, r"has only one class \(it is empty\)"),
     ],
 )
-def test_what_cannot_be_drafted_is_told(file, text, target, said):
+def test_files_without_classes_are_reported(file, text, target, said):
     with pytest.raises(UserError, match=said):
         csv_document(file(text), target, [])
 

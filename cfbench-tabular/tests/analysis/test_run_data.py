@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cfbench_core.component_specs import component_specs
 from cfbench_core.run_directory import Run
 from cfbench_core.specs import resolve
-from cfbench_tabular.analysis import ANALYSES
-from cfbench_tabular.analysis.shared import blanked, comparable, counted, listed, studies, type_of
+from cfbench_tabular.analysis.run_data import comparable, counted, listed, masked, studies, type_of
 
 
 def made(name: str) -> Any:
-    (spec,) = (spec for spec in ANALYSES if spec.name == name)
+    (spec,) = (spec for spec in component_specs("cfbench_tabular", "analysis") if spec.name == name)
     return resolve(spec.target)(resolve(spec.config)() if spec.config else None)
 
 
@@ -33,26 +33,28 @@ def test_the_type_of_a_data_set_is_that_of_its_columns(summary: dict[str, int], 
 
 
 def test_runs_over_different_data_are_one_study_and_the_later_cell_counts(write: Any, make_cell: Any) -> None:
-    metrics = {"coverage": [1, 1], "L2": [1.0, 2.0]}
+    metrics = {"validity": [1, 1], "L2": [1.0, 2.0]}
     first = write(*(make_cell(who, metrics, dataset="one") for who in "ab"), name="first", data={"one": {}})
     second = write(
         *(make_cell(who, metrics, dataset="two") for who in "ab"),
-        make_cell("a", {"coverage": [0, 0], "L2": [1.0, 2.0]}, dataset="one"),
+        make_cell("a", {"validity": [0, 0], "L2": [1.0, 2.0]}, dataset="one"),
         name="second",
         data={"one": {}, "two": {}},
     )
     (study,) = studies([first, second])
     assert [dataset.name for dataset in study.datasets] == ["one", "two"]
-    table = made("coverage").table([first, second]).query("answers == 'valid'").set_index("explainer")["mean"]
+    table = (
+        made("validity").table([first, second]).query("criterion == 'valid'").set_index("explainer")["mean"]
+    )
     assert table.to_dict() == {"a": 0.5, "b": 1.0}
 
 
-def test_every_analysis_answers_for_runs_that_say_nothing_of_their_data(write: Any, make_cell: Any) -> None:
+def test_every_analysis_supports_runs_without_data_summaries(write: Any, make_cell: Any) -> None:
     """Runs of earlier versions have no summaries and no facts of the factuals."""
     draw = np.random.default_rng(0)
     names = ["x", "y", "z"]
     cells = [
-        make_cell(who, {"coverage": [1] * 9, "L2": draw.uniform(size=9), "stability": [1] * 9}, dataset=name)
+        make_cell(who, {"validity": [1] * 9, "L2": draw.uniform(size=9), "stability": [1] * 9}, dataset=name)
         for who in "ab"
         for name in names
     ]
@@ -62,7 +64,7 @@ def test_every_analysis_answers_for_runs_that_say_nothing_of_their_data(write: A
     (run.directory / "plan.json").write_text(json.dumps(plan))
     old = Run(run.directory)
     assert old.summaries("data") == {}
-    for spec in ANALYSES:
+    for spec in component_specs("cfbench_tabular", "analysis"):
         analysis = made(spec.name)
         assert analysis.incompatibility([old]) == ""
         table = analysis.table([old])
@@ -70,16 +72,19 @@ def test_every_analysis_answers_for_runs_that_say_nothing_of_their_data(write: A
 
 
 def test_runs_of_other_suites_are_no_question(write: Any, make_cell: Any) -> None:
-    run = write(*(make_cell(who, {"coverage": [1], "L2": [1.0]}) for who in "ab"))
+    run = write(*(make_cell(who, {"validity": [1], "L2": [1.0]}) for who in "ab"))
     plan = json.loads((run.directory / "plan.json").read_text())
     (run.directory / "plan.json").write_text(json.dumps({**plan, "suite": "recsys"}))
-    assert all(made(spec.name).incompatibility([Run(run.directory)]) for spec in ANALYSES)
+    assert all(
+        made(spec.name).incompatibility([Run(run.directory)])
+        for spec in component_specs("cfbench_tabular", "analysis")
+    )
 
 
-def test_equal_answers_tie_whatever_the_last_digits_and_failures_are_blank() -> None:
+def test_equal_counterfactuals_tie_whatever_the_last_digits_and_failures_are_blank() -> None:
     values = np.array([[2.0, 2.0 + 1e-13, 2.0 + 1e-6], [1e-7, 1e-7 + 1e-19, 0.0], [-3.0, 3.0, np.inf]])
     judged = np.array([[1, 1, 1], [1, 1, 1], [1, 0, 1]])
-    found = comparable(blanked(values, judged))
+    found = comparable(masked(values, judged))
     assert found[0, 0] == found[0, 1] < found[0, 2] and found[1, 0] == found[1, 1] > found[1, 2] == 0
     assert found[2, 0] == -3.0 and np.isnan(found[2, 1]) and np.isinf(found[2, 2])
     assert found[:2] == pytest.approx(values[:2], rel=1e-9)

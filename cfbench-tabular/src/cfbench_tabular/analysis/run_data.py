@@ -1,9 +1,8 @@
-"""What the analyses have in common: finished cells by model and data set, types of data sets, and words.
+"""The results that the analyses read: completed cells by model and data set, types of data sets, and text helpers.
 
-A *study* is what the runs say of one model (a label, such as "mlp"): data sets with the explainers that were run
-on them. Where two runs hold the same cell, the later one counts. Cells that did not end well are no part of it,
-but who failed is remembered: a failure is the worst answer to every factual, a method that was never to run (it
-cannot handle the data) is none.
+A *study* comprises the results of one model (a label, such as "mlp"): data sets with the explainers that were run on
+them. Where two runs contain the same cell, the later one counts. A failed explainer counts as the worst for every
+factual; one that was never planned (because it cannot handle the data) is left out.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ FloatArray = NDArray[np.float64]
 TOTAL = "total"
 GROUPS = (TOTAL, "numerical", "categorical", "mixed")
 VALID, REALISTIC = "valid", "realistic"
-JUDGES: Mapping[str, str] = {VALID: "coverage", REALISTIC: "realistic"}
-"""By which answers count: the metric that says so of each."""
+CRITERIA: Mapping[str, str] = {VALID: "validity", REALISTIC: "realistic"}
+"""The metric that decides which counterfactuals count, by criterion."""
 DIGITS = 10
-_WORDS = ("role", "type", "branch", "question", "explainer")
+_TEXT_COLUMNS = ("role", "type", "branch", "condition", "explainer")
 
 
 @dataclass(frozen=True)
 class Method:
-    """An explainer on a data set: what it scored, unit by unit; None where it failed."""
+    """An explainer on a data set with its scores by unit; None if it failed."""
 
     name: str
     role: str
@@ -52,8 +51,8 @@ class DataSet:
     """One data set with one model.
 
     Attributes:
-        type: "numerical", "categorical" or "mixed"; empty where the run does not say.
-        summary: what the run says of it (rows, columns, ...); model: the same of the model.
+        type: "numerical", "categorical" or "mixed"; empty if unknown.
+        summary: the summary of the data stage (rows, columns, ...); model: that of the model stage.
     """
 
     name: str
@@ -64,7 +63,7 @@ class DataSet:
     run: Run
 
     def values(self, names: Sequence[str], metrics: Sequence[str]) -> tuple[NDArray[Any], FloatArray]:
-        """units (n,), and (n, explainers, metrics) with NaN where there is no value, also of who failed."""
+        """units (n,), and (n, explainers, metrics) with NaN where there is no value, also for failed explainers."""
         known = [self.methods[name].values for name in names]
         there = [values for values in known if values is not None]
         if not there:
@@ -94,19 +93,19 @@ class Study:
                 yield name, members
 
     def columns(self) -> dict[str, Column]:
-        """What is measured, by name."""
+        """The metric columns, by name."""
         methods = (method for dataset in self.datasets for method in dataset.methods.values())
         return {column.name: column for method in methods for column in method.cell.columns}
 
 
 def competitors(datasets: Sequence[DataSet]) -> list[str]:
-    """Who competes on all of these data sets, in the order of the plan."""
+    """The explainers that compete on all of these data sets, in the order of the plan."""
     first = [name for name, method in datasets[0].methods.items() if method.competes]
     return [name for name in first if all(name in dataset.methods for dataset in datasets)]
 
 
 def studies(runs: Sequence[Run]) -> list[Study]:
-    """What the runs say, model by model, in the order of their plans."""
+    """The studies of the runs by model, in the order of their plans."""
     found: dict[str, dict[str, dict[str, tuple[Run, RunCell]]]] = {}
     for run in runs:
         for cell in run.cells():
@@ -133,7 +132,7 @@ def _dataset(model: str, name: str, cells: Mapping[str, tuple[Run, RunCell]]) ->
 
 
 def type_of(summary: Mapping[str, Any]) -> str:
-    """ "numerical", "categorical" or "mixed", from how many columns of each kind there are; "" if not known."""
+    """ "numerical", "categorical" or "mixed", from how many columns of each kind there are; "" if unknown."""
     numeric, categorical = summary.get("numeric_columns", 0), summary.get("categorical_columns", 0)
     if not numeric + categorical:
         return ""
@@ -141,7 +140,7 @@ def type_of(summary: Mapping[str, Any]) -> str:
 
 
 def finished(runs: Sequence[Run], *metrics: str) -> bool:
-    """Whether some cell of a tabular run ended well and measured all of these. Looks at plans only."""
+    """Whether some completed cell of a tabular run has all of these metrics. Reads plans only."""
     return any(
         run.suite == "tabular" and cell.done and {*metrics} <= {column.name for column in cell.columns}
         for run in runs
@@ -149,31 +148,31 @@ def finished(runs: Sequence[Run], *metrics: str) -> bool:
     )
 
 
-def blanked(values: FloatArray, judged: FloatArray) -> FloatArray:
-    """``values`` of answers that count (``judged`` is 1), else NaN: a failure has no distance to be proud of."""
-    return np.where(judged == 1.0, values, np.nan)
+def masked(values: FloatArray, counted: FloatArray) -> FloatArray:
+    """``values`` where the criterion ``counted`` is 1, else NaN, so that failures do not contribute distances."""
+    return np.where(counted == 1.0, values, np.nan)
 
 
 def comparable(values: FloatArray) -> FloatArray:
-    """To ten significant digits: equal answers must tie, and products of matrices round differently from batch to
-    batch. (The published ranks of MD break such ties by the last digits.)"""
+    """Values rounded to ten significant digits, so that equal counterfactuals tie although matrix products round
+    differently from batch to batch. (The published ranks of MD break such ties by the last digits.)"""
     size = np.abs(values)
     with np.errstate(divide="ignore"):
         unit = np.where((size > 0) & np.isfinite(size), 10.0 ** (np.floor(np.log10(size)) - DIGITS + 1), 1.0)
     return np.where(np.isfinite(size), np.round(values / unit) * unit, values)
 
 
-# A table that may come from a CSV file
+# Tables that may come from a CSV file
 
 
 def tidied(table: pd.DataFrame) -> pd.DataFrame:
-    """The same, with empty words where a CSV file has nothing."""
-    words = [name for name in _WORDS if name in table.columns]
-    return table.assign(**{name: table[name].astype(object).where(table[name].notna(), "") for name in words})
+    """The table with empty strings where a CSV file has missing text."""
+    names = [name for name in _TEXT_COLUMNS if name in table.columns]
+    return table.assign(**{name: table[name].astype(object).where(table[name].notna(), "") for name in names})
 
 
 def place(labels: Mapping[str, Any], table: pd.DataFrame) -> str:
-    """The labels in which a table's rows differ, in words: "mlp · numerical"."""
+    """The labels in which a table's rows differ, as text: "mlp · numerical"."""
     return " · ".join(str(value) for name, value in labels.items() if table[name].nunique() > 1)
 
 
@@ -183,7 +182,7 @@ def groups_of(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[dict[
         yield dict(zip(names, values, strict=True)), rows
 
 
-# Words
+# Text
 
 
 def listed(names: Iterable[str]) -> str:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cfbench_tabular.relations import rules_in
+from cfbench_tabular.constraint_mining import mine_constraints
 
 
 def told(**columns):
-    return [str(rule) for rule in rules_in(columns)]
+    return [str(rule) for rule in mine_constraints(columns)]
 
 
 def text(numbers, decimals=0):
@@ -44,14 +44,14 @@ def test_sums_and_differences_and_squares(sides):
     ]
 
 
-def test_one_row_that_does_not_keep_it_is_enough(sides):
+def test_one_violating_row_excludes_a_constraint(sides):
     height, width = sides
     area = height * width
     area[-1] *= 2
     assert told(height=text(height), width=text(width), area=text(area)) == []
 
 
-def test_nothing_is_found_where_there_is_nothing_or_too_little(sides):
+def test_no_constraint_is_found_without_evidence(sides):
     a, b = sides
     noise = np.random.default_rng(1).normal(size=60)
     assert told(a=text(a), b=text(b), noise=text(noise, 4)) == []
@@ -63,7 +63,7 @@ def test_nothing_is_found_where_there_is_nothing_or_too_little(sides):
     )
 
 
-def test_the_rules_of_page_blocks_are_found_in_its_file(study):
+def test_the_constraints_of_page_blocks_are_found_in_its_file(study):
     """All five but eccen, whose rounding differs between rows; it is told by the length that it gives."""
     names = [
         "height",

@@ -1,16 +1,16 @@
-"""Rules between numeric columns: an area is a product, a share is a quotient, one date is not before another.
+"""Constraints between numeric columns, such as: the area is a product, a share is a ratio.
 
-A rule is data, not a formula: it is written in YAML, stays with a saved problem, and nothing is evaluated.
+A constraint is data, not code: it is written in YAML and stored with the data set; nothing is evaluated.
 
-    rules:
+    constraints:
       - {column: area, relation: product, of: [height, length], absolute: 0.5}
       - {column: area, relation: product, of: [radius, radius], factor: 3.14159, relative: 0.1}
       - {column: share, relation: ratio, of: [part, whole], absolute: 0.0005}
       - {column: age, relation: at_least, of: [years_worked]}
 
-They are two-sided (the study of paper 003 checked one side only) and hold for every row of the table that
-they come with, which the table checks. The tolerance is for what the file rounds; where a number could not be
-computed (a division by zero) the rule does not hold.
+Constraints are two-sided (CF-tabular checks one side only) and hold for every row of their table, which the table
+checks. The tolerance covers the rounding of the file. A constraint does not hold where its value cannot be computed,
+for example because of a division by zero.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 Relation = Literal["product", "ratio", "sum", "difference", "at_least", "at_most"]
 SIGNS: Mapping[str, str] = {"product": " * ", "ratio": " / ", "sum": " + ", "difference": " - "}
 SLACK = 1e-9
-"""Share of the larger number that both sides may differ by the rounding of arithmetic alone."""
+"""Share of the larger number by which both sides may differ because of floating-point rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
-    """``column`` is ``factor`` times the product, ratio, sum or difference of the columns ``of``, or keeps to
-    one side of that sum (``at_least``, ``at_most``), within ``absolute + relative * |what it should be|``."""
+class Constraint:
+    """``column`` is ``factor`` times the product, ratio, sum or difference of the columns ``of``, or lies
+    on one side of their sum (``at_least``, ``at_most``), within ``absolute + relative * |expected value|``."""
 
-    column: Annotated[str, Help("the column that the rule is about")]
-    relation: Annotated[Relation, Help("what it is of the columns 'of'")]
+    column: Annotated[str, Help("the constrained column")]
+    relation: Annotated[Relation, Help("its relation to the columns 'of'")]
     of: Annotated[tuple[str, ...], Help("other columns; two for a ratio or a difference")]
-    factor: Annotated[float, Help("times this")] = 1.0
-    absolute: Annotated[float, Range(minimum=0), Help("how far off it may be")] = 0.0
-    relative: Annotated[float, Range(minimum=0), Help("and this share of what it should be")] = 0.0
+    factor: Annotated[float, Help("multiplier of the product, ratio, sum or difference")] = 1.0
+    absolute: Annotated[float, Range(minimum=0), Help("absolute tolerance")] = 0.0
+    relative: Annotated[float, Range(minimum=0), Help("tolerance as a share of the expected value")] = 0.0
 
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
@@ -66,22 +66,22 @@ class Rule:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that it speaks of."""
+        """Every column of the constraint."""
         return (self.column, *self.of)
 
     def holds(self, values: Mapping[str, FloatArray]) -> BoolArray:
-        """(N,) for which of N rows, given by column as raw numbers, it holds. Not where one is NaN."""
-        found, wanted = values[self.column], self.wanted(values)
+        """(N,) whether it holds for each of N rows of raw numbers, given by column; False for NaN."""
+        found, expected = values[self.column], self.expected(values)
         with np.errstate(invalid="ignore"):
-            over = found - wanted
-            slack = SLACK * np.maximum(np.abs(found), np.abs(wanted))
-            tolerance = self.absolute + self.relative * np.abs(wanted) + slack
-            high = True if self.relation == "at_least" else over <= tolerance
-            low = True if self.relation == "at_most" else over >= -tolerance
-        return np.asarray(np.isfinite(over) & high & low)
+            excess = found - expected
+            slack = SLACK * np.maximum(np.abs(found), np.abs(expected))
+            tolerance = self.absolute + self.relative * np.abs(expected) + slack
+            high = True if self.relation == "at_least" else excess <= tolerance
+            low = True if self.relation == "at_most" else excess >= -tolerance
+        return np.asarray(np.isfinite(excess) & high & low)
 
-    def wanted(self, values: Mapping[str, FloatArray]) -> FloatArray:
-        """(N,) what the column should be, or keep to one side of."""
+    def expected(self, values: Mapping[str, FloatArray]) -> FloatArray:
+        """(N,) the expected value or limit of the column."""
         terms = np.stack([np.asarray(values[name], dtype=np.float64) for name in self.of])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.relation == "product":
@@ -96,10 +96,10 @@ class Rule:
         return scaled
 
 
-def rules_hold(rules: Iterable[Rule], values: Mapping[str, FloatArray]) -> BoolArray:
-    """(N,) for which of N rows, given by column as raw numbers, all rules hold; of columns without rules, all."""
+def constraints_hold(constraints: Iterable[Constraint], values: Mapping[str, FloatArray]) -> BoolArray:
+    """(N,) whether all constraints hold for each of N rows of raw numbers, given by column."""
     rows = len(next(iter(values.values())))
     good = np.ones(rows, dtype=np.bool_)
-    for rule in rules:
-        good &= rule.holds(values)
+    for constraint in constraints:
+        good &= constraint.holds(values)
     return good

@@ -1,12 +1,11 @@
-"""Counterfactuals as people and files see them: which column changed, from what, to what.
+"""Counterfactuals as lists of changed columns, the form in which they are stored and shown.
 
-A row of ``explanations.parquet`` is one changed column: the raw value before and after, as text (numbers with
-all their digits, so that reading them back loses nothing). Some methods answer with vectors that are no row:
-a category that is 0.4 of one level and 0.6 of another. Such a column takes one line for each level that
-changed, with the level in ``level`` and its weights in ``original`` and ``value``; ``level`` is null
-otherwise.
+A row of ``explanations.parquet`` is one changed column with its raw value before and after, as text (numbers with
+all their digits, so that they are restored exactly). Some explainers return vectors that do not represent a row,
+with a category that is 0.4 of one level and 0.6 of another. Such a column takes one line for each level that
+changed, with the level in ``level`` and its weights in ``original`` and ``value``; ``level`` is null otherwise.
 
-Scores are always computed from these lines, whoever wrote them.
+Scores are always computed from these lines, for external explanations as well.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from cfbench_tabular.table import FloatArray
 
 @dataclass(frozen=True)
 class Change:
-    """One changed column (or, in an answer that is no row, one changed level of a column)."""
+    """One changed column, or one changed level of a column in a vector that does not represent a row."""
 
     column: str
     level: str | None
@@ -32,8 +31,8 @@ class Change:
     value: str
 
 
-def changes(encoding: Encoding, factual: FloatArray, counterfactual: FloatArray) -> list[Change]:
-    """What differs between two vectors (d,). Empty when nothing does, or ``counterfactual`` is NaN."""
+def feature_changes(encoding: Encoding, factual: FloatArray, counterfactual: FloatArray) -> list[Change]:
+    """The changes between two vectors (d,); empty if there are none or if ``counterfactual`` contains NaN."""
     if np.isnan(counterfactual).any():
         return []
     found: list[Change] = []

@@ -1,8 +1,8 @@
-"""What a file seems to hold: types of columns, for those that nobody named and for ``cfbench init --csv``.
+"""Inference of column types, for columns that the schema does not name and for ``cfbench init --csv``.
 
-The rules are few, so that people can tell what was guessed and why:
-text is a category; a number is a number, but two different ones are a category of two levels; a column with one
-value only, and text or row numbers that differ in (nearly) every row, say nothing about classes and are dropped.
+The rules are simple, so that users can follow them: text is categorical; numbers are numeric, but a column with two
+distinct numbers is categorical; constant columns, row identifiers and text that differs in nearly every row are
+dropped, because they carry no information about classes.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 
 Kind = Literal["numeric", "categorical"]
 MOST_LEVELS = 50
-"""Of a text column; one with more is dropped if most of its values stand in one row only."""
+"""A text column with more levels is dropped if most of its values occur in one row only."""
 
 
 def kind_of(cells: Sequence[str]) -> Kind:
-    """The type of a column without missing values. One infinity among numbers is a mistake, not a level."""
+    """The type of a column without missing values. An infinity among numbers is an error, not a level."""
     distinct = set(cells)
     numbers = [is_number(cell) for cell in distinct]
     if not all(numbers) and any(numbers):
@@ -29,17 +29,17 @@ def kind_of(cells: Sequence[str]) -> Kind:
     return "numeric" if len(distinct) > 2 and all(numbers) else "categorical"
 
 
-def useless(name: str, cells: Sequence[str]) -> str:
-    """Why a column says nothing about classes, as words for people; empty when it may."""
+def reason_to_drop(name: str, cells: Sequence[str]) -> str:
+    """Why a column carries no information about classes; empty if it may."""
     distinct = set(cells)
     if len(distinct) == 1:
         return f"always {cells[0]!r}"
     all_differ = len(distinct) == len(cells)
     if all_differ and re.fullmatch(r"(?i)|(.*[_ -])?(id|no|nr|key|index|row)|unnamed.*", name.strip()):
-        return "a different value in every row: seems to name the row"
+        return "distinct in every row: probably a row identifier"
     numbers = all(is_number(cell) for cell in distinct)
     if not numbers and len(distinct) > max(MOST_LEVELS, len(cells) // 2):
-        return f"text with {len(distinct):,} different values in {len(cells):,} rows"
+        return f"text with {len(distinct):,} distinct values in {len(cells):,} rows"
     return ""
 
 

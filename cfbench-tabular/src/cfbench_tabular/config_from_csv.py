@@ -1,6 +1,6 @@
-"""A configuration for a CSV file that nobody has described yet: ``cfbench init --csv FILE``.
+"""A configuration for a CSV file with an inferred schema: ``cfbench init --csv FILE``.
 
-Everything in it is guessed by looking, and says so: people correct a draft more easily than they write one.
+Comments in the configuration state what was inferred, so that users can check and correct it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy as np
 import yaml
 
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_tabular.guessing import kind_of, useless
+from cfbench_tabular.constraint_mining import mine_constraints
 from cfbench_tabular.reading import Sheet, in_order, read_sheet, read_text, separator_of
-from cfbench_tabular.relations import rules_in
-from cfbench_tabular.schema import MARKS, Schema
+from cfbench_tabular.schema import MISSING_MARKS, Schema
+from cfbench_tabular.schema_inference import kind_of, reason_to_drop
 
 MOST_CLASSES = 20
-"""A class column of numbers with more different ones gets a threshold."""
+"""A numeric class column with more distinct values gets a threshold."""
 RUN = 4
-"""So many columns x1, x2, ... of numbers in a row are written as one line."""
+"""At least this many consecutive numeric columns x1, x2, ... are written as one line."""
 
 DRAFT = """\
-# Drafted by looking at {file}: {rows:,} rows, {columns} columns. Everything below is a guess: read it through.
+# Inferred from {file} ({rows:,} rows, {columns} columns). Check every line.
 suite: tabular
 seed: 0
 data:
@@ -35,21 +35,21 @@ data:
     separator: {separator}
 {classes}{missing}    columns:
 {lines}
-    immutable: []               # columns that a counterfactual should leave alone: [birthplace]
-    direction: {{}}               # columns that only go one way: {{age: up}}
-{rules}
+    immutable: []               # columns that a counterfactual must not change: [birthplace]
+    direction: {{}}               # columns that may only increase or decrease: {{age: up}}
+{constraints}
 classifiers: [mlp, logistic-regression]      # 'cfbench list classifiers'
 explainers: [{explainers}]
 protocol:
-  factuals: 100                 # explained rows per predicted class
+  factuals: 100                 # maximum number of explained rows per predicted class
 """
 
 
 def csv_document(path: Path, class_column: str | None, explainers: Sequence[str]) -> str:
-    """A commented configuration with a schema of the file.
+    """A commented configuration with the inferred schema of the file.
 
     Raises:
-        UserError: when the file cannot be read, has no such column, or one class only.
+        UserError: if the file cannot be read, lacks the class column, or has only one class.
     """
     sheet = read_sheet(path, Schema())
     if class_column is not None and class_column not in sheet.names:
@@ -57,7 +57,7 @@ def csv_document(path: Path, class_column: str | None, explainers: Sequence[str]
         raise UserError(f"{path}: no column {class_column!r}.{hint}")
     label = class_column if class_column is not None else sheet.names[-1]
     if len(sheet.names) < 2:
-        raise UserError(f"{path}: has the one column {label!r}; is its separator one of , ; | or a tab?")
+        raise UserError(f"{path}: has only the column {label!r}; its separator must be one of , ; | or a tab")
     features = [name for name in sheet.names if name != label]
     whole = _whole_rows(sheet)
     return DRAFT.format(
@@ -70,52 +70,52 @@ def csv_document(path: Path, class_column: str | None, explainers: Sequence[str]
         ),
         missing=_missing_line(sheet, whole),
         lines="\n".join(f"      {line}" for line in _column_lines(sheet, features, whole)),
-        rules="\n".join(f"    {line}" for line in _rule_lines(sheet, features, whole)),
+        constraints="\n".join(f"    {line}" for line in _constraint_lines(sheet, features, whole)),
         explainers=", ".join(explainers),
     )
 
 
 def _whole_rows(sheet: Sheet) -> list[int]:
     """The rows without a missing value; all where that leaves none."""
-    marks = set(MARKS)
+    marks = set(MISSING_MARKS)
     whole = [place for place, row in enumerate(sheet.rows) if marks.isdisjoint(row)]
     return whole or list(range(len(sheet.rows)))
 
 
-def _class_lines(path: Path, sheet: Sheet, label: str, told: bool) -> Iterator[str]:
-    cells = [cell for cell in sheet.columns[label] if cell not in MARKS]
+def _class_lines(path: Path, sheet: Sheet, label: str, named: bool) -> Iterator[str]:
+    cells = [cell for cell in sheet.columns[label] if cell not in MISSING_MARKS]
     counts = Counter(cells)
     if len(counts) < 2:
         only = f"every row has {cells[0]!r}" if cells else "it is empty"
         raise UserError(
-            f"{path}: column {label!r} tells no classes apart ({only}); name another with --target COLUMN"
+            f"{path}: column {label!r} has only one class ({only}); name another one with --target COLUMN"
         )
-    why = "as told" if told else "guessed: the last column"
+    why = "from --target" if named else "inferred: the last column"
     if len(counts) > MOST_CLASSES and kind_of(cells) == "numeric":
         yield _line("class_column", label, why)
-        yield _line("threshold", float(np.median([float(cell) for cell in cells])), "guessed: the median")
+        yield _line("threshold", float(np.median([float(cell) for cell in cells])), "inferred: the median")
         return
     if len(counts) > max(MOST_CLASSES, len(cells) // 2):
         raise UserError(
-            f"{path}: column {label!r} has {len(counts):,} different values, too many for classes; name another "
-            "with --target COLUMN"
+            f"{path}: column {label!r} has {len(counts):,} distinct values, too many for classes; name another "
+            "one with --target COLUMN"
         )
     shown = [f"{name} {count:,}" for name, count in counts.most_common(4)]
     rest = f", and {len(counts) - 4} more" if len(counts) > 4 else ""
     yield _line("class_column", label, f"{why}; rows: {', '.join(shown)}{rest}")
     most = max(counts.values())
     majority = max(name for name, count in counts.items() if count == most)
-    yield _line("target", majority, "the class to tell from the rest; guessed: the most frequent")
+    yield _line("target", majority, "the class to predict against the rest; inferred: the most frequent one")
 
 
 def _missing_line(sheet: Sheet, whole: Sequence[int]) -> str:
     lacking = len(sheet.rows) - len(whole)
     if not lacking:
         return ""
-    marks = set(MARKS)
+    marks = set(MISSING_MARKS)
     where = [name for name, cells in sheet.columns.items() if marks & set(cells)]
     shown = ", ".join(where[:5]) + (", ..." if len(where) > 5 else "")
-    text = f"{lacking:,} of {len(sheet.rows):,} rows lack a value ({shown}); or fill them in, and say error"
+    text = f"{lacking:,} of {len(sheet.rows):,} rows have a missing value ({shown}); drop removes them"
     return f"    {_line('missing', 'drop', text)}\n"
 
 
@@ -123,7 +123,7 @@ def _column_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -
     run: list[str] = []
     for name in features:
         cells = [sheet.columns[name][place] for place in whole]
-        why = useless(name, cells)
+        why = reason_to_drop(name, cells)
         kind = "drop" if why else kind_of(cells)
         if kind == "numeric" and (not run or _next(run[-1]) == name):
             run.append(name)
@@ -146,29 +146,31 @@ def _run_lines(sheet: Sheet, run: Sequence[str], whole: Sequence[int]) -> Iterat
         yield _line(name, "numeric", f"{min(numbers):g} to {max(numbers):g}")
 
 
-def _rule_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -> Iterator[str]:
+def _constraint_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -> Iterator[str]:
     numeric = {}
     for name in features:
         cells = [sheet.columns[name][place] for place in whole]
-        if not useless(name, cells) and kind_of(cells) == "numeric":
+        if not reason_to_drop(name, cells) and kind_of(cells) == "numeric":
             numeric[name] = cells
-    rules = rules_in(numeric)
-    if not rules:
-        yield _line("rules", [], "between numbers: [{column: area, relation: product, of: [height, width]}]")
+    constraints = mine_constraints(numeric)
+    if not constraints:
+        yield _line(
+            "constraints", [], "between numbers: [{column: area, relation: product, of: [height, width]}]"
+        )
         return
-    yield f"{'rules:':<27} # hold in every row, within what the file rounds; a realistic row keeps them"
-    for rule in rules:
-        told = {
-            "column": rule.column,
-            "relation": rule.relation,
-            "of": list(rule.of),
-            "absolute": rule.absolute,
+    yield f"{'constraints:':<27} # satisfied by every row, up to rounding; checked by the metric realism"
+    for constraint in constraints:
+        parts = {
+            "column": constraint.column,
+            "relation": constraint.relation,
+            "of": list(constraint.of),
+            "absolute": constraint.absolute,
         }
-        yield f"  - {_yaml(told)}"
+        yield f"  - {_yaml(parts)}"
 
 
 def _next(name: str) -> str | None:
-    """``x8`` after ``x7``; None for a name that ends in no number."""
+    """``x8`` after ``x7``; None for a name that does not end in a number."""
     found = re.fullmatch(r"(.*?)(0|[1-9]\d*)", name)
     return f"{found[1]}{int(found[2]) + 1}" if found else None
 
@@ -179,14 +181,14 @@ def _line(key: str, value: Any, comment: str) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """A value as it stands in a line of YAML, quoted where it must be."""
+    """A value as inline YAML, quoted where necessary."""
     text: str = yaml.safe_dump(
         value, default_flow_style=True, width=10**9, allow_unicode=True, sort_keys=False
     )
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def drafted_explainers(names: Iterable[str]) -> list[str]:
-    """A few that are quick on any table, of those that are installed."""
+def default_explainers(names: Iterable[str]) -> list[str]:
+    """A few fast explainers, of those that are installed."""
     quick = ("nearest-enemy", "nice", "growing-spheres", "cadex", "dice")
     return [name for name in quick if name in set(names)]
