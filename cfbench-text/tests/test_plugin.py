@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import cfbench_text
+from cfbench_core.component_specs import component_specs
 from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
-from cfbench_core.testing import Subject, checks_for, verify
+from cfbench_core.testing import Subject, check_specs, checks_for, verify
 
 SPECS = [component.spec for component in installed().components(suite="text")]
 NEEDS_A_FILE = "text/dataset/reviews"
@@ -18,7 +19,7 @@ PARTS = [
     for spec in SPECS
     if spec.kind != "suite" and spec.id != NEEDS_A_FILE and not spec.details.get("pretrained")
 ]
-"""Those that ask a pretrained model are held against the kit in test_pretrained.py, with tiny models."""
+"""Components that query a pretrained model are checked in test_pretrained.py, with tiny models."""
 
 FEW = {
     "epochs": 4,
@@ -31,12 +32,12 @@ FEW = {
 }
 SMALL = {f"text/generator/{name}": FEW for name in ("nrt", "att2seq", "peter", "cer")}
 SMALL["text/metric/meteor"] = {"stages": ("exact", "stem")}  # with synonyms: test_meteor.py
-"""Options with which those that are trained take a moment."""
+"""Options with which training takes a second."""
 
 
 @functools.cache
 def subject_of(component: str) -> Subject:
-    """One for all checks, so that what it remembers, a trained model for example, serves them all."""
+    """One subject for all checks, so that a model is trained once."""
     spec = next(spec for spec in SPECS if spec.id == component)
     return Subject(spec, resolve(spec.config)(**SMALL[component]) if component in SMALL else None)
 
@@ -65,11 +66,12 @@ def test_no_sibling_is_imported_anywhere():
             assert f"import {name}" not in text and f"from {name}" not in text, (file, name)
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.id)
-def test_every_reference_resolves(spec):
-    resolve(spec.target)
-    if spec.config:
-        resolve(spec.config)
+def test_every_declaration_and_every_cited_paper_exists():
+    check_specs("cfbench_text")
+
+
+def test_the_plugin_registers_every_declared_component():
+    assert {spec.id for spec in SPECS} == {spec.id for spec in component_specs("cfbench_text")}
 
 
 @pytest.mark.parametrize(

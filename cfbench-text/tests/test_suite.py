@@ -65,8 +65,8 @@ def test_calibration_rows_are_where_they_belong(run):
         )
     assert table.loc["shuffled-reference", "StEnt-F1 (overlap)"] < 0.5
     roles = {cell.labels["model"]: cell.role for cell in run.cells()}
-    assert roles == {"item-review": "", "reference": "bound", "round-trip": "bound",
-                     "shuffled-reference": "floor", "most-frequent": "floor"}  # fmt: skip
+    assert roles == {"item-review": "", "reference": "reference", "round-trip": "reference",
+                     "shuffled-reference": "baseline", "most-frequent": "baseline"}  # fmt: skip
 
 
 def test_nobody_is_given_their_own_reference_when_shuffled(run):
@@ -247,8 +247,8 @@ def test_calibration_rows_stand_beside_texts_made_elsewhere(run, tmp_path):
     row = run.explanations.iloc[0]
     found = evaluated(run, lines(tmp_path / "one.jsonl", [{"unit": row["unit"], "text": "x"}]), tmp_path)
     models = {cell.labels["model"]: cell.role for cell in found.cells()}
-    assert models == {"one": "", "reference": "bound", "round-trip": "bound", "shuffled-reference": "floor",
-                      "most-frequent": "floor"}  # fmt: skip
+    assert models == {"one": "", "reference": "reference", "round-trip": "reference", "shuffled-reference": "baseline",
+                      "most-frequent": "baseline"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from cfbench_core.registry import Registry
     from cfbench_core.run_directory import Run
 
+SPEC = ComponentSpec(
+    id="text/suite/text",
+    summary="Natural-language explanations: statements of generated texts against the user's own review",
+    target=f"{__name__}:TextSuite",
+    papers=("statementfactuality",),
+    details={"conformance": "cfbench_text.testing:checks", "compared": "generator"},
+)
+
+
 NEEDED = {
     "dataset": ("load",),
     "extractor": ("extract", "signature"),

@@ -69,7 +69,7 @@ def test_controls_are_marked_and_in_no_correlation_of_several(run, answer):
     assert (found.table.query("level == 'models'")["n"] == 2).all()
     assert found.table.query("level == 'models'")["r"].isna().all()  # two points always correlate
     assert (
-        "reference (bound)" in found.figures[0].svg and "shuffled-reference (floor)" in found.figures[0].svg
+        "reference (reference)" in found.figures[0].svg and "shuffled-reference (baseline)" in found.figures[0].svg
     )
 
 

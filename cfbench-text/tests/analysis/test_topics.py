@@ -71,7 +71,7 @@ def test_the_reference_is_without_fault(answer):
 def test_a_kept_table_is_drawn_again(answer):
     found = answer("topics")
     assert len(found.figures) == 6 and all(figure.svg.startswith("<svg") for figure in found.figures)
-    assert "reference (bound)" in found.figures[0].svg and "NaN" not in found.figures[0].svg
+    assert "reference (reference)" in found.figures[0].svg and "NaN" not in found.figures[0].svg
     again = pd.read_csv(io.StringIO(found.table.to_csv(index=False)))
     assert [figure.svg for figure in Topics().figures(again)] == [figure.svg for figure in found.figures]
     assert Topics().words(again) == found.words != ""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.analyses import Figure
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.analysis.shared import batches, cells_of, competing, tidied, written
 from cfbench_text.domains import Domain, load_domain
 from cfbench_text.metrics.bleu import forget
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 
     from cfbench_core.run_directory import Run
     from cfbench_text.reviews import IntArray
+
+SPEC = ComponentSpec(
+    id="text/analysis/corpus",
+    summary="How diverse are a generator's texts, and what do they cover?",
+    target=f"{__name__}:Corpus",
+    papers=("li2020nete",),
+)
 
 
 WORDS = ["judge", "side", "verdict"]

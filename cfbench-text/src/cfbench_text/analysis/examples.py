@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.analysis.shared import batches, cells_of, filtered, groups_of, tidied, why_no_verdicts
 from cfbench_text.analysis.topics import NO_TOPIC
 
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.run_directory import Run
+
+SPEC = ComponentSpec(
+    id="text/analysis/examples",
+    summary="Generated texts with the verdict on each of their statements",
+    target=f"{__name__}:Examples",
+    config=f"{__name__}:Config",
+)
+
 
 MARKS = {"entailed": "+", "contradicted": "!", "unsupported": "?"}
 WORDS = {"entailed": "supported", "contradicted": "contradicted", "unsupported": "unsupported"}

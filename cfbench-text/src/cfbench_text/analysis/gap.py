@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.analyses import Figure
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import rank_agreement, resampled_means
 from cfbench_text.analysis.shared import cells_of, filtered, groups_of, tidied, written
 
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 
     from cfbench_core.run_directory import Run, RunCell
     from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/analysis/gap",
+    summary="Do generators that are similar to the reference also have a high precision?",
+    target=f"{__name__}:Gap",
+    papers=("statementfactuality",),
+)
+
 
 SURFACE = ("BLEU", "ROUGE-L", "BERTScore-F", "STS", "ROUGE-1", "ROUGE-2")
 FACTUALITY = ("StEnt-F1", "St2Exp-F1", "StMatch-F1")
@@ -79,7 +88,7 @@ class Gap:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        """Of the first pair of measures: the ranges of both, the lowest floor, and the correlations."""
+        """Of the first pair of measures: the ranges of both, the lowest baseline, and the correlations."""
         for labels, rows in groups_of(tidied(table), PAIR):
             competitors = rows[(rows["level"] == "model") & (rows["role"] == "")].dropna(subset=["x", "y"])
             if competitors.empty:
@@ -88,8 +97,8 @@ class Gap:
                 f"On {labels['dataset']} {_range(competitors['x'])} {labels['surface']} goes with "
                 f"{_range(competitors['y'])} {labels['factuality']}."
             ]
-            for row in rows[rows["role"] == "floor"].sort_values("y").head(1).to_dict("records"):
-                said.append(f"The floor {row['model']} has {row['x']:.3f} and {row['y']:.3f}.")
+            for row in rows[rows["role"] == "baseline"].sort_values("y").head(1).to_dict("records"):
+                said.append(f"The baseline {row['model']} has {row['x']:.3f} and {row['y']:.3f}.")
             said += [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
             return " ".join(filter(None, said))
         return ""

@@ -18,12 +18,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.analyses import Figure
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.analysis.shared import groups_of, tidied, values_of, written
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.run_directory import Run
+
+SPEC = ComponentSpec(
+    id="text/analysis/paper-tables",
+    summary="The tables of Statement factuality for these texts",
+    target=f"{__name__}:PaperTables",
+    papers=("statementfactuality",),
+)
+
 
 TABLES = {
     "III": ("a statement against a text", ("St2Exp", "SEval")),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.analyses import Figure
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import resampled_means
 from cfbench_text.analysis.shared import batches, cells_of, competing, groups_of, tidied, why_no_verdicts
 
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.run_directory import Run
+
+SPEC = ComponentSpec(
+    id="text/analysis/topics",
+    summary="On which topics do generators hallucinate, and which do they omit?",
+    target=f"{__name__}:Topics",
+)
+
 
 DRAWN = {
     "hallucinated": ("lower", "Share of what the texts say that is not in the user's review."),

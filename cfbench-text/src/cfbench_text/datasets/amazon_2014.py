@@ -13,10 +13,87 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.domains import TOPICS, with_topics
 
 if TYPE_CHECKING:
     from cfbench_text.reviews import Reviews
+
+SPECS = (
+    ComponentSpec(
+        id="text/dataset/toys",
+        summary="Amazon 2014, toys and games: 167,597 reviews",
+        target=f"{__name__}:Toys",
+        config=f"{__name__}:Config",
+        papers=("mcauley2015amazon",),
+        details={
+            "files": f"{__name__}:TOYS",
+            "licence": "for research, no redistribution",
+            "embedded": False,
+        },
+    ),
+    ComponentSpec(
+        id="text/dataset/clothes",
+        summary="Amazon 2014, clothing, shoes, jewellery: 278,677 reviews",
+        target=f"{__name__}:Clothes",
+        config=f"{__name__}:Config",
+        papers=("mcauley2015amazon",),
+        details={
+            "files": f"{__name__}:CLOTHES",
+            "licence": "for research, no redistribution",
+            "embedded": False,
+        },
+    ),
+    ComponentSpec(
+        id="text/dataset/beauty",
+        summary="Amazon 2014, beauty: 198,502 reviews",
+        target=f"{__name__}:Beauty",
+        config=f"{__name__}:Config",
+        papers=("mcauley2015amazon",),
+        details={
+            "files": f"{__name__}:BEAUTY",
+            "licence": "for research, no redistribution",
+            "embedded": False,
+        },
+    ),
+    ComponentSpec(
+        id="text/dataset/sports",
+        summary="Amazon 2014, sports and outdoors: 296,337 reviews",
+        target=f"{__name__}:Sports",
+        config=f"{__name__}:Config",
+        papers=("mcauley2015amazon",),
+        details={
+            "files": f"{__name__}:SPORTS",
+            "licence": "for research, no redistribution",
+            "embedded": False,
+        },
+    ),
+    ComponentSpec(
+        id="text/dataset/cellphones",
+        summary="Amazon 2014, cell phones: 194,439 reviews",
+        target=f"{__name__}:Cellphones",
+        config=f"{__name__}:Config",
+        papers=("mcauley2015amazon",),
+        details={
+            "files": f"{__name__}:CELLPHONES",
+            "licence": "for research, no redistribution",
+            "embedded": False,
+        },
+    ),
+    ComponentSpec(
+        id="text/dataset/musical-instruments",
+        summary="Amazon 2014, musical instruments: 10,261 reviews; topics defined by cfbench",
+        target=f"{__name__}:MusicalInstruments",
+        config=f"{__name__}:Config",
+        papers=("mcauley2015amazon",),
+        details={
+            "files": f"{__name__}:MUSICAL_INSTRUMENTS",
+            "licence": "for research, no redistribution",
+            "embedded": False,
+        },
+    ),
+)
+
 
 LICENCE = "for research, no redistribution"
 PAGE = "https://jmcauley.ucsd.edu/data/amazon/links.html"

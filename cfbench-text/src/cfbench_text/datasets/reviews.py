@@ -17,11 +17,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.data_files import DataAccess, Source
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.user_files import user_files
 from cfbench_text.domains import TOPICS, with_topics
 
 if TYPE_CHECKING:
     from cfbench_text.reviews import Reviews
+
+SPEC = ComponentSpec(
+    id="text/dataset/reviews",
+    summary="Your own reviews: JSON lines or CSV, with topics as YAML",
+    target=f"{__name__}:ReviewsFile",
+    config=f"{__name__}:Config",
+    details={"licence": "", "embedded": False},
+)
+
 
 PATH = "path"
 

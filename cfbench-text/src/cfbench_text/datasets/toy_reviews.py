@@ -15,8 +15,18 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.lifecycle.streams import generator
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.reviews import Reviews, array_of_text
 from cfbench_text.triplets import SENTIMENTS, Sentiment, Triplet, canonical
+
+SPEC = ComponentSpec(
+    id="text/dataset/toy-reviews",
+    summary="Synthetic reviews of headphones, made by a grammar from known statements",
+    target=f"{__name__}:ToyReviews",
+    config=f"{__name__}:Config",
+    details={"licence": "Apache-2.0", "embedded": True},
+)
+
 
 STATEMENTS: Mapping[str, Mapping[Sentiment, tuple[str, ...]]] = {
     "sound": {

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.extractors.base import Extraction
 from cfbench_text.models.chat import Chat, ChatSource, Completion, Prompt
 from cfbench_text.response_parsing import Status, read_answer
@@ -30,6 +31,16 @@ from cfbench_text.triplets import Triplet, canonical
 
 if TYPE_CHECKING:
     from cfbench_text.domains import Domain
+
+SPEC = ComponentSpec(
+    id="text/extractor/llm",
+    summary="A chat model lists atomic statements with topic and sentiment",
+    target=f"{__name__}:LLMExtractor",
+    config=f"{__name__}:Config",
+    papers=("statementfactuality",),
+    details={"default": False, "pretrained": True},
+)
+
 
 NO_ANSWER = "no answer"
 

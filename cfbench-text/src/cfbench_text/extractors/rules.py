@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.extractors.base import Extraction
 from cfbench_text.sentence_segmentation import clauses, sentences
 from cfbench_text.third_person import as_statement
@@ -24,6 +25,14 @@ from cfbench_text.triplets import FIRST, LATER, Sentiment, Triplet, canonical
 
 if TYPE_CHECKING:
     from cfbench_text.domains import Domain
+
+SPEC = ComponentSpec(
+    id="text/extractor/rules",
+    summary="Clauses with a keyword of a topic; sentiment by VADER",
+    target=f"{__name__}:Rules",
+    config=f"{__name__}:Config",
+    papers=("hutto2014vader",),
+)
 
 
 _OPENING = re.compile(f"^(?:{'|'.join(map(re.escape, (*FIRST.values(), *LATER.values())))})")

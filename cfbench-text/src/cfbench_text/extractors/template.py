@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.extractors.base import Extraction
 from cfbench_text.triplets import parse
 
 if TYPE_CHECKING:
     from cfbench_text.domains import Domain
+
+SPEC = ComponentSpec(
+    id="text/extractor/template",
+    summary="The exact inverse of the template that renders paragraphs",
+    target=f"{__name__}:Template",
+)
+
 
 OTHER_FORM = "not in the template's form"
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.generators.neural import (
     Batch,
     Encoding,
@@ -33,6 +34,16 @@ from cfbench_text.generators.neural import (
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+SPEC = ComponentSpec(
+    id="text/generator/att2seq",
+    summary="A recurrent network that attends to user and item at every word",
+    target=f"{__name__}:Att2Seq",
+    config=f"{__name__}:Config",
+    papers=("dong2017att2seq",),
+    details={"default": False},
+)
+
 
 State = tuple["Tensor", "Tensor", "Tensor"]
 """Hidden states and cells (B, layers, H), and the attributes (B, K, d)."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.generators.language import PAD
 from cfbench_text.generators.neural import Batch, Encoding
 from cfbench_text.generators.peter import PAIR, PETER
@@ -23,6 +24,15 @@ from cfbench_text.generators.peter import Config as PeterConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+SPEC = ComponentSpec(
+    id="text/generator/cer",
+    summary="PETER with a rating that is also predicted from the explanation",
+    target=f"{__name__}:CER",
+    config=f"{__name__}:Config",
+    papers=("raczynski2023cer",),
+    details={"default": False},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests
 from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+
+SPEC = ComponentSpec(
+    id="text/generator/item-review",
+    summary="The latest training review of the item, word for word",
+    target=f"{__name__}:ItemReview",
+)
 
 
 class ItemReview(Lookup):

@@ -13,9 +13,18 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests
 from cfbench_text.generators.base import Context, Explanation, Lookup, Training
 from cfbench_text.triplets import Triplet, render
+
+SPEC = ComponentSpec(
+    id="text/generator/most-frequent",
+    summary="The most frequent statements: overall, of the item, or of the user",
+    target=f"{__name__}:MostFrequent",
+    config=f"{__name__}:Config",
+    role="baseline",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.generators.neural import (
     Batch,
     Encoding,
@@ -32,6 +33,15 @@ from cfbench_text.generators.neural import (
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+SPEC = ComponentSpec(
+    id="text/generator/nrt",
+    summary="A recurrent network initialised with user, item and the predicted rating",
+    target=f"{__name__}:NRT",
+    config=f"{__name__}:Config",
+    papers=("li2017nrt",),
+    details={"default": False},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

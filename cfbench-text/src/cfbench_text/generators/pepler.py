@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.generators.base import Training
 from cfbench_text.generators.language import Vocabulary
 from cfbench_text.generators.neural import (
@@ -36,6 +37,16 @@ from cfbench_text.generators.pretrained import State, Tokens, embedded, kept, ou
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+SPEC = ComponentSpec(
+    id="text/generator/pepler",
+    summary="A pretrained language model prompted with vectors of user and item",
+    target=f"{__name__}:PEPLER",
+    config=f"{__name__}:Config",
+    papers=("li2023pepler",),
+    details={"default": False, "pretrained": True},
+)
+
 
 BEFORE = 3
 """Positions that are not the text's: user, item, begin."""

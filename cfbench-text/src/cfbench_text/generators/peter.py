@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.generators import attention
 from cfbench_text.generators.attention import Cache
 from cfbench_text.generators.neural import (
@@ -35,6 +36,16 @@ from cfbench_text.generators.neural import (
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+SPEC = ComponentSpec(
+    id="text/generator/peter",
+    summary="A transformer over user, item and text that also predicts the rating and the bag of words",
+    target=f"{__name__}:PETER",
+    config=f"{__name__}:Config",
+    papers=("li2021peter",),
+    details={"default": False},
+)
+
 
 PAIR = 2
 """The positions of user and item, before the text."""

@@ -8,8 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests
 from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+
+SPECS = (
+    ComponentSpec(
+        id="text/generator/reference",
+        summary="The reference explanation itself",
+        target=f"{__name__}:Reference",
+        provides={"sees": {"references"}},
+        role="reference",
+    ),
+    ComponentSpec(
+        id="text/generator/round-trip",
+        summary="The reference explanation, read by the extractor alone: measures the extraction loss",
+        target=f"{__name__}:Reference",
+        provides={"sees": {"references"}},
+        role="reference",
+        details={"read": "extractor"},
+    ),
+)
 
 
 class Reference(Lookup):

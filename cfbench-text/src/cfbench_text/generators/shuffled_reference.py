@@ -10,8 +10,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests
 from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+
+SPEC = ComponentSpec(
+    id="text/generator/shuffled-reference",
+    summary="The reference explanation of another row",
+    target=f"{__name__}:ShuffledReference",
+    provides={"sees": {"references"}},
+    role="baseline",
+)
 
 
 class ShuffledReference(Lookup):

@@ -48,6 +48,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import ResultWarning, UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests, Rows
 from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.generators.language import Vocabulary
@@ -64,6 +65,16 @@ from cfbench_text.generators.prompts import Prompts
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+SPEC = ComponentSpec(
+    id="text/generator/xrec",
+    summary="A frozen language model conditioned on graph vectors and profiles of user and item",
+    target=f"{__name__}:XRec",
+    config=f"{__name__}:Config",
+    papers=("ma2024xrec", "he2020lightgcn"),
+    details={"default": False, "pretrained": True},
+)
+
 
 MORE = "xrec.json"
 ATTENTION = ("self_attn", "attn", "self_attention", "attention")

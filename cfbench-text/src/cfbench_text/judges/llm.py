@@ -20,10 +20,22 @@ import numpy as np
 
 from cfbench_core.config import Help
 from cfbench_core.errors import ResultWarning, UserError
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import Document
 from cfbench_text.models.chat import Chat, ChatSource, OptionProbabilities, Prompt
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet, sentence
+
+SPEC = ComponentSpec(
+    id="text/judge/llm",
+    summary="A chat model says whether a text supports a statement",
+    target=f"{__name__}:LLMJudge",
+    config=f"{__name__}:Config",
+    provides={"verdict": {"support"}},
+    papers=("statementfactuality",),
+    details={"default": False, "pretrained": True},
+)
+
 
 SYSTEM = (
     "You check facts. You are given a text and a statement. Answer 1 if the text supports the statement, that is, if"

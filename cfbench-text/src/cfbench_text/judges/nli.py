@@ -12,10 +12,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import Document, support_of_the_best
 from cfbench_text.models.pairs import Pairs, PairSource
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet, sentence
+
+SPEC = ComponentSpec(
+    id="text/judge/nli",
+    summary="A natural-language-inference model: entailed, contradicted or neutral",
+    target=f"{__name__}:NLI",
+    config=f"{__name__}:Config",
+    provides={"verdict": {"entailment", "support"}},
+    papers=("statementfactuality",),
+    details={"default": False, "pretrained": True},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,17 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.similarity_judge import SimilarityJudge
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/judge/overlap",
+    summary="Topic, sentiment and tf-idf of words: compares words, not meaning",
+    target=f"{__name__}:Overlap",
+    provides={"verdict": {"entailment", "support"}},
+)
+
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 STOP_WORDS = frozenset(

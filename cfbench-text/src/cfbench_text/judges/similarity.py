@@ -13,10 +13,21 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from cfbench_core.config import Help
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.similarity_judge import SimilarityJudge
 from cfbench_text.models.embeddings import Embeddings
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/judge/similarity",
+    summary="Topic, sentiment and sentence embeddings: similarity, not entailment",
+    target=f"{__name__}:Similarity",
+    config=f"{__name__}:Config",
+    provides={"verdict": {"entailment", "support"}},
+    papers=("reimers2019sbert",),
+    details={"default": False, "pretrained": True},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,11 +38,22 @@ from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.loading import Loaded, Source, signature, unfilled
 from cfbench_text.models.pair_values import PairValues, first_only
 from cfbench_text.reviews import FloatArray
 from cfbench_text.sentence_segmentation import sentences
+
+SPEC = ComponentSpec(
+    id="text/metric/alignscore",
+    summary="Sentences that the other text contains, by a model trained for that",
+    target=f"{__name__}:AlignScore",
+    config=f"{__name__}:Config",
+    papers=("zha2023alignscore",),
+    details={"default": False, "pretrained": True},
+)
+
 
 DIRECTION = "P: context is the reference, claim the text; R: context is the text, claim the reference"
 HEADS = {"three-way": "tri_layer", "binary": "bin_layer", "regression": "reg_layer"}

@@ -21,9 +21,19 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import ResultWarning
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/bartscore",
+    summary="How likely is one text, given the other?",
+    target=f"{__name__}:BARTScore",
+    config=f"{__name__}:Config",
+    papers=("yuan2021bartscore",),
+    details={"default": False, "pretrained": True},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

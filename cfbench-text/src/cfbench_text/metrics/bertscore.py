@@ -23,10 +23,21 @@ from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.models.tokens import Encoder, Vectors
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/bertscore",
+    summary="Is each word similar to a word of the other text?",
+    target=f"{__name__}:BERTScore",
+    config=f"{__name__}:Config",
+    papers=("zhang2020bertscore",),
+    details={"default": False, "pretrained": True},
+)
+
 
 TOGETHER = 256
 """Rows whose token vectors are in memory at once."""

@@ -13,8 +13,16 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/bleu",
+    summary="Word sequences shared with the reference",
+    target=f"{__name__}:BLEU",
+    papers=("papineni2002bleu",),
+)
 
 
 class BLEU:

@@ -31,10 +31,20 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.loading import Loaded, Source, load, signature
 from cfbench_text.models.pair_values import PairValues, longest_first
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/bleurt",
+    summary="How would people rate the text compared with the reference?",
+    target=f"{__name__}:BLEURT",
+    config=f"{__name__}:Config",
+    papers=("sellam2020bleurt",),
+    details={"default": False, "pretrained": True},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

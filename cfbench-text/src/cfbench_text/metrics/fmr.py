@@ -12,8 +12,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/fmr",
+    summary="Are the user's keywords in the text?",
+    target=f"{__name__}:FMR",
+    papers=("li2020nete",),
+)
 
 
 class FMR:

@@ -16,10 +16,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import CONTRADICTION
 from cfbench_text.metrics.base import Answers, best, precision_recall
 from cfbench_text.metrics.stent_bin import entailed
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/hallucination",
+    summary="Shares of statements that are wrong, denied, or missing",
+    target=f"{__name__}:Hallucination",
+    needs={"judge": {"verdict": {"entailment"}}},
+)
 
 
 def contradicted(matrix: FloatArray) -> FloatArray:

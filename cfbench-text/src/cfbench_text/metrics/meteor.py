@@ -40,9 +40,20 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text import wordnet
 from cfbench_text.metrics.base import Answers
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/meteor",
+    summary="Words, stems and synonyms shared with the reference, in its order",
+    target=f"{__name__}:METEOR",
+    config=f"{__name__}:Config",
+    papers=("banerjee2005meteor", "denkowski2014meteor"),
+    details={"default": False},
+)
+
 
 STAGES = ("exact", "stem", "synonym")
 BEAM = 40

@@ -16,10 +16,20 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cfbench_core.config import Help
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import ENTAILMENT
 from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet
+
+SPEC = ComponentSpec(
+    id="text/metric/one-to-one",
+    summary="Entailment where a statement supports one statement only",
+    target=f"{__name__}:OneToOne",
+    config=f"{__name__}:Config",
+    needs={"judge": {"verdict": {"entailment"}}},
+)
+
 
 Triplets = Sequence[tuple[Triplet, ...]]
 

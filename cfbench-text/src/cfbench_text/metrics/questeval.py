@@ -35,12 +35,23 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics import bertscore
 from cfbench_text.metrics.base import Answers, Empty, f1, precision_recall
 from cfbench_text.models import questions as plugins
 from cfbench_text.models.phrases import normal
 from cfbench_text.models.questions import AnswerSource, QuestionSource, Reply
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/questeval",
+    summary="Do text and reference give the same answers to questions about either?",
+    target=f"{__name__}:QuestEval",
+    config=f"{__name__}:Config",
+    papers=("scialom2021questeval",),
+    details={"default": False, "pretrained": True},
+)
+
 
 Question = tuple[str, str]
 """The question, and the answer that it was made for."""

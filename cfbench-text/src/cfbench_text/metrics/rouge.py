@@ -14,8 +14,17 @@ from itertools import pairwise
 import numpy as np
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/rouge",
+    summary="Words shared with the reference",
+    target=f"{__name__}:ROUGE",
+    papers=("lin2004rouge",),
+)
+
 
 _TOKEN = re.compile(r"[a-z0-9]+")
 

@@ -32,6 +32,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import ResultWarning
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.entailment_batches import each_once
 from cfbench_text.extractors.llm import NO_ANSWER, pieces
 from cfbench_text.judges.llm import SYSTEM as JUDGE_SYSTEM
@@ -41,6 +42,16 @@ from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
 from cfbench_text.models.chat import Chat, ChatSource, Completion, Prompt
 from cfbench_text.response_parsing import read_statements
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/seval",
+    summary="A chat model divides both texts and checks each statement",
+    target=f"{__name__}:SEval",
+    config=f"{__name__}:Config",
+    papers=("herserant2025seval",),
+    details={"default": False, "pretrained": True},
+)
+
 
 SYSTEM = """\
 You divide a text into statements.

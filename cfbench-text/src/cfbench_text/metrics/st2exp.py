@@ -15,8 +15,18 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/st2exp",
+    summary="Does the other side's text support each statement?",
+    target=f"{__name__}:St2Exp",
+    config=f"{__name__}:Config",
+    needs={"judge": {"verdict": {"support"}}},
+    papers=("statementfactuality",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

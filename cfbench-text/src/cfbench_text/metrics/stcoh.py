@@ -10,9 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import CONTRADICTION, ENTAILMENT
 from cfbench_text.metrics.base import Answers, best, precision_recall
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/stcoh",
+    summary="Entailment minus contradiction of each statement",
+    target=f"{__name__}:StCoh",
+    needs={"judge": {"verdict": {"entailment"}}},
+    papers=("statementfactuality",),
+)
 
 
 def coherence(matrix: FloatArray) -> FloatArray:

@@ -10,9 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import ENTAILMENT
 from cfbench_text.metrics.base import Answers, best, ratio_columns, with_f1
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/stent",
+    summary="How surely does the other side entail each statement?",
+    target=f"{__name__}:StEnt",
+    needs={"judge": {"verdict": {"entailment"}}},
+    papers=("statementfactuality",),
+)
 
 
 def entailment(matrix: FloatArray) -> FloatArray:

@@ -9,9 +9,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import ENTAILMENT
 from cfbench_text.metrics.base import Answers, best, ratio_columns, with_f1
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/stent-bin",
+    summary="How many statements does the other side entail?",
+    target=f"{__name__}:StEntBin",
+    needs={"judge": {"verdict": {"entailment"}}},
+    papers=("statementfactuality",),
+)
 
 
 def entailed(matrix: FloatArray) -> FloatArray:

@@ -14,10 +14,20 @@ import numpy as np
 
 from cfbench_core.config import Help
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.embeddings import Embeddings
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/sts",
+    summary="Are text and reference about the same?",
+    target=f"{__name__}:STS",
+    config=f"{__name__}:Config",
+    papers=("reimers2019sbert",),
+    details={"default": False, "pretrained": True},
+)
 
 
 @dataclass(frozen=True, kw_only=True)

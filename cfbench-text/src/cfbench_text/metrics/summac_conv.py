@@ -24,10 +24,21 @@ from cfbench_core.config import Help
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.metrics.summac_zs import DIRECTION, both_ways
 from cfbench_text.models.pairs import Pairs, PairSource
 from cfbench_text.reviews import FloatArray
+
+SPEC = ComponentSpec(
+    id="text/metric/summac-conv",
+    summary="SummaC with a trained head; its lowest value is about 0.20",
+    target=f"{__name__}:SummaCConv",
+    config=f"{__name__}:Config",
+    papers=("laban2022summac",),
+    details={"default": False, "pretrained": True},
+)
+
 
 TRAINED_ON = "albert-xlarge-vitaminc-mnli"
 """The model whose answers the published head was trained on."""

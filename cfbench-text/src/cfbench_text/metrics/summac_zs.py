@@ -20,10 +20,21 @@ import numpy as np
 
 from cfbench_core.config import Help
 from cfbench_core.plan import Column
+from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics.base import Answers
 from cfbench_text.models.pairs import Pairs, PairSource
 from cfbench_text.reviews import FloatArray
 from cfbench_text.sentence_segmentation import sentences
+
+SPEC = ComponentSpec(
+    id="text/metric/summac-zs",
+    summary="Sentences that the other text entails",
+    target=f"{__name__}:SummaCZS",
+    config=f"{__name__}:Config",
+    papers=("laban2022summac",),
+    details={"default": False, "pretrained": True},
+)
+
 
 DIRECTION = "P: premise is the reference; R: premise is the text"
 
