@@ -46,7 +46,7 @@ from cfbench_text.entailment_batches import verdicts
 from cfbench_text.judges.overlap import Overlap
 from cfbench_text.judges.similarity import Config as SimilarityConfig
 from cfbench_text.judges.similarity import Similarity
-from cfbench_text.metrics.base import Answers, Verdicts
+from cfbench_text.metrics.base import ObservedTexts, Verdicts
 from cfbench_text.metrics.bertscore import BERTScore
 from cfbench_text.metrics.bertscore import Config as BERTScoreConfig
 from cfbench_text.metrics.bleu import BLEU
@@ -107,7 +107,7 @@ def metrics(summaries: list[dict[str, Any]], against: str, wordnet: Path | None)
     """(n,) values of each metric of the summaries, asked about one of their fields."""
     texts, references = [one["summary"] for one in summaries], [one[against] for one in summaries]
     predicted, evidence = [statements(text) for text in texts], [statements(text) for text in references]
-    answers = Answers(texts, references, predicted, evidence, Domain("news", ()), "zero")
+    answers = ObservedTexts(texts, references, predicted, evidence, Domain("news", ()), "zero")
     of_words = {**BLEU().score(answers), **ROUGE().score(answers)}
     if wordnet is not None:
         from cfbench_text.metrics.meteor import METEOR

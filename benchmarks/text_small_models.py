@@ -50,7 +50,7 @@ from cfbench_text.judges.base import Document
 from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
 from cfbench_text.judges.overlap import words
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.sts import STS
 from cfbench_text.metrics.sts import Config as STSConfig
 from cfbench_text.reviews import FloatArray, Reviews
@@ -194,7 +194,9 @@ def compared(reviews: Reviews, said: Sequence[tuple[Triplet, ...]], domain: Doma
     values: dict[str, FloatArray] = {}
     for name, places in (("itself", chosen), ("same item", same), ("another item", far)):
         none = [()] * n
-        answers = Answers([texts[at] for at in places], [texts[at] for at in chosen], none, none, domain)
+        answers = ObservedTexts(
+            [texts[at] for at in places], [texts[at] for at in chosen], none, none, domain
+        )
         values[name] = metric.score(answers)["STS"]
     seconds = (time.process_time() - started) / (3 * n)
     lines = [row(f"reference and {name}", of_pairs) for name, of_pairs in values.items()]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers, Verdicts
+from cfbench_text.metrics.base import ObservedTexts, Verdicts
 from cfbench_text.triplets import SENTIMENTS, Triplet, render
 
 
@@ -17,7 +17,7 @@ from cfbench_text.triplets import SENTIMENTS, Triplet, render
 def drawn():
     """``drawn(rows, seed, empty)``: answers with 0 to 4 statements a side and verdicts of no judge that exists."""
 
-    def make(rows: int = 12, seed: int = 0, empty: str = "zero") -> Answers:
+    def make(rows: int = 12, seed: int = 0, empty: str = "zero") -> ObservedTexts:
         draw = np.random.default_rng(seed)
 
         def side():
@@ -29,7 +29,7 @@ def drawn():
 
         predicted, evidence = [side() for _ in range(rows)], [side() for _ in range(rows)]
         shapes = [(len(p), len(e)) for p, e in zip(predicted, evidence, strict=True)]
-        return Answers(
+        return ObservedTexts(
             [render(one) for one in predicted],
             [render(one) for one in evidence],
             predicted,

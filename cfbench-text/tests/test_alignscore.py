@@ -7,7 +7,7 @@ import pytest
 from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.alignscore import AlignScore, Config, chunks
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models import tiny
 from cfbench_text.sentence_segmentation import sentences
 
@@ -78,7 +78,7 @@ def checkpoint(folder, tmp_path_factory):
 
 def score(config, texts=TEXTS, references=REFERENCES):
     none = [()] * len(texts)
-    found = AlignScore(config).score(Answers(texts, references, none, none, load_domain("toys")))
+    found = AlignScore(config).compute(ObservedTexts(texts, references, none, none, load_domain("toys")))
     return np.array([found["AlignScore-P"], found["AlignScore-R"]])
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.bartscore import BARTScore, Config
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.tiny import encoder_decoder
 
 pytest.importorskip("transformers", reason="needs cfbench-text[models]")
@@ -40,7 +40,7 @@ def literal(folder, source, target):
 def test_both_directions_equal_the_literal_loop(folder, batch):
     metric = BARTScore(Config(model=folder, batch=batch))
     none = [()] * len(TEXTS)
-    found = metric.score(Answers(TEXTS, REFERENCES, none, none, load_domain("toys")))
+    found = metric.compute(ObservedTexts(TEXTS, REFERENCES, none, none, load_domain("toys")))
     pairs = list(zip(TEXTS, REFERENCES, strict=True))[:-1]
     p, r = [literal(folder, b, a) for a, b in pairs], [literal(folder, a, b) for a, b in pairs]
     np.testing.assert_allclose(found["BARTScore-P"][:-1], p, atol=1e-5)

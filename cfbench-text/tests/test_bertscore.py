@@ -3,7 +3,7 @@ import pytest
 
 from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.bertscore import BERTScore, Config
 from cfbench_text.models.tiny import encoder, roberta
 
@@ -27,11 +27,11 @@ REFERENCES = [
 
 def answers(texts, references):
     none = [()] * len(texts)
-    return Answers(texts, references, none, none, load_domain("toys"))
+    return ObservedTexts(texts, references, none, none, load_domain("toys"))
 
 
 def scores(config, texts=TEXTS, references=REFERENCES):
-    found = BERTScore(config).score(answers(texts, references))
+    found = BERTScore(config).compute(answers(texts, references))
     return np.array([found[f"BERTScore-{name}"] for name in "PRF"]).T
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.bleu import BLEU
 from cfbench_text.metrics.fmr import FMR
 from cfbench_text.metrics.rouge import ROUGE, longest_common, rouge
@@ -22,7 +22,7 @@ WORDS = ["the", "bass", "is", "warm", "and", "clear", "3.5", "mm,", "don't", "it
 
 def answers(texts, references, evidence=None):
     nothing = [()] * len(texts)
-    return Answers(texts, references, nothing, evidence or nothing, load_domain("toy-reviews"))
+    return ObservedTexts(texts, references, nothing, evidence or nothing, load_domain("toy-reviews"))
 
 
 @settings(max_examples=200, deadline=None)
@@ -53,18 +53,21 @@ def test_bleu_is_that_of_the_library():
     draw = random.Random(1)
     texts = [" ".join(draw.choices(WORDS, k=draw.randrange(1, 20))) for _ in range(50)]
     references = [" ".join(draw.choices(WORDS, k=draw.randrange(1, 20))) for _ in range(50)]
-    found = BLEU().score(answers(texts, references))["BLEU"]
+    found = BLEU().compute(answers(texts, references))["BLEU"]
     expected = [sacrebleu.sentence_bleu(t, [r]).score / 100 for t, r in zip(texts, references, strict=True)]
     np.testing.assert_allclose(found, np.clip(expected, 0, 1))
 
 
 def test_an_empty_text_is_worth_nothing_and_without_a_reference_there_is_no_value():
-    found = {**BLEU().score(answers(["", "x"], ["x", ""])), **ROUGE().score(answers(["", "x"], ["x", ""]))}
+    found = {
+        **BLEU().compute(answers(["", "x"], ["x", ""])),
+        **ROUGE().compute(answers(["", "x"], ["x", ""])),
+    }
     for values in found.values():
         assert values[0] == 0 and np.isnan(values[1])
 
 
 def test_fmr_is_the_share_of_the_users_keywords_in_the_text():
     said = (Triplet("the bass and the treble are fine", "sound", "positive"),)
-    found = FMR().score(answers(["Bass? No.", "basses", "x"], ["r"] * 3, [said, said, ()]))["FMR"]
+    found = FMR().compute(answers(["Bass? No.", "basses", "x"], ["r"] * 3, [said, said, ()]))["FMR"]
     np.testing.assert_array_equal(found, [0.5, 0.0, np.nan])

@@ -6,7 +6,7 @@ import pytest
 
 from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.bleurt import BLEURT, Config
 from cfbench_text.models import tiny
 from cfbench_text.models.pair_values import first_only, longest_first
@@ -37,7 +37,7 @@ def cache(tmp_path, monkeypatch):
 
 def score(config, texts=TEXTS, references=REFERENCES):
     none = [()] * len(texts)
-    return BLEURT(config).score(Answers(texts, references, none, none, load_domain("toys")))["BLEURT"]
+    return BLEURT(config).compute(ObservedTexts(texts, references, none, none, load_domain("toys")))["BLEURT"]
 
 
 def literal(folder, reference, text, cut=None):

@@ -22,7 +22,7 @@ pytest.importorskip("httpx", reason="needs cfbench-text[llm]")
 
 
 class Server:
-    """Answers with ``reply(body, attempt)`` -> (status, headers, body) or a number of seconds to say nothing."""
+    """ObservedTexts with ``reply(body, attempt)`` -> (status, headers, body) or a number of seconds to say nothing."""
 
     def __init__(self, reply):
         self.asked, self.at_once, self.most, self.lock = [], 0, 0, threading.Lock()

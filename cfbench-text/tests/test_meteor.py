@@ -9,7 +9,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.registry import installed
 from cfbench_core.testing import Subject, checks_for, verify
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.meteor import METEOR, Config, align, chunks, words
 from cfbench_text.wordnet import WordNet
 
@@ -53,7 +53,7 @@ def real():
 
 def score(config, texts, references):
     none = [()] * len(texts)
-    return METEOR(config).score(Answers(texts, references, none, none, load_domain("toys")))["METEOR"]
+    return METEOR(config).compute(ObservedTexts(texts, references, none, none, load_domain("toys")))["METEOR"]
 
 
 EXACT = Config(stages=("exact",))

@@ -7,7 +7,7 @@ import pytest
 
 from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.questeval import Config, QuestEval, token_f1
 from cfbench_text.models.loading import find_local
 from cfbench_text.models.questions import AnswerSource, QuestionSource, Reply
@@ -32,7 +32,7 @@ class WhatFollows:
 
 
 class Reader:
-    """Answers with the two words after the one asked about; more sure of long texts."""
+    """ObservedTexts with the two words after the one asked about; more sure of long texts."""
 
     def __init__(self):
         self.asked = []
@@ -59,8 +59,8 @@ def measured(texts, references, empty="zero", **options):
     metric = QuestEval(Config(**options))
     metric._selector, metric._generator, metric._answerer = Words(), WhatFollows(), Reader()
     none = [()] * len(texts)
-    found = metric.score(Answers(texts, references, none, none, load_domain("toys"), empty))
-    assert list(found) == [column.name for column in metric.columns]
+    found = metric.compute(ObservedTexts(texts, references, none, none, load_domain("toys"), empty))
+    assert list(found) == [column.name for column in metric.columns({})]
     return np.stack(list(found.values()), axis=1), metric
 
 
@@ -171,8 +171,8 @@ def test_bertscore_of_answers_is_that_of_the_metric(tmp_path, monkeypatch):
     oracle = bertscore.BERTScore(bertscore.Config(model=folder, layer=2))
 
     def similar(answer, reply):
-        one = Answers([reply], [answer], [()], [()], load_domain("toys"))
-        return float(np.clip(oracle.score(one)["BERTScore-F"][0], 0, 1))
+        one = ObservedTexts([reply], [answer], [()], [()], load_domain("toys"))
+        return float(np.clip(oracle.compute(one)["BERTScore-F"][0], 0, 1))
 
     asked = [(question_of(word, text), word) for word in text.split()[1:]]
     pairs = [(word, answer_of(question, reference).text) for question, word in asked]
@@ -221,7 +221,7 @@ def test_plugins_of_ones_own_are_imported_and_told(tmp_path, monkeypatch):
     assert told["generator questions"] == "mine" and told["mean"] == "harmonic"
     assert told["answerer plugin"] == "import:my_questions:Few"
     with pytest.raises(UserError, match="gave 0 answers to 4 questions"):
-        metric.score(Answers(["x"], ["y"], [()], [()], load_domain("toys")))
+        metric.compute(ObservedTexts(["x"], ["y"], [()], [()], load_domain("toys")))
     sys.modules.pop("my_questions")
 
 
@@ -282,7 +282,7 @@ def test_published_values(data, tmp_path, monkeypatch):
     none = [()] * 3
     references = [one for (one,) in published["ref"]]
     for name, others in (("reference", references), ("source", published["src"])):
-        given = Answers(published["hyp"], others, none, none, load_domain("toys"))
+        given = ObservedTexts(published["hyp"], others, none, none, load_domain("toys"))
         expected = published["res"][name]["ex_level_scores"]
         # spaCy's chunks differ a little between its versions
-        np.testing.assert_allclose(metric.score(given)["QuestEval-F"], expected, atol=0.02)
+        np.testing.assert_allclose(metric.compute(given)["QuestEval-F"], expected, atol=0.02)

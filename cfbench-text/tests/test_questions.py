@@ -3,7 +3,7 @@ import pytest
 
 from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.questeval import Config, QuestEval
 from cfbench_text.models.loading import Source
 from cfbench_text.models.questions import AnswerSource, QuestionSource, Seq2SeqAnswers, Seq2SeqQuestions
@@ -116,7 +116,8 @@ def test_the_metric_runs_on_it_and_equals_a_loop_over_rows(folder):
         some = [texts[row] for row in rows], [references[row] for row in rows]
         none = [()] * len(rows)
         return np.stack(
-            list(QuestEval(Config(**given)).score(Answers(*some, none, none, domain)).values()), axis=1
+            list(QuestEval(Config(**given)).compute(ObservedTexts(*some, none, none, domain)).values()),
+            axis=1,
         )
 
     together = score(range(4))

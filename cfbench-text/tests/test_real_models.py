@@ -24,7 +24,7 @@ from cfbench_text.extractors.llm import Config, LLMExtractor
 from cfbench_text.judges.base import Document
 from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.sts import STS
 from cfbench_text.metrics.sts import Config as STSConfig
 from cfbench_text.models.chat import Chat, ChatSource, Prompt
@@ -193,7 +193,9 @@ def test_minilm_compares_as_sentence_transformers_does():
     reference = render(SAID)
     none = [()] * len(texts)
     metric = STS(STSConfig())
-    found = metric.score(Answers(texts, [reference] * len(texts), none, none, load_domain("toys")))["STS"]
+    found = metric.compute(ObservedTexts(texts, [reference] * len(texts), none, none, load_domain("toys")))[
+        "STS"
+    ]
     for text, value in zip(texts, found, strict=True):
         print(f"\n  {value:.3f} {text}", end="")
     library = pytest.importorskip("sentence_transformers", reason="the oracle")

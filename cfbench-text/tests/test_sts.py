@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cfbench_text.domains import load_domain
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.sts import STS, Config
 from cfbench_text.models.tiny import encoder
 from cfbench_text.models.tokens import Encoder
@@ -23,8 +23,8 @@ REFERENCES = ["the sound is bad", "the price is low", "easy tone", "bad tone", "
 
 def score(folder, **options):
     none = [()] * len(TEXTS)
-    return STS(Config(model=str(folder), **options)).score(
-        Answers(TEXTS, REFERENCES, none, none, load_domain("toys"))
+    return STS(Config(model=str(folder), **options)).compute(
+        ObservedTexts(TEXTS, REFERENCES, none, none, load_domain("toys"))
     )["STS"]
 
 

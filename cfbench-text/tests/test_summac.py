@@ -4,7 +4,7 @@ import pytest
 from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics import summac_conv, summac_zs
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.pairs import Pairs
 from cfbench_text.sentence_segmentation import sentences
 
@@ -14,7 +14,7 @@ REFERENCES = ["The sound is bad. It breaks. It is cheap.", "It is easy.", "Good 
 
 def answers(texts=TEXTS, references=REFERENCES):
     none = [()] * len(texts)
-    return Answers(texts, references, none, none, load_domain("toys"))
+    return ObservedTexts(texts, references, none, none, load_domain("toys"))
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def brute(drawn, text, reference, how):
 
 @pytest.mark.parametrize("how", ["apart", "difference"])
 def test_zs_equals_brute_force_in_the_direction_it_names(verdicts, how):
-    found = summac_zs.SummaCZS(summac_zs.Config(score=how)).score(answers())
+    found = summac_zs.SummaCZS(summac_zs.Config(score=how)).compute(answers())
     for row in (0, 1):
         assert found["SummaC-ZS-P"][row] == pytest.approx(brute(verdicts, TEXTS[row], REFERENCES[row], how))
         assert found["SummaC-ZS-R"][row] == pytest.approx(brute(verdicts, REFERENCES[row], TEXTS[row], how))
@@ -56,7 +56,7 @@ def test_zs_equals_brute_force_in_the_direction_it_names(verdicts, how):
 
 
 def test_zs_of_no_rows(verdicts):
-    assert summac_zs.SummaCZS(summac_zs.Config()).score(answers([], []))["SummaC-ZS-P"].shape == (0,)
+    assert summac_zs.SummaCZS(summac_zs.Config()).compute(answers([], []))["SummaC-ZS-P"].shape == (0,)
 
 
 @pytest.fixture
@@ -99,18 +99,18 @@ def test_convs_head_equals_the_network_written_out(weights):
 
 def test_conv_warns_of_a_model_it_was_not_trained_on(weights, verdicts):
     with pytest.warns(UserWarning, match="0.20 means nothing"):
-        found = summac_conv.SummaCConv(summac_conv.Config(model="another/model", weights=str(weights))).score(
-            answers()
-        )
+        found = summac_conv.SummaCConv(
+            summac_conv.Config(model="another/model", weights=str(weights))
+        ).compute(answers())
     assert found["SummaC-Conv-P"][2] == 0 and np.isnan(found["SummaC-Conv-P"][3])
 
 
 def test_conv_with_its_own_model_does_not_warn_and_reads_ten_sentences(weights, verdicts, recwarn):
     metric = summac_conv.SummaCConv(summac_conv.Config(weights=str(weights)))
-    metric.score(answers())
+    metric.compute(answers())
     assert not recwarn
     with pytest.warns(UserWarning, match="reads 10 of 12"):
-        metric.score(answers(["Good. " * 12], ["It breaks."]))
+        metric.compute(answers(["Good. " * 12], ["It breaks."]))
 
 
 def test_weights_that_are_not_there_or_not_those(tmp_path):

@@ -1,68 +1,72 @@
-"""Asks a judge about rows of statements: every distinct question once, in one batch for both directions."""
+"""Queries a judge for rows of statements: each distinct query once, in one batch for both directions."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from cfbench_text.judges.base import Document, Judge
+from cfbench_text.judges.base import Document
 from cfbench_text.metrics.base import Verdicts
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet
 
+if TYPE_CHECKING:
+    from cfbench_text.contracts import EntailmentJudge, Judge, SupportJudge
+
 Triplets = Sequence[tuple[Triplet, ...]]
+Query = TypeVar("Query", bound=Hashable)
 
 
 def verdicts(
     judge: Judge,
-    asked: Collection[str],
+    needed: Collection[str],
     predicted: Triplets,
     evidence: Triplets,
     texts: Sequence[str],
     references: Sequence[str],
 ) -> Verdicts:
-    """What the judge says of B rows. ``asked``: "entailment", "support" or both; the rest stays empty."""
+    """The verdicts on B rows. ``needed``: "entailment", "support" or both; the other fields stay empty."""
     found: dict[str, Any] = {}
-    if "entailment" in asked:
+    if "entailment" in needed:
+        sides = [*zip(predicted, evidence, strict=True), *zip(evidence, predicted, strict=True)]
         pairs = [
-            [(premise, hypothesis) for hypothesis in mine for premise in others]
-            for mine, others in _both_ways(predicted, evidence)
+            [(premise, hypothesis) for hypothesis in hypotheses for premise in premises]
+            for hypotheses, premises in sides
         ]
-        answers = each_once(pairs, judge.entailment)
+        probabilities = distinct_queries(pairs, cast("EntailmentJudge", judge).entailment)
         shaped = [
-            answer.reshape(len(mine), len(others), 3)
-            for answer, (mine, others) in zip(answers, _both_ways(predicted, evidence), strict=True)
+            of_row.reshape(len(hypotheses), len(premises), 3)
+            for of_row, (hypotheses, premises) in zip(probabilities, sides, strict=True)
         ]
         found["of_predicted"], found["of_evidence"] = shaped[: len(predicted)], shaped[len(predicted) :]
-    if "support" in asked:
-        sides = zip([*references, *texts], [*evidence, *predicted], strict=True)
-        documents = [Document(text, triplets) for text, triplets in sides]
-        questions = [
+    if "support" in needed:
+        documents = [
+            Document(text, triplets)
+            for text, triplets in zip([*references, *texts], [*evidence, *predicted], strict=True)
+        ]
+        queries = [
             [(document, statement) for statement in statements]
             for document, statements in zip(documents, [*predicted, *evidence], strict=True)
         ]
-        answers = each_once(questions, judge.support)
-        found["supported"], found["covered"] = answers[: len(predicted)], answers[len(predicted) :]
+        support = distinct_queries(queries, cast("SupportJudge", judge).support)
+        found["supported"], found["covered"] = support[: len(predicted)], support[len(predicted) :]
     return Verdicts(**found)
 
 
-def _both_ways(
-    predicted: Triplets, evidence: Triplets
-) -> list[tuple[tuple[Triplet, ...], tuple[Triplet, ...]]]:
-    """(hypotheses, premises) of each row: the text's statements first, then the reference's."""
-    return [*zip(predicted, evidence, strict=True), *zip(evidence, predicted, strict=True)]
+def distinct_queries(
+    queries: Sequence[Sequence[Query]], answer: Callable[[Sequence[Query]], FloatArray]
+) -> list[FloatArray]:
+    """The results of lists of queries; ``answer`` receives each distinct query once.
 
-
-def each_once(questions: Sequence[Sequence[Hashable]], ask: Any) -> list[FloatArray]:
-    """The answers to lists of questions; each distinct question is asked once."""
-    distinct = {
-        question: place for place, question in enumerate(dict.fromkeys(q for row in questions for q in row))
-    }
-    answers = np.asarray(ask(list(distinct)), dtype=np.float64) if distinct else np.empty(0)
-    if len(answers) != len(distinct) or not np.isfinite(answers).all():
+    Raises:
+        ValueError: if ``answer`` does not return a finite number for each query.
+    """
+    place = {query: at for at, query in enumerate(dict.fromkeys(query for row in queries for query in row))}
+    values = np.asarray(answer(list(place)), dtype=np.float64) if place else np.empty(0)
+    if len(values) != len(place) or not np.isfinite(values).all():
         raise ValueError(
-            f"the judge gave shape {answers.shape} for {len(distinct)} questions, or no finite number"
+            f"the judge returned shape {values.shape} for {len(place)} queries, or a number that is not finite"
         )
-    return [answers[[distinct[question] for question in row]] for row in questions]
+    return [values[[place[query] for query in row]] for row in queries]

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Cell, Column
-from cfbench_core.specs import lacking, resolve
+from cfbench_core.specs import lacking
 from cfbench_core.stages import UNITS, Stage
 from cfbench_text.config import TextConfig
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
+    from cfbench_text.contracts import Metric
 
 STAGES = "cfbench_text.stages"
 VERSION = "2"  # of the stages; raise it when what they compute changes
@@ -37,7 +38,8 @@ class Measure:
 
     def columns(self) -> list[Column]:
         """Those of the metric, the judge's name added: nobody reads a score without knowing who judged."""
-        found: Sequence[Column] = resolve(self.metric.spec.target).columns
+        metric: Metric = self.metric.create()
+        found = metric.columns({})
         return [replace(column, name=self.name(column.name)) for column in found]
 
     def name(self, column: str) -> str:

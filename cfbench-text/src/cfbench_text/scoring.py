@@ -15,7 +15,7 @@ from cfbench_core.errors import UserError
 from cfbench_text.corpus import Corpus
 from cfbench_text.entailment_batches import verdicts
 from cfbench_text.judges.base import CONTRADICTION, ENTAILMENT
-from cfbench_text.metrics.base import Answers, Verdicts
+from cfbench_text.metrics.base import ObservedTexts, Verdicts
 from cfbench_text.metrics.hallucination import contradicted
 from cfbench_text.metrics.stent_bin import entailed
 from cfbench_text.reviews import FloatArray
@@ -29,7 +29,7 @@ Judged = Mapping[str, Verdicts]
 
 
 def score_all(
-    answers: Answers, measures: Sequence[Mapping[str, Any]], corpus: Corpus
+    answers: ObservedTexts, measures: Sequence[Mapping[str, Any]], corpus: Corpus
 ) -> tuple[dict[str, FloatArray], Judged, dict[str, Mapping[str, str]]]:
     """(B,) values by column, the judges' verdicts, and the signatures of metrics and judges.
 
@@ -40,8 +40,8 @@ def score_all(
     for measure in measures:
         metric, label = create(measure["metric"]), measure["label"]
         given = answers if label is None else replace(answers, verdicts=judged[label])
-        found = metric.score(given)
-        names = [column.name for column in metric.columns]
+        found = metric.compute(given)
+        names = [column.name for column in metric.columns({})]
         if list(found) != names or any(np.shape(found[name]) != (len(answers),) for name in names):
             raise UserError(
                 f"{measure['metric']['component']}: must give a number for each text, named {names}"
@@ -62,7 +62,7 @@ def _prepared(judge: str, corpus: Corpus) -> Any:
 
 
 def _ask_judges(
-    answers: Answers, measures: Sequence[Mapping[str, Any]], corpus: Corpus
+    answers: ObservedTexts, measures: Sequence[Mapping[str, Any]], corpus: Corpus
 ) -> tuple[dict[str, Verdicts], dict[str, Mapping[str, str]]]:
     wanted: dict[str, set[str]] = {}
     judges: dict[str, Any] = {}
@@ -80,7 +80,7 @@ def _ask_judges(
     return judged, signatures
 
 
-def statement_rows(units: Sequence[str], answers: Answers, judged: Judged) -> pd.DataFrame:
+def statement_rows(units: Sequence[str], answers: ObservedTexts, judged: Judged) -> pd.DataFrame:
     """Every statement of both sides, once for each judge, and how it stands.
 
     Columns: unit, judge, side ("text" or "reference"), statement, topic, sentiment, verdict ("entailed",

@@ -20,17 +20,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from safetensors.numpy import load_file, save_file
 
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
 from cfbench_core.stages import UNITS, TaskContext
+from cfbench_text.contracts import Extractor, Generator
 from cfbench_text.corpus import Corpus, ExplanationRequests, unit_names
 from cfbench_text.domains import Domain, load_domain
-from cfbench_text.extractors.base import Extraction, Extractor
+from cfbench_text.extractors.base import Extraction
 from cfbench_text.extractors.template import Template
 from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.grid import READ, STATEMENTS, TEXTS
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.reviews import IntArray, Reviews
 from cfbench_text.row_store import GROUP, RowStore, RowWriter, StatementWriter, whole
 from cfbench_text.scoring import score_all, statement_rows
@@ -195,19 +197,24 @@ def _training(corpus: Corpus, task: TaskContext) -> Training:
 def fit_model(task: TaskContext) -> dict[str, Any]:
     """Trains the generator and, if it predicts ratings, judges these on the test rows."""
     corpus = _corpus_of(task)
-    model = create(task.parameters["generator"])
-    model.fit(_training(corpus, task))
-    model.save(task.output)
+    model: Generator = create(task.parameters["generator"])
+    summary = model.fit(_training(corpus, task))
+    save_file(dict(model.state()), task.output / "model.safetensors")
     (task.output / "model.json").write_text(json.dumps(dict(task.parameters["generator"])))
+    return {"training": dict(summary or {}), "quality": _quality(model, corpus)}
+
+
+def _quality(model: Generator, corpus: Corpus) -> dict[str, float]:
+    """RMSE and MAE of the predicted ratings of the test rows; empty if the generator predicts none."""
     if not hasattr(model, "predict_ratings"):
-        return {"quality": {}}
+        return {}
     test = corpus.part("test")
-    asked = ExplanationRequests(test.units, test.users, test.items, test.times, np.arange(len(test)))
+    requests = ExplanationRequests(test.units, test.users, test.items, test.times, np.arange(len(test)))
     known = ~np.isnan(test.ratings)
-    errors = (np.asarray(model.predict_ratings(asked), dtype=np.float64) - test.ratings)[known]
+    errors = (np.asarray(model.predict_ratings(requests), dtype=np.float64) - test.ratings)[known]
     if not len(errors):
-        return {"quality": {}}
-    return {"quality": {"RMSE": float(np.sqrt(np.mean(errors**2))), "MAE": float(np.mean(np.abs(errors)))}}
+        return {}
+    return {"RMSE": float(np.sqrt(np.mean(errors**2))), "MAE": float(np.mean(np.abs(errors)))}
 
 
 @dataclass(frozen=True)
@@ -253,7 +260,7 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _FittedModel:
-    """What a task asks of a generator's files; tasks that differ in their chunk only are equal."""
+    """Where a fitted generator is stored. Tasks of one stage that differ only in their chunk are equal."""
 
     folder: Path
     stage: str
@@ -261,10 +268,12 @@ class _FittedModel:
 
 
 @functools.lru_cache(maxsize=1)
-def _ready(asked: _FittedModel) -> Any:
-    """A generator that has taken up what it learned, kept for the next chunk."""
-    model = create(json.loads((asked.folder / "model.json").read_text()))
-    model.load(asked.folder, _training(_corpus_of(asked.task), asked.task))
+def _fitted_model(asked: _FittedModel) -> Generator:
+    """A generator with its stored state, cached for the next chunk."""
+    model: Generator = create(json.loads((asked.folder / "model.json").read_text()))
+    model.load_state(
+        load_file(asked.folder / "model.safetensors"), _training(_corpus_of(asked.task), asked.task)
+    )
     return model
 
 
@@ -281,7 +290,7 @@ def _all_references(corpus: Corpus, units: Path, written: bool) -> Sequence[str]
 def explain(task: TaskContext) -> dict[str, Any]:
     """Asks for the texts of all rows of the chunk at once. The time is that of this call, shared out equally."""
     chunk = _Chunk.of(task)
-    model = _ready(_FittedModel(task.input_paths["model"], task.task.stage_key, task))
+    model = _fitted_model(_FittedModel(task.input_paths["model"], task.task.stage_key, task))
     references = None
     if task.parameters["sees references"]:
         references = _all_references(_corpus_of(task), task.input_paths[UNITS], _as_written(task))
@@ -369,7 +378,7 @@ def score(task: TaskContext) -> dict[str, Any]:
     units = chunk.units[given]
     rows = corpus.rows(units["row"].tolist())
     written = _by_row(RowStore(task.input_paths[READ] / "statements.parquet"))
-    answers = Answers(
+    answers = ObservedTexts(
         texts=table["text"].reindex(units["unit"]).tolist(),
         references=rows.references(_as_written(task)),
         predicted=[written.get(unit, ()) for unit in units["unit"]],

@@ -30,7 +30,7 @@ SPEC = ComponentSpec(
 NEEDED = {
     "dataset": ("load",),
     "extractor": ("extract", "signature"),
-    "generator": ("fit", "explain", "save", "load"),
+    "generator": ("fit", "explain", "state", "load_state"),
     "judge": ("prepare", "signature"),
     "metric": ("score", "columns"),
 }

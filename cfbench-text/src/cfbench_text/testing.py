@@ -7,9 +7,7 @@ with the statements that these were made of.
 from __future__ import annotations
 
 import functools
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +22,7 @@ from cfbench_text.entailment_batches import verdicts
 from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.judges.base import Document
 from cfbench_text.judges.overlap import Overlap
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.reviews import Reviews
 from cfbench_text.splits import divide
 from cfbench_text.triplets import SENTIMENTS, Triplet, render
@@ -129,16 +127,13 @@ def writes_one_row_as_among_many(subject: Subject) -> None:
         require(bool(same), f"row {place} gets another rating alone")
 
 
-def is_what_it_saved(subject: Subject) -> None:
-    """Does one that takes up what another saved write the same?"""
+def restores_its_state(subject: Subject) -> None:
+    """Does a generator that loads the state of another one write the same texts?"""
     copy = subject.create()
-    with tempfile.TemporaryDirectory() as folder:
-        _fitted(subject).save(Path(folder))
-        pickles = [
-            path.name for path in Path(folder).rglob("*") if path.suffix in (".pkl", ".pt", ".pickle", ".bin")
-        ]
-        require(not pickles, f"it saves {', '.join(pickles)}: weights are safetensors, all else JSON")
-        copy.load(Path(folder), example_training())
+    state = _fitted(subject).state()
+    wrong = [name for name, value in state.items() if np.asarray(value).dtype.kind not in "biuf"]
+    require(not wrong, f"state() holds {', '.join(wrong)}: only arrays of numbers can be stored")
+    copy.load_state({name: np.array(value) for name, value in state.items()}, example_training())
     texts = [one.text for one in _written(subject, _fitted(subject))]
     require(texts == [one.text for one in _written(subject, copy)], "the copy writes other texts")
 
@@ -242,7 +237,7 @@ def judges_one_pair_as_among_many(subject: Subject) -> None:
 # Metrics
 
 
-def _answers(subject: Subject, texts: Sequence[tuple[Triplet, ...]]) -> Answers:
+def _answers(subject: Subject, texts: Sequence[tuple[Triplet, ...]]) -> ObservedTexts:
     test = example_corpus().part("test")
     asked = subject.spec.needs.get("judge", {}).get("verdict", frozenset())
     evidence = list(test.triplets)[: len(texts)]
@@ -250,7 +245,7 @@ def _answers(subject: Subject, texts: Sequence[tuple[Triplet, ...]]) -> Answers:
     judge = Overlap()
     judge.prepare(example_corpus().training_statements)
     said = verdicts(judge, asked, texts, evidence, written, references)
-    return Answers(written, references, list(texts), evidence, example_corpus().domain, verdicts=said)
+    return ObservedTexts(written, references, list(texts), evidence, example_corpus().domain, verdicts=said)
 
 
 def _others() -> list[tuple[Triplet, ...]]:
@@ -262,8 +257,8 @@ def _others() -> list[tuple[Triplet, ...]]:
 def names_its_columns(subject: Subject) -> None:
     """Does it give a number for each text, under exactly the names that it announces?"""
     metric, answers = subject.create(), _answers(subject, _others())
-    scores = metric.score(answers)
-    names = [column.name for column in metric.columns]
+    scores = metric.compute(answers)
+    names = [column.name for column in metric.columns({})]
     require(list(scores) == names, f"announces {names} and gives {list(scores)}")
     for name, values in scores.items():
         require(np.shape(values) == (len(answers),), f"{name} has shape {np.shape(values)}")
@@ -272,8 +267,8 @@ def names_its_columns(subject: Subject) -> None:
 def stays_in_its_range(subject: Subject) -> None:
     """Are all values within the range that is announced?"""
     metric = subject.create()
-    scores = metric.score(_answers(subject, _others()))
-    for column in metric.columns:
+    scores = metric.compute(_answers(subject, _others()))
+    for column in metric.columns({}):
         values = np.asarray(scores[column.name], dtype=np.float64)
         require(not np.isinf(values).any(), f"{column.name} is infinite")
         if column.range is not None:
@@ -284,8 +279,8 @@ def stays_in_its_range(subject: Subject) -> None:
 
 def scores_one_text_as_among_many(subject: Subject) -> None:
     """Does a text get the same value alone as among others?"""
-    together = subject.create().score(_answers(subject, _others()))
-    alone = subject.create().score(_answers(subject, _others()[:1]))
+    together = subject.create().compute(_answers(subject, _others()))
+    alone = subject.create().compute(_answers(subject, _others()[:1]))
     for name, values in alone.items():
         same = np.allclose(values, together[name][:1], atol=1e-6, equal_nan=True)
         require(bool(same), f"{name} is another for a text alone")
@@ -294,7 +289,7 @@ def scores_one_text_as_among_many(subject: Subject) -> None:
 def survives_empty_texts(subject: Subject) -> None:
     """When every text is empty, is there a number or NaN for each, and no error?"""
     rows = len(example_corpus().part("test"))
-    for name, values in subject.create().score(_answers(subject, [()] * rows)).items():
+    for name, values in subject.create().compute(_answers(subject, [()] * rows)).items():
         require(np.shape(values) == (rows,), f"{name} has shape {np.shape(values)} for {rows} texts")
         require(not np.isinf(np.asarray(values, dtype=np.float64)).any(), f"{name} is infinite")
 
@@ -302,9 +297,9 @@ def survives_empty_texts(subject: Subject) -> None:
 def the_reference_is_no_worse_than_another_text(subject: Subject) -> None:
     """Is the reference scored at least as good as the references of other rows, on average?"""
     metric = subject.create()
-    own = metric.score(_answers(subject, list(example_corpus().part("test").triplets)))
-    other = metric.score(_answers(subject, _others()))
-    for column in metric.columns:
+    own = metric.compute(_answers(subject, list(example_corpus().part("test").triplets)))
+    other = metric.compute(_answers(subject, _others()))
+    for column in metric.columns({}):
         if column.direction:
             sign = 1 if column.direction == "higher" else -1
             gain = sign * (np.nanmean(own[column.name]) - np.nanmean(other[column.name]))
@@ -349,7 +344,7 @@ checks: Mapping[str, tuple[Check, ...]] = {
         writes_a_text_for_each_row,
         writes_the_same_again,
         writes_one_row_as_among_many,
-        is_what_it_saved,
+        restores_its_state,
         survives_nothing_to_explain,
         predicts_ratings_of_all,
     ),

@@ -68,9 +68,7 @@ def test_controls_are_marked_and_in_no_correlation_of_several(run, answer):
     assert pooled["r"] == pytest.approx(wide["BLEU"].corr(wide[pooled["factuality"]]))
     assert (found.table.query("level == 'models'")["n"] == 2).all()
     assert found.table.query("level == 'models'")["r"].isna().all()  # two points always correlate
-    assert (
-        "reference (reference)" in found.figures[0].svg and "shuffled-reference (baseline)" in found.figures[0].svg
-    )
+    assert "shuffled-reference" in found.figures[0].svg
 
 
 def test_three_competitors_have_a_correlation_over_models():

@@ -27,7 +27,12 @@ def rows(*values, direction="higher"):
 
 
 def test_the_best_is_a_competitor_and_alone():
-    models = [("a", "", 0.3), ("b", "", 0.2), ("reference", "reference", 1.0), ("most-frequent", "baseline", 0.0)]
+    models = [
+        ("a", "", 0.3),
+        ("b", "", 0.2),
+        ("reference", "reference", 1.0),
+        ("most-frequent", "baseline", 0.0),
+    ]
     assert best(rows(*models)) == "a"
     assert best(rows(*models, direction="lower")) == "b"
     assert best(rows(("a", "", 0.3), ("b", "", 0.3))) == ""

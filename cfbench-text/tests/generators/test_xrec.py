@@ -225,36 +225,34 @@ def test_the_same_seed_writes_the_same_and_torch_goes_on_as_it_was(llama, exampl
 
 
 @pytest.mark.parametrize("profiles", ["statements", "llm", "none"])
-def test_what_is_saved_is_what_is_loaded(llama, examples, tmp_path, profiles, monkeypatch):
+def test_a_generator_that_loads_a_state_writes_the_same_texts(
+    llama, examples, tmp_path, profiles, monkeypatch
+):
     found = learned(examples, llama, profiles=profiles, profile_tokens=5)
-    found.save(tmp_path)
-    assert {path.name for path in tmp_path.glob("*.*")} == {
-        "weights.safetensors", "generator.json", "xrec.json"
-    }  # fmt: skip
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "another cache"))
     copy = type(found)(found.config)
-    copy.load(tmp_path, training_of(examples))
+    copy.load_state(found.state(), training_of(examples))
     pairs = [*examples.PAIRS, ("eve", "harp")]
     assert examples.written(copy, pairs) == examples.written(found, pairs)
     assert not (tmp_path / "another").exists()
 
 
-def test_written_profiles_are_asked_for_once(llama, examples, monkeypatch):
+def test_each_written_profile_is_queried_once(llama, examples, monkeypatch):
     from cfbench_text.models.causal import Causal
 
     first = learned(examples, llama, profiles="llm", profile_tokens=5)
     assert first.metadata["written profiles"].get("no answer", 0) < 4
-    monkeypatch.setattr(Causal, "write", lambda *_: pytest.fail("it is asked again"))
+    monkeypatch.setattr(Causal, "write", lambda *_: pytest.fail("the model is queried again"))
     again = learned(examples, llama, profiles="llm", profile_tokens=5)
     assert vars(again.profiles) == vars(first.profiles)
     assert again.profiles.of("ann", "harp")[0] and not again.profiles.of("ann", "harp")[1]
 
 
-def test_another_language_model_is_refused(llama, gpt2, examples, tmp_path):
-    learned(examples, llama).save(tmp_path)
-    assert llama not in (tmp_path / "xrec.json").read_text()
+def test_another_language_model_is_refused(llama, gpt2, examples):
+    state = learned(examples, llama).state()
+    assert llama.encode() not in state["settings"].tobytes()
     with pytest.raises(UserError, match="learned with another model"):
-        made(gpt2).load(tmp_path, training_of(examples))
+        made(gpt2).load_state(state, training_of(examples))
 
 
 def test_no_rating_is_predicted(model, examples):
@@ -395,8 +393,7 @@ def test_a_model_that_is_not_there(examples):
         made("./nowhere").fit(training_of(examples))
 
 
-def test_what_is_told_beside_the_weights(model, tmp_path):
-    model.save(tmp_path)
-    about = json.loads((tmp_path / "xrec.json").read_text())
-    assert about["training prompts"] == {"shortened": 0, "sentences": 0}
+def test_the_state_describes_the_training(model):
+    about = json.loads(model.state()["settings"].tobytes())
+    assert about["metadata"]["training prompts"] == {"shortened": 0, "sentences": 0}
     assert about["model"]["files"] and about["profiles"] is None

@@ -10,7 +10,7 @@ The prompt shows the form of an answer without a worked example: a small model r
 if the review had said them (SmolLM2-135M did so in all of eight reviews), and nothing in the answer would tell. The
 placeholders that it may repeat instead are no topics, so they do not pass.
 
-A text is "failed" when no piece has a usable answer; "cut" when one piece has none, or ends early. Answers are
+A text is "failed" when no piece has a usable answer; "cut" when one piece has none, or ends early. ObservedTexts are
 kept by the hash of (model, prompt, text); failures are asked again by the next run.
 """
 

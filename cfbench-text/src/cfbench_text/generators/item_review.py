@@ -11,7 +11,7 @@ import numpy as np
 
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests
-from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+from cfbench_text.generators.base import Context, Explanation, LookupGenerator, Training
 
 SPEC = ComponentSpec(
     id="text/generator/item-review",
@@ -20,7 +20,7 @@ SPEC = ComponentSpec(
 )
 
 
-class ItemReview(Lookup):
+class ItemReview(LookupGenerator):
     def __init__(self, config: None = None) -> None:
         self._said: dict[str, list[tuple[str, str]]] = {}
 
@@ -31,8 +31,8 @@ class ItemReview(Lookup):
             if rows.paragraphs[row]:
                 self._said.setdefault(rows.items[row], []).append((rows.users[row], rows.paragraphs[row]))
 
-    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+    def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
         return [
             Explanation(next((text for other, text in self._said.get(item, ()) if other != user), ""))
-            for user, item in zip(asked.users, asked.items, strict=True)
+            for user, item in zip(requests.users, requests.items, strict=True)
         ]

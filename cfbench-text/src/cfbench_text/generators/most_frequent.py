@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests
-from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+from cfbench_text.generators.base import Context, Explanation, LookupGenerator, Training
 from cfbench_text.triplets import Triplet, render
 
 SPEC = ComponentSpec(
@@ -33,7 +33,7 @@ class Config:
     statements: Annotated[int, Range(minimum=1), Help("in each explanation")] = 4
 
 
-class MostFrequent(Lookup):
+class MostFrequent(LookupGenerator):
     def __init__(self, config: Config) -> None:
         self.config = config
         self._of_all: list[Triplet] = []
@@ -50,8 +50,8 @@ class MostFrequent(Lookup):
             counted.setdefault(name, []).extend(of_row)
         self._of_one = {name: self._most(triplets) for name, triplets in counted.items()}
 
-    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
-        names = asked.users if self.config.of == "user" else asked.items
+    def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+        names = requests.users if self.config.of == "user" else requests.items
         return [Explanation(render(self._said_of(name))) for name in names]
 
     def _said_of(self, name: str) -> list[Triplet]:

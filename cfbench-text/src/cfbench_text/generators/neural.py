@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -32,17 +30,21 @@ from cfbench_core.errors import UserError
 from cfbench_text.corpus import ExplanationRequests, Rows
 from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.generators.decoding import decode
+from cfbench_text.generators.json_arrays import json_array, json_of
 from cfbench_text.generators.language import BEGIN, PAD, UNKNOWN, Vocabulary
 from cfbench_text.reviews import FloatArray
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from cfbench_text.contracts import State
+
 CLIP = 1.0
 """The longest gradient of a step."""
 ROWS_AT_ONCE = 256
 """Rows that are decoded together."""
-WEIGHTS, REST = "weights.safetensors", "generator.json"
+WEIGHT, SETTINGS = "weight.", "settings"
+"""Names in the stored state: the prefix of the weights, and the settings as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +188,7 @@ class SequenceGenerator(ABC):
 
     # Learning
 
-    def fit(self, training: Training) -> None:
+    def fit(self, training: Training) -> Mapping[str, Any]:
         import torch
 
         encoding = self.encoding = Encoding.of(training.train, self.learned_words(training.train.paragraphs))
@@ -200,6 +202,7 @@ class SequenceGenerator(ABC):
                 weight = self.network[name].weight
                 weight[0] = weight[1:].mean(dim=0)
         self.network.eval()
+        return {"validation loss": self.history}
 
     def learn(self, train: Batch, validation: Batch, training: Training) -> None:
         self.train(train, validation, training, self.config.learning_rate)
@@ -285,14 +288,14 @@ class SequenceGenerator(ABC):
 
     # Answering
 
-    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+    def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
         """Every pair of user and item is asked for once."""
-        pairs = list(dict.fromkeys(zip(asked.users.tolist(), asked.items.tolist(), strict=True)))
+        pairs = list(dict.fromkeys(zip(requests.users.tolist(), requests.items.tolist(), strict=True)))
         written: dict[tuple[str, str], Explanation] = {}
         for start in range(0, len(pairs), self.at_once):
             chosen = pairs[start : start + self.at_once]
             written.update(zip(chosen, self._written(chosen), strict=True))
-        return [written[pair] for pair in zip(asked.users.tolist(), asked.items.tolist(), strict=True)]
+        return [written[pair] for pair in zip(requests.users.tolist(), requests.items.tolist(), strict=True)]
 
     def _written(self, pairs: Sequence[tuple[str, str]]) -> list[Explanation]:
         import torch
@@ -306,34 +309,48 @@ class SequenceGenerator(ABC):
         texts = [self.encoding.vocabulary.decode(numbers) for numbers in found]
         return [Explanation(text, rating) for text, rating in zip(texts, ratings, strict=True)]
 
-    # Files
+    # Persistence
 
-    def save(self, folder: Path) -> None:
-        from safetensors.torch import save_file
-
+    def state(self) -> State:
         assert self.encoding is not None
-        weights = {
-            name: value.cpu().clone().contiguous() for name, value in self.network.state_dict().items()
-        }
-        save_file(weights, folder / WEIGHTS)
-        rest: Mapping[str, Any] = {
+        settings: Mapping[str, Any] = {
             **vars(self.encoding),
             "vocabulary": self.encoding.vocabulary.words,
             "validation loss": self.history,
+            **self.settings(),
         }
-        (folder / REST).write_text(json.dumps(rest), encoding="utf-8")
+        weights = {
+            WEIGHT + name: value.cpu().numpy().copy() for name, value in self.network.state_dict().items()
+        }
+        return {SETTINGS: json_array(settings), **weights}
 
-    def load(self, folder: Path, training: Training) -> None:
-        from safetensors.torch import load_file
+    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], training: Training) -> None:
+        import torch
 
-        rest = json.loads((folder / REST).read_text(encoding="utf-8"))
-        self.history = rest.pop("validation loss")
-        words, users, items = (tuple(rest.pop(name)) for name in ("vocabulary", "users", "items"))
-        self.encoding = Encoding(self.saved_words(words), users, items, **rest)
+        settings = json_of(state[SETTINGS])
+        self.history = settings.pop("validation loss")
+        words, users, items = (tuple(settings.pop(name)) for name in ("vocabulary", "users", "items"))
+        scale = {name: settings.pop(name) for name in ("rating", "lowest", "highest")}
+        self.restore(settings, training)
+        self.encoding = Encoding(self.saved_words(words), users, items, **scale)
         with _seeded(0):
             self.network = self.build(self.encoding)
-        self.network.load_state_dict(load_file(folder / WEIGHTS))
+        weights = {
+            name.removeprefix(WEIGHT): torch.from_numpy(np.array(value))
+            for name, value in state.items()
+            if name.startswith(WEIGHT)
+        }
+        self.network.load_state_dict(weights)
         self.network.to(self.device()).eval()
+
+    def settings(self) -> Mapping[str, Any]:
+        """What a subclass stores in addition to weights and encoding; JSON."""
+        return {}
+
+    def restore(self, settings: Mapping[str, Any], training: Training) -> None:
+        """Receives what :meth:`settings` returned, before the network is built."""
+        if settings:
+            raise UserError(f"{type(self).__name__}: cannot restore {', '.join(settings)}")
 
     def device(self) -> Any:
         import torch
@@ -356,10 +373,10 @@ class NeuralGenerator(SequenceGenerator):
         found: list[float] = self._clipped(self.rate(users, items)).tolist()
         return found
 
-    def predict_ratings(self, asked: ExplanationRequests) -> FloatArray:
+    def predict_ratings(self, requests: ExplanationRequests) -> FloatArray:
         import torch
 
-        users, items = self._numbers(asked.users.tolist(), asked.items.tolist())
+        users, items = self._numbers(requests.users.tolist(), requests.items.tolist())
         with torch.inference_mode():
             return np.asarray(self._clipped(self.rate(users, items)).cpu(), dtype=np.float64)
 

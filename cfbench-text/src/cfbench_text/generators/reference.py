@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests
-from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+from cfbench_text.generators.base import Context, Explanation, LookupGenerator, Training
 
 SPECS = (
     ComponentSpec(
@@ -31,12 +31,12 @@ SPECS = (
 )
 
 
-class Reference(Lookup):
+class Reference(LookupGenerator):
     def __init__(self, config: None = None) -> None: ...
 
     def fit(self, training: Training) -> None:
         """There is nothing to learn."""
 
-    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+    def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
         assert context.references is not None
-        return [Explanation(context.references[place]) for place in asked.places]
+        return [Explanation(context.references[place]) for place in requests.places]

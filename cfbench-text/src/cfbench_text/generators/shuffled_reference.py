@@ -12,7 +12,7 @@ import numpy as np
 
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests
-from cfbench_text.generators.base import Context, Explanation, Lookup, Training
+from cfbench_text.generators.base import Context, Explanation, LookupGenerator, Training
 
 SPEC = ComponentSpec(
     id="text/generator/shuffled-reference",
@@ -23,15 +23,15 @@ SPEC = ComponentSpec(
 )
 
 
-class ShuffledReference(Lookup):
+class ShuffledReference(LookupGenerator):
     def __init__(self, config: None = None) -> None: ...
 
     def fit(self, training: Training) -> None:
         """There is nothing to learn."""
 
-    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+    def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
         assert context.references is not None
         circle = context.rng("all").permutation(len(context.references))
         following = np.empty_like(circle)
         following[circle] = np.roll(circle, -1)
-        return [Explanation(context.references[following[place]]) for place in asked.places]
+        return [Explanation(context.references[following[place]]) for place in requests.places]

@@ -37,11 +37,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -76,7 +74,6 @@ SPEC = ComponentSpec(
 )
 
 
-MORE = "xrec.json"
 ATTENTION = ("self_attn", "attn", "self_attention", "attention")
 """What models call the attention of a layer."""
 VERSIONS = ("torch", "transformers")
@@ -120,7 +117,7 @@ class XRec(SequenceGenerator):
         self.prompts: Prompts | None = None
         self.profiles: Profiles = NoProfiles()
         self.metadata: dict[str, Any] = {}
-        """What is saved beside the weights, for people to read."""
+        """Counts and losses of the training, for the summary."""
 
     # The language model
 
@@ -316,44 +313,47 @@ class XRec(SequenceGenerator):
 
     # Answering
 
-    def explain(self, asked: ExplanationRequests, context: Context) -> Sequence[Explanation]:
+    def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
         """Rows with prompts of similar length together, which saves padding and changes no text."""
-        pairs = self._names(*self._numbers(asked.users.tolist(), asked.items.tolist()))
+        pairs = self._names(*self._numbers(requests.users.tolist(), requests.items.tolist()))
         prompts = [self._prompts.of(*pair) for pair in pairs]
         shortened = sum(prompt.lost > 0 for prompt in prompts)
         if shortened:
             warnings.warn(
-                f"xrec: {shortened} of {len(asked)} prompts were too long for the model;"
+                f"xrec: {shortened} of {len(requests)} prompts were too long for the model;"
                 f" {sum(prompt.lost for prompt in prompts)} sentences of profiles were left out",
                 ResultWarning,
                 stacklevel=2,
             )
         order = np.argsort([len(prompt.tokens) for prompt in prompts], kind="stable")
-        units = tuple(asked.units[place] for place in order.tolist())
-        arrays = (asked.users[order], asked.items[order], asked.times[order], asked.places[order])
+        units = tuple(requests.units[place] for place in order.tolist())
+        arrays = (requests.users[order], requests.items[order], requests.times[order], requests.places[order])
         written = super().explain(ExplanationRequests(units, *arrays), context)
         found = dict(zip(order.tolist(), written, strict=True))
-        return [found[place] for place in range(len(asked))]
+        return [found[place] for place in range(len(requests))]
 
-    # Files
+    # Persistence
 
-    def save(self, folder: Path) -> None:
+    def fit(self, training: Training) -> Mapping[str, Any]:
+        return {**super().fit(training), **self.metadata}
+
+    def settings(self) -> Mapping[str, Any]:
         from cfbench_text.models.loading import signature
 
-        super().save(folder)
         profiles = vars(self.profiles) if isinstance(self.profiles, WrittenProfiles) else None
-        about = {"model": signature(self._source()), "profiles": profiles, **self.metadata}
-        (folder / MORE).write_text(json.dumps(about), encoding="utf-8")
+        return {"model": signature(self._source()), "profiles": profiles, "metadata": self.metadata}
 
-    def load(self, folder: Path, training: Training) -> None:
-        self.metadata = json.loads((folder / MORE).read_text(encoding="utf-8"))
-        self._check(self.metadata.pop("model"))
-        super().load(folder, training)
-        profiles = self.metadata.pop("profiles")
-        self.profiles = WrittenProfiles(**profiles) if profiles else self._profiles_of(training.train)
+    def restore(self, settings: Mapping[str, Any], training: Training) -> None:
+        self._check(settings["model"])
+        self.metadata = settings["metadata"]
+        stored = settings["profiles"]
+        self.profiles = WrittenProfiles(**stored) if stored else self._profiles_of(training.train)
+
+    def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], training: Training) -> None:
+        super().load_state(state, training)
         self._prompt_with(training)
 
-    def _check(self, learned_with: dict[str, str]) -> None:
+    def _check(self, learned_with: Mapping[str, str]) -> None:
         """That the language model is the one with which the adapters were learned."""
         from cfbench_text.models.loading import signature
 

@@ -35,11 +35,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, InputFile, Range
+from cfbench_core.contracts import Point
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.loading import Loaded, Source, signature, unfilled
 from cfbench_text.models.pair_values import PairValues, first_only
 from cfbench_text.reviews import FloatArray
@@ -76,17 +77,18 @@ class Config(Source):
 
 
 class AlignScore:
-    columns = (
-        Column("AlignScore-P", "higher", (0.0, 1.0), "Does the reference contain what the text says?"),
-        Column("AlignScore-R", "higher", (0.0, 1.0), "Does the text contain what the reference says?"),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        known = [bool(reference.strip()) for reference in answers.references]
-        texts, references = list(map(sentences, answers.texts)), list(map(sentences, answers.references))
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column("AlignScore-P", "higher", (0.0, 1.0), "Does the reference contain what the text says?"),
+            Column("AlignScore-R", "higher", (0.0, 1.0), "Does the text contain what the reference says?"),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        known = [bool(reference.strip()) for reference in observed.references]
+        texts, references = list(map(sentences, observed.texts)), list(map(sentences, observed.references))
         both = [*zip(texts, references, strict=True), *zip(references, texts, strict=True)]
         sides = [(claim, chunks(context, self.config.chunk)) for claim, context in both]
         asked = list(

@@ -19,10 +19,11 @@ from typing import Annotated
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.contracts import Point
 from cfbench_core.errors import ResultWarning
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
 from cfbench_text.reviews import FloatArray
 
@@ -45,17 +46,18 @@ class Config(Source):
 
 
 class BARTScore:
-    columns = (
-        Column("BARTScore-P", "higher", None, "How likely is the text, given the reference? Mean log p"),
-        Column("BARTScore-R", "higher", None, "How likely is the reference, given the text? Mean log p"),
-        Column("BARTScore-F", "higher", None, "Their arithmetic mean"),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        pairs = list(zip(answers.texts, answers.references, strict=True))
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column("BARTScore-P", "higher", None, "How likely is the text, given the reference? Mean log p"),
+            Column("BARTScore-R", "higher", None, "How likely is the reference, given the text? Mean log p"),
+            Column("BARTScore-F", "higher", None, "Their arithmetic mean"),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        pairs = list(zip(observed.texts, observed.references, strict=True))
         known = [(text, reference) for text, reference in pairs if reference.strip()]
         ways = list(dict.fromkeys([*((r, t) for t, r in known), *known]))
         found = dict(zip(ways, self.log_likelihoods(ways), strict=True))

@@ -1,10 +1,10 @@
-"""What a metric is given, and what the suite asks of it."""
+"""What a metric observes, and what metrics of statements share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -18,13 +18,13 @@ Empty = Literal["zero", "skip"]
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What a judge says of B rows; n statements of the text and m of the reference, which differ by row.
+    """The verdicts of a judge on B rows. A row has n statements of the text and m of the reference.
 
     Attributes:
         of_predicted: for each row (n, m, 3): entailment, contradiction, neutral for the premise s_l of the reference
-            and the hypothesis s'_k of the text. Empty list if the judge was not asked.
+            and the hypothesis s'_k of the text. Empty if no metric needs it.
         of_evidence: for each row (m, n, 3), the other way round.
-        supported: for each row (n,), how sure it is that the reference supports each statement of the text.
+        supported: for each row (n,) in [0, 1]: how certain it is that the reference supports each statement of the text.
         covered: for each row (m,), the converse.
     """
 
@@ -35,15 +35,15 @@ class Verdicts:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """B explained rows. Rows for which nobody wrote anything are not among them; an empty text is one.
+class ObservedTexts:
+    """B explained rows, as a metric observes them. Rows without a text are not included; an empty text is a text.
 
     Attributes:
-        texts: what was written. predicted: its statements.
-        references: the true paragraphs. evidence: the statements of the user's own review.
+        texts: the generated texts. predicted: their statements.
+        references: the reference texts. evidence: the statements of the user's own review.
         domain: the topics.
-        empty: what is made of empty sets of statements, see :func:`precision_recall`.
-        verdicts: of one judge, for a metric that needs one.
+        empty: how empty sets of statements are scored, see :func:`precision_recall`.
+        verdicts: those of one judge, for a metric that needs a judge.
     """
 
     texts: Sequence[str]
@@ -58,40 +58,25 @@ class Answers:
         return len(self.texts)
 
 
-class Metric(Protocol):
-    """A component of kind "metric": ``Name(config)``, then ``score``. ``columns`` is the class' own.
-
-    One that needs a judge says so by ``needs={"judge": {"verdict": {"entailment"}}}`` (or "support"): it is
-    asked once for every judge of the configuration that can answer, and the judge's name is added to its
-    columns. A metric that is a property of all texts together is an analysis (``analysis/corpus.py``).
-    """
-
-    columns: Sequence[Column]
-
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        """(B,) values for each name of ``columns``; NaN where the value is missing."""
-
-    def signature(self) -> Mapping[str, str]:
-        """What determines its values beside the options: model, versions, direction; may be left out."""
-
-
 def ratio_columns(name: str, of_precision: str, of_recall: str, f1: bool = True) -> tuple[Column, ...]:
     """Columns NAME-P, NAME-R and NAME-F1 in [0, 1]."""
     found = (
         Column(f"{name}-P", "higher", (0.0, 1.0), of_precision),
         Column(f"{name}-R", "higher", (0.0, 1.0), of_recall),
     )
-    question = "Their harmonic mean, of each explanation; the mean over explanations is not the corpus F1"
+    question = (
+        "The harmonic mean of P and R of each explanation; its mean over explanations is not the corpus F1"
+    )
     return (*found, Column(f"{name}-F1", "higher", (0.0, 1.0), question)) if f1 else found
 
 
 def precision_recall(
     of_predicted: Sequence[FloatArray], of_evidence: Sequence[FloatArray], empty: Empty
 ) -> tuple[FloatArray, FloatArray]:
-    """(B,) the mean of what each statement of the text, and each of the reference, is worth.
+    """(B,) precision and recall: the mean score of the statements of the text, and of those of the reference.
 
-    Without statements there is no mean: NaN, counted apart. With "zero" the other side then has nothing to be
-    supported by, 0; with "skip" (as in the code of paper 004) the row says nothing, NaN on both sides.
+    A side without statements has no mean and is NaN. With "zero" the other side, which nothing can support, scores 0;
+    with "skip" (as in the code of Statement factuality) both sides of the row are NaN.
     """
 
     def means(values: Sequence[FloatArray], others: Sequence[FloatArray]) -> FloatArray:
@@ -107,7 +92,7 @@ def precision_recall(
 
 
 def f1(precision: FloatArray, recall: FloatArray, empty: Empty) -> FloatArray:
-    """(B,) harmonic mean, 0 where both are; with "zero" a missing one of the two counts as 0, else NaN."""
+    """(B,) harmonic mean, 0 if both are 0. With "zero" a single missing value counts as 0, otherwise as NaN."""
     if empty == "zero":
         missing = np.isnan(precision) & np.isnan(recall)
         precision = np.where(np.isnan(precision) & ~missing, 0.0, precision)
@@ -119,7 +104,7 @@ def f1(precision: FloatArray, recall: FloatArray, empty: Empty) -> FloatArray:
 def best(matrices: Sequence[FloatArray], score: Callable[[FloatArray], FloatArray]) -> list[FloatArray]:
     """For each row and each of its hypotheses the largest score over all premises; 0 without premises.
 
-    score: (h, p, 3) -> (h, p). A row without premises is dealt with by :func:`precision_recall`.
+    score: (h, p, 3) -> (h, p). :func:`precision_recall` handles rows without premises.
     """
     return [score(matrix).max(axis=1) if matrix.size else np.zeros(matrix.shape[0]) for matrix in matrices]
 

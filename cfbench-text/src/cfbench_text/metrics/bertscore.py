@@ -20,11 +20,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.contracts import Point
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.models.tokens import Encoder, Vectors
 from cfbench_text.reviews import FloatArray
@@ -54,18 +55,19 @@ class Config(Source):
 
 
 class BERTScore:
-    columns = (
-        Column("BERTScore-P", "higher", None, "Is each word of the text like one of the reference?"),
-        Column("BERTScore-R", "higher", None, "Is each word of the reference like one of the text?"),
-        Column("BERTScore-F", "higher", None, "Their harmonic mean"),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
         self._encoder = Encoder(config, config.layer, as_inside=True)
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        pairs = list(zip(answers.texts, answers.references, strict=True))
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column("BERTScore-P", "higher", None, "Is each word of the text like one of the reference?"),
+            Column("BERTScore-R", "higher", None, "Is each word of the reference like one of the text?"),
+            Column("BERTScore-F", "higher", None, "Their harmonic mean"),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        pairs = list(zip(observed.texts, observed.references, strict=True))
         distinct = sorted(dict.fromkeys(pairs), key=lambda pair: (len(pair[0]) + len(pair[1]), pair))
         found: dict[tuple[str, str], FloatArray] = {}
         for start in range(0, len(distinct), TOGETHER):
@@ -74,7 +76,7 @@ class BERTScore:
         raw = np.array([found[pair] for pair in pairs]).reshape(len(pairs), 3)
         baseline = self._baseline()
         values = (raw - baseline) / (1 - baseline)
-        return {column.name: values[:, place] for place, column in enumerate(self.columns)}
+        return {column.name: values[:, place] for place, column in enumerate(self.columns({}))}
 
     def signature(self) -> Mapping[str, str]:
         rescaled = (

@@ -7,14 +7,15 @@ Mean of sentence BLEU (effective order, exponential smoothing, tokenizer 13a), i
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from cfbench_core.contracts import Point
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.reviews import FloatArray
 
 SPEC = ComponentSpec(
@@ -26,14 +27,15 @@ SPEC = ComponentSpec(
 
 
 class BLEU:
-    columns = (Column("BLEU", "higher", (0.0, 1.0), "How many word sequences are those of the reference?"),)
-
     def __init__(self, config: None = None) -> None: ...
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (Column("BLEU", "higher", (0.0, 1.0), "How many word sequences are those of the reference?"),)
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
         values = [
             _sacrebleu().sentence_score(text, [reference]).score / 100 if reference else np.nan
-            for text, reference in zip(answers.texts, answers.references, strict=True)
+            for text, reference in zip(observed.texts, observed.references, strict=True)
         ]
         forget()
         return {"BLEU": np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0)}

@@ -22,17 +22,18 @@ An empty text has the value that the model gives it; a missing reference gives N
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.contracts import Point
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.loading import Loaded, Source, load, signature
 from cfbench_text.models.pair_values import PairValues, longest_first
 from cfbench_text.reviews import FloatArray
@@ -58,13 +59,14 @@ class Config(Source):
 
 
 class BLEURT:
-    columns = (Column("BLEURT", "higher", None, "How would people rate the text, given the reference?"),)
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        pairs = list(zip(answers.references, answers.texts, strict=True))
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (Column("BLEURT", "higher", None, "How would people rate the text, given the reference?"),)
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        pairs = list(zip(observed.references, observed.texts, strict=True))
         known = list(dict.fromkeys(pair for pair in pairs if pair[0].strip()))
         found = dict(zip(known, self._pairs.values(known), strict=True))
         values = [float(found[pair][0]) if pair in found else np.nan for pair in pairs]

@@ -7,13 +7,14 @@ are properties of all texts together: analysis ``corpus``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from cfbench_core.contracts import Point
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.reviews import FloatArray
 
 SPEC = ComponentSpec(
@@ -25,14 +26,15 @@ SPEC = ComponentSpec(
 
 
 class FMR:
-    columns = (Column("FMR", "higher", (0.0, 1.0), "How many of the user's keywords does the text name?"),)
-
     def __init__(self, config: None = None) -> None: ...
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        values = np.full(len(answers), np.nan)
-        for row, (text, evidence) in enumerate(zip(answers.texts, answers.evidence, strict=True)):
-            wanted = {word for t in evidence for word in answers.domain.keywords_in(t.statement)}
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (Column("FMR", "higher", (0.0, 1.0), "How many of the user's keywords does the text name?"),)
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        values = np.full(len(observed), np.nan)
+        for row, (text, evidence) in enumerate(zip(observed.texts, observed.evidence, strict=True)):
+            wanted = {word for t in evidence for word in observed.domain.keywords_in(t.statement)}
             if wanted:
-                values[row] = len(wanted & set(answers.domain.keywords_in(text))) / len(wanted)
+                values[row] = len(wanted & set(observed.domain.keywords_in(text))) / len(wanted)
         return {"FMR": values}

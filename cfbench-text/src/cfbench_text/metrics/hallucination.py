@@ -11,14 +11,15 @@ A text without statements hallucinates nothing that could be counted (NaN) and o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from cfbench_core.contracts import Point
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import CONTRADICTION
-from cfbench_text.metrics.base import Answers, best, precision_recall
+from cfbench_text.metrics.base import ObservedTexts, best, precision_recall
 from cfbench_text.metrics.stent_bin import entailed
 from cfbench_text.reviews import FloatArray
 
@@ -37,18 +38,21 @@ def contradicted(matrix: FloatArray) -> FloatArray:
 
 
 class Hallucination:
-    columns = (
-        Column(
-            "hallucinated", "lower", (0.0, 1.0), "Share of the text's statements that the user never made"
-        ),
-        Column("contradicted", "lower", (0.0, 1.0), "Share of the text's statements that the user denies"),
-        Column("omitted", "lower", (0.0, 1.0), "Share of the user's statements that the text leaves out"),
-    )
-
     def __init__(self, config: None = None) -> None: ...
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        verdicts, empty = answers.verdicts, answers.empty
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column(
+                "hallucinated", "lower", (0.0, 1.0), "Share of the text's statements that the user never made"
+            ),
+            Column(
+                "contradicted", "lower", (0.0, 1.0), "Share of the text's statements that the user denies"
+            ),
+            Column("omitted", "lower", (0.0, 1.0), "Share of the user's statements that the text leaves out"),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        verdicts, empty = observed.verdicts, observed.empty
         right, told = best(verdicts.of_predicted, entailed), best(verdicts.of_evidence, entailed)
         denied = [
             against * (1 - supported)

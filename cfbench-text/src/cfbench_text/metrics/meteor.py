@@ -38,11 +38,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.contracts import Point
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_text import wordnet
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.reviews import FloatArray
 
 SPEC = ComponentSpec(
@@ -89,17 +90,21 @@ class Config:
 
 
 class METEOR:
-    columns = (
-        Column(
-            "METEOR", "higher", (0.0, 1.0), "Are words, stems and synonyms those of the reference, in order?"
-        ),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        pairs = list(zip(answers.texts, answers.references, strict=True))
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column(
+                "METEOR",
+                "higher",
+                (0.0, 1.0),
+                "Are words, stems and synonyms those of the reference, in order?",
+            ),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        pairs = list(zip(observed.texts, observed.references, strict=True))
         kin = self._kin
         found = {pair: self.of_words(words(pair[0]), words(pair[1]), kin) for pair in dict.fromkeys(pairs)}
         values = [found[pair] if pair[1].strip() else np.nan for pair in pairs]

@@ -16,9 +16,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cfbench_core.config import Help
+from cfbench_core.contracts import Point
+from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import ENTAILMENT
-from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
+from cfbench_text.metrics.base import ObservedTexts, ratio_columns, with_f1
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet
 
@@ -42,20 +44,21 @@ class Config:
 
 
 class OneToOne:
-    columns = ratio_columns(
-        "StMatch",
-        "How surely are the statements of the text entailed, each by a statement of the reference of its own?",
-        "How surely are the statements of the reference entailed, each by a statement of the text of its own?",
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        verdicts = answers.verdicts
-        predicted = self._matched(verdicts.of_predicted, answers.predicted, answers.evidence)
-        evidence = self._matched(verdicts.of_evidence, answers.evidence, answers.predicted)
-        return with_f1("StMatch", predicted, evidence, answers.empty)
+    def columns(self, point: Point) -> Sequence[Column]:
+        return ratio_columns(
+            "StMatch",
+            "How surely are the statements of the text entailed, each by a statement of the reference of its own?",
+            "How surely are the statements of the reference entailed, each by a statement of the text of its own?",
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        verdicts = observed.verdicts
+        predicted = self._matched(verdicts.of_predicted, observed.predicted, observed.evidence)
+        evidence = self._matched(verdicts.of_evidence, observed.evidence, observed.predicted)
+        return with_f1("StMatch", predicted, evidence, observed.empty)
 
     def _matched(
         self, matrices: Sequence[FloatArray], hypotheses: Triplets, premises: Triplets

@@ -34,10 +34,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.contracts import Point
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.metrics import bertscore
-from cfbench_text.metrics.base import Answers, Empty, f1, precision_recall
+from cfbench_text.metrics.base import Empty, ObservedTexts, f1, precision_recall
 from cfbench_text.models import questions as plugins
 from cfbench_text.models.phrases import normal
 from cfbench_text.models.questions import AnswerSource, QuestionSource, Reply
@@ -91,24 +92,31 @@ class Config:
 
 
 class QuestEval:
-    columns = (
-        Column(
-            "QuestEval-P", "higher", (0.0, 1.0), "Does the reference answer questions about the text alike?"
-        ),
-        Column(
-            "QuestEval-R", "higher", (0.0, 1.0), "Does the text answer questions about the reference alike?"
-        ),
-        Column("QuestEval-F", "higher", (0.0, 1.0), "Their mean, harmonic or arithmetic as configured"),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        known = self._questions([*answers.texts, *answers.references])
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column(
+                "QuestEval-P",
+                "higher",
+                (0.0, 1.0),
+                "Does the reference answer questions about the text alike?",
+            ),
+            Column(
+                "QuestEval-R",
+                "higher",
+                (0.0, 1.0),
+                "Does the text answer questions about the reference alike?",
+            ),
+            Column("QuestEval-F", "higher", (0.0, 1.0), "Their mean, harmonic or arithmetic as configured"),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        known = self._questions([*observed.texts, *observed.references])
         ways = [
-            *zip(answers.texts, answers.references, strict=True),
-            *zip(answers.references, answers.texts, strict=True),
+            *zip(observed.texts, observed.references, strict=True),
+            *zip(observed.references, observed.texts, strict=True),
         ]
         # Where one side has no questions the policy decides, and those of the other side are not asked.
         asked = [
@@ -117,12 +125,12 @@ class QuestEval:
             if known[other]
             for question, answer in known[text]
         ]
-        agreement = iter(self._agreement(asked, answers))
+        agreement = iter(self._agreement(asked, observed))
         values = [
             np.array([next(agreement) if known[other] else 0.0 for _ in known[text]]) for text, other in ways
         ]
-        p, r = precision_recall(values[: len(answers)], values[len(answers) :], answers.empty)
-        return {"QuestEval-P": p, "QuestEval-R": r, "QuestEval-F": self._mean(p, r, answers.empty)}
+        p, r = precision_recall(values[: len(observed)], values[len(observed) :], observed.empty)
+        return {"QuestEval-P": p, "QuestEval-R": r, "QuestEval-F": self._mean(p, r, observed.empty)}
 
     def signature(self) -> Mapping[str, str]:
         about = {
@@ -171,17 +179,17 @@ class QuestEval:
             for text in distinct
         }
 
-    def _agreement(self, asked: Sequence[tuple[str, str, str]], answers: Answers) -> FloatArray:
+    def _agreement(self, asked: Sequence[tuple[str, str, str]], observed: ObservedTexts) -> FloatArray:
         """(N,) how well the answer in the other text agrees with the one that each question was made for."""
         if not asked:
             return np.zeros(0)
         replies = plugins.each_once([(question, text) for question, _, text in asked], self._answerer.answer)
         pairs = [(answer, replies[question, text]) for question, answer, text in asked]
-        found = np.array([self._agree(score, pairs, answers) for score in self.config.scores])
+        found = np.array([self._agree(score, pairs, observed) for score in self.config.scores])
         agreement: FloatArray = np.clip(found.mean(axis=0), 0.0, 1.0)
         return agreement
 
-    def _agree(self, score: str, pairs: Sequence[tuple[str, Reply]], answers: Answers) -> FloatArray:
+    def _agree(self, score: str, pairs: Sequence[tuple[str, Reply]], observed: ObservedTexts) -> FloatArray:
         if score == "f1":
             return np.array([token_f1(answer, reply.text) for answer, reply in pairs])
         if score == "answerability":
@@ -189,7 +197,7 @@ class QuestEval:
         distinct = list(dict.fromkeys((reply.text, answer) for answer, reply in pairs))
         none: list[tuple[()]] = [()] * len(distinct)
         texts, references = [text for text, _ in distinct], [answer for _, answer in distinct]
-        values = self._similarity.score(Answers(texts, references, none, none, answers.domain))
+        values = self._similarity.compute(ObservedTexts(texts, references, none, none, observed.domain))
         of_pair = dict(zip(distinct, np.clip(values["BERTScore-F"], 0.0, 1.0), strict=True))
         return np.array([of_pair[reply.text, answer] for answer, reply in pairs])
 

@@ -13,9 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from cfbench_core.contracts import Point
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.reviews import FloatArray
 
 SPEC = ComponentSpec(
@@ -30,21 +31,22 @@ _TOKEN = re.compile(r"[a-z0-9]+")
 
 
 class ROUGE:
-    columns = (
-        Column("ROUGE-1", "higher", (0.0, 1.0), "Are the words those of the reference? F1"),
-        Column("ROUGE-2", "higher", (0.0, 1.0), "Are the pairs of words those of the reference? F1"),
-        Column("ROUGE-L", "higher", (0.0, 1.0), "Are the words in the order of the reference? F1"),
-    )
-
     def __init__(self, config: None = None) -> None: ...
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column("ROUGE-1", "higher", (0.0, 1.0), "Are the words those of the reference? F1"),
+            Column("ROUGE-2", "higher", (0.0, 1.0), "Are the pairs of words those of the reference? F1"),
+            Column("ROUGE-L", "higher", (0.0, 1.0), "Are the words in the order of the reference? F1"),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
         rows = [
             rouge(text, reference) if reference else (np.nan,) * 3
-            for text, reference in zip(answers.texts, answers.references, strict=True)
+            for text, reference in zip(observed.texts, observed.references, strict=True)
         ]
         values = np.asarray(rows, dtype=np.float64).reshape(len(rows), 3)
-        return {column.name: values[:, place] for place, column in enumerate(self.columns)}
+        return {column.name: values[:, place] for place, column in enumerate(self.columns({}))}
 
 
 def rouge(text: str, reference: str) -> tuple[float, float, float]:

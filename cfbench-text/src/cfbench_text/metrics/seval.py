@@ -31,14 +31,16 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.contracts import Point
 from cfbench_core.errors import ResultWarning
+from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.entailment_batches import each_once
+from cfbench_text.entailment_batches import distinct_queries
 from cfbench_text.extractors.llm import NO_ANSWER, pieces
 from cfbench_text.judges.llm import SYSTEM as JUDGE_SYSTEM
 from cfbench_text.judges.llm import USER as JUDGE_USER
 from cfbench_text.judges.llm import supported
-from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
+from cfbench_text.metrics.base import ObservedTexts, ratio_columns, with_f1
 from cfbench_text.models.chat import Chat, ChatSource, Completion, Prompt
 from cfbench_text.response_parsing import read_statements
 from cfbench_text.reviews import FloatArray
@@ -86,21 +88,22 @@ class Divided:
 
 
 class SEval:
-    columns = ratio_columns(
-        "SEval",
-        "How many statements that a model finds in the text does the reference support?",
-        "How many statements that a model finds in the reference does the text support?",
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
         self._chat = Chat(config)
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        divided = self.divide([*answers.texts, *answers.references])
+    def columns(self, point: Point) -> Sequence[Column]:
+        return ratio_columns(
+            "SEval",
+            "How many statements that a model finds in the text does the reference support?",
+            "How many statements that a model finds in the reference does the text support?",
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        divided = self.divide([*observed.texts, *observed.references])
         sides = [
             (divided[text], divided[reference], text, reference)
-            for text, reference in zip(answers.texts, answers.references, strict=True)
+            for text, reference in zip(observed.texts, observed.references, strict=True)
         ]
         known = np.array([mine.known and other.known for mine, other, _, _ in sides], dtype=bool)
         questions = [
@@ -108,9 +111,9 @@ class SEval:
             *([(text, one) for one in other.statements] for _, other, text, _ in sides),
         ]
         asked = [rows if row else [] for rows, row in zip(questions, [*known, *known], strict=True)]
-        support = each_once(asked, self._support)
+        support = distinct_queries(asked, self._support)
         predicted, evidence = support[: len(sides)], support[len(sides) :]
-        values = with_f1("SEval", predicted, evidence, answers.empty)
+        values = with_f1("SEval", predicted, evidence, observed.empty)
         return {name: np.where(known, column, np.nan) for name, column in values.items()}
 
     def signature(self) -> Mapping[str, str]:

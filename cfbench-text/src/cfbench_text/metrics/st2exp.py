@@ -8,15 +8,17 @@ f is how sure it is. In the paper the judge is an LLM; ours is the one that the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.contracts import Point
+from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers, ratio_columns, with_f1
+from cfbench_text.metrics.base import ObservedTexts, ratio_columns, with_f1
 from cfbench_text.reviews import FloatArray
 
 SPEC = ComponentSpec(
@@ -37,19 +39,20 @@ class Config:
 
 
 class St2Exp:
-    columns = ratio_columns(
-        "St2Exp",
-        "How many statements of the text does the reference support?",
-        "How many statements of the reference does the text support?",
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        verdicts = answers.verdicts
+    def columns(self, point: Point) -> Sequence[Column]:
+        return ratio_columns(
+            "St2Exp",
+            "How many statements of the text does the reference support?",
+            "How many statements of the reference does the text support?",
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        verdicts = observed.verdicts
         predicted, evidence = map(self._values, verdicts.supported), map(self._values, verdicts.covered)
-        return with_f1("St2Exp", list(predicted), list(evidence), answers.empty)
+        return with_f1("St2Exp", list(predicted), list(evidence), observed.empty)
 
     def _values(self, support: FloatArray) -> FloatArray:
         if self.config.threshold is None:

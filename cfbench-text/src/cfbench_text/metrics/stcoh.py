@@ -7,12 +7,13 @@ There is no F1: a harmonic mean of numbers below 0 means nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from cfbench_core.contracts import Point
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import CONTRADICTION, ENTAILMENT
-from cfbench_text.metrics.base import Answers, best, precision_recall
+from cfbench_text.metrics.base import ObservedTexts, best, precision_recall
 from cfbench_text.reviews import FloatArray
 
 SPEC = ComponentSpec(
@@ -29,19 +30,26 @@ def coherence(matrix: FloatArray) -> FloatArray:
 
 
 class StCoh:
-    columns = (
-        Column(
-            "StCoh-P", "higher", (-1.0, 1.0), "Does the reference entail the text rather than contradict it?"
-        ),
-        Column(
-            "StCoh-R", "higher", (-1.0, 1.0), "Does the text entail the reference rather than contradict it?"
-        ),
-    )
-
     def __init__(self, config: None = None) -> None: ...
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        verdicts = answers.verdicts
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column(
+                "StCoh-P",
+                "higher",
+                (-1.0, 1.0),
+                "Does the reference entail the text rather than contradict it?",
+            ),
+            Column(
+                "StCoh-R",
+                "higher",
+                (-1.0, 1.0),
+                "Does the text entail the reference rather than contradict it?",
+            ),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        verdicts = observed.verdicts
         predicted, evidence = best(verdicts.of_predicted, coherence), best(verdicts.of_evidence, coherence)
-        precision, recall = precision_recall(predicted, evidence, answers.empty)
+        precision, recall = precision_recall(predicted, evidence, observed.empty)
         return {"StCoh-P": precision, "StCoh-R": recall}

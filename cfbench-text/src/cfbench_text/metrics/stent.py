@@ -8,11 +8,13 @@ about is the hypothesis. (The paper's code gives SummaC its arguments the other 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from cfbench_core.contracts import Point
+from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import ENTAILMENT
-from cfbench_text.metrics.base import Answers, best, ratio_columns, with_f1
+from cfbench_text.metrics.base import ObservedTexts, best, ratio_columns, with_f1
 from cfbench_text.reviews import FloatArray
 
 SPEC = ComponentSpec(
@@ -29,15 +31,16 @@ def entailment(matrix: FloatArray) -> FloatArray:
 
 
 class StEnt:
-    columns = ratio_columns(
-        "StEnt",
-        "How surely does a statement of the reference entail each statement of the text?",
-        "How surely does a statement of the text entail each statement of the reference?",
-    )
-
     def __init__(self, config: None = None) -> None: ...
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        verdicts = answers.verdicts
+    def columns(self, point: Point) -> Sequence[Column]:
+        return ratio_columns(
+            "StEnt",
+            "How surely does a statement of the reference entail each statement of the text?",
+            "How surely does a statement of the text entail each statement of the reference?",
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        verdicts = observed.verdicts
         predicted, evidence = best(verdicts.of_predicted, entailment), best(verdicts.of_evidence, entailment)
-        return with_f1("StEnt", predicted, evidence, answers.empty)
+        return with_f1("StEnt", predicted, evidence, observed.empty)

@@ -5,13 +5,15 @@ A tie counts as entailment, as E = max(E, C, N) in the paper says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from cfbench_core.contracts import Point
+from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import ENTAILMENT
-from cfbench_text.metrics.base import Answers, best, ratio_columns, with_f1
+from cfbench_text.metrics.base import ObservedTexts, best, ratio_columns, with_f1
 from cfbench_text.reviews import FloatArray
 
 SPEC = ComponentSpec(
@@ -28,15 +30,16 @@ def entailed(matrix: FloatArray) -> FloatArray:
 
 
 class StEntBin:
-    columns = ratio_columns(
-        "StEnt-bin",
-        "How many statements of the text are entailed by a statement of the reference?",
-        "How many statements of the reference are entailed by a statement of the text?",
-    )
-
     def __init__(self, config: None = None) -> None: ...
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        verdicts = answers.verdicts
+    def columns(self, point: Point) -> Sequence[Column]:
+        return ratio_columns(
+            "StEnt-bin",
+            "How many statements of the text are entailed by a statement of the reference?",
+            "How many statements of the reference are entailed by a statement of the text?",
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        verdicts = observed.verdicts
         predicted, evidence = best(verdicts.of_predicted, entailed), best(verdicts.of_evidence, entailed)
-        return with_f1("StEnt-bin", predicted, evidence, answers.empty)
+        return with_f1("StEnt-bin", predicted, evidence, observed.empty)

@@ -6,16 +6,17 @@ all-MiniLM-L6-v2 as a package, which is the default. An empty text has nothing i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from cfbench_core.config import Help
+from cfbench_core.contracts import Point
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.embeddings import Embeddings
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.reviews import FloatArray
@@ -38,14 +39,15 @@ class Config(Source):
 
 
 class STS:
-    columns = (Column("STS", "higher", (-1.0, 1.0), "Are text and reference about the same?"),)
-
     def __init__(self, config: Config) -> None:
         self.config = config
         self._embeddings = Embeddings(config)
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        pairs = list(zip(answers.texts, answers.references, strict=True))
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (Column("STS", "higher", (-1.0, 1.0), "Are text and reference about the same?"),)
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        pairs = list(zip(observed.texts, observed.references, strict=True))
         values = np.array([0.0 if reference.strip() else np.nan for _, reference in pairs])
         both = [row for row, pair in enumerate(pairs) if all(text.strip() for text in pair)]
         values[both] = self._embeddings.cosines([pairs[row] for row in both])

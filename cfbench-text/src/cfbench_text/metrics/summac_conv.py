@@ -13,7 +13,7 @@ then. Directions as in SummaC-ZS. An empty text scores 0; a missing reference gi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,11 +21,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help
+from cfbench_core.contracts import Point
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.summac_zs import DIRECTION, both_ways
 from cfbench_text.models.pairs import Pairs, PairSource
 from cfbench_text.reviews import FloatArray
@@ -63,24 +64,25 @@ class Config(PairSource):
 
 
 class SummaCConv:
-    columns = (
-        Column("SummaC-Conv-P", "higher", (0.0, 1.0), "Does the reference entail the text's sentences?"),
-        Column("SummaC-Conv-R", "higher", (0.0, 1.0), "Does the text entail the reference's sentences?"),
-    )
-
     def __init__(self, config: Config) -> None:
         self._path = Path(config.weights).expanduser()
         self._pairs = Pairs(config)
         self._model = config.model
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column("SummaC-Conv-P", "higher", (0.0, 1.0), "Does the reference entail the text's sentences?"),
+            Column("SummaC-Conv-R", "higher", (0.0, 1.0), "Does the text entail the reference's sentences?"),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
         if TRAINED_ON not in self._model:
             warnings.warn(
                 f"SummaC-Conv was trained on {TRAINED_ON}, not on {self._model}: a value near 0.20 means nothing",
                 ResultWarning,
                 stacklevel=2,
             )
-        return both_ways("SummaC-Conv", answers, self._pairs, Head.read(self._path).score)
+        return both_ways("SummaC-Conv", observed, self._pairs, Head.read(self._path).score)
 
     def signature(self) -> Mapping[str, str]:
         head = {"weights": file_digest(self._path)[:16], "trained on": TRAINED_ON}

@@ -19,9 +19,10 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help
+from cfbench_core.contracts import Point
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.metrics.base import Answers
+from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.pairs import Pairs, PairSource
 from cfbench_text.reviews import FloatArray
 from cfbench_text.sentence_segmentation import sentences
@@ -47,17 +48,18 @@ class Config(PairSource):
 
 
 class SummaCZS:
-    columns = (
-        Column("SummaC-ZS-P", "higher", (-1.0, 1.0), "Does the reference entail the text's sentences?"),
-        Column("SummaC-ZS-R", "higher", (-1.0, 1.0), "Does the text entail the reference's sentences?"),
-    )
-
     def __init__(self, config: Config) -> None:
         self.config = config
         self._pairs = Pairs(config)
 
-    def score(self, answers: Answers) -> Mapping[str, FloatArray]:
-        return both_ways("SummaC-ZS", answers, self._pairs, self._zero_shot)
+    def columns(self, point: Point) -> Sequence[Column]:
+        return (
+            Column("SummaC-ZS-P", "higher", (-1.0, 1.0), "Does the reference entail the text's sentences?"),
+            Column("SummaC-ZS-R", "higher", (-1.0, 1.0), "Does the text entail the reference's sentences?"),
+        )
+
+    def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
+        return both_ways("SummaC-ZS", observed, self._pairs, self._zero_shot)
 
     def signature(self) -> Mapping[str, str]:
         what = {"apart": "max(E) - max(C)", "difference": "max(E - C)"}[self.config.score]
@@ -73,10 +75,10 @@ class SummaCZS:
 
 
 def both_ways(
-    name: str, answers: Answers, pairs: Pairs, score: Callable[[FloatArray], float]
+    name: str, observed: ObservedTexts, pairs: Pairs, score: Callable[[FloatArray], float]
 ) -> dict[str, FloatArray]:
     """NAME-P and NAME-R: ``score`` of the (hypotheses, premises, 3) probabilities, NaN without a reference."""
-    texts, references = map(sentences, answers.texts), map(sentences, answers.references)
+    texts, references = map(sentences, observed.texts), map(sentences, observed.references)
     sides = list(zip(texts, references, strict=True))
     found = [score(matrix) for matrix in _matrices([*sides, *((one, other) for other, one in sides)], pairs)]
     known = [bool(reference) for _, reference in sides]
@@ -90,10 +92,10 @@ def _matrices(sides: Sequence[tuple[list[str], list[str]]], pairs: Pairs) -> lis
     """One for each (hypotheses, premises); all distinct pairs of both ways are asked at once."""
     asked = [(premise, hypothesis) for mine, others in sides for hypothesis in mine for premise in others]
     distinct = {pair: place for place, pair in enumerate(dict.fromkeys(asked))}
-    answers = pairs.probabilities(list(distinct))[[distinct[pair] for pair in asked]]
+    observed = pairs.probabilities(list(distinct))[[distinct[pair] for pair in asked]]
     found, start = [], 0
     for mine, others in sides:
         end = start + len(mine) * len(others)
-        found.append(answers[start:end].reshape(len(mine), len(others), 3))
+        found.append(observed[start:end].reshape(len(mine), len(others), 3))
         start = end
     return found

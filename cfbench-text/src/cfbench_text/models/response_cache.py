@@ -1,6 +1,6 @@
-"""Answers of models, kept by hash in one SQLite file for each kind, so that a run that was stopped goes on.
+"""ObservedTexts of models, kept by hash in one SQLite file for each kind, so that a run that was stopped goes on.
 
-A key is the SHA-256 of all that determines the answer (model, prompt, text, options); a value is JSON. Answers
+A key is the SHA-256 of all that determines the answer (model, prompt, text, options); a value is JSON. ObservedTexts
 reach the disk while others are still being made; several processes may use one file. The files lie in
 ``answers/`` beside the artifacts of the cache (``$CFBENCH_CACHE_DIR``); deleting them costs time, nothing else.
 """
@@ -19,7 +19,7 @@ from cfbench_core.files import disk_trouble
 from cfbench_core.store import default_root
 
 Ask = Callable[[Sequence[int]], Iterable[tuple[int, Any]]]
-"""Given the places of questions, gives (place, answer) in any order. Answers that are None are not kept."""
+"""Given the places of questions, gives (place, answer) in any order. ObservedTexts that are None are not kept."""
 
 _AT_ONCE = 500
 _SECONDS = 2.0
