@@ -9,7 +9,8 @@ from cfbench_text.extractors.llm import Config, LLMExtractor, pieces, system_pro
 from cfbench_text.judges.base import Document
 from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
-from cfbench_text.models.chat import Chat, ChatSource, Prompt
+from cfbench_text.models.chat import Chat
+from cfbench_text.models.chat_types import ChatSource, Prompt
 from cfbench_text.models.tiny import causal
 from cfbench_text.response_parsing import read_answer
 from cfbench_text.triplets import Triplet
@@ -54,7 +55,7 @@ def test_writing_is_greedy_whatever_is_in_the_batch(folder):
     expected = [literal(folder, prompt, 12)[:2] for prompt in PROMPTS]
     for batch in (1, 4):
         source = ChatSource(model=folder, batch=batch, revision=str(batch))
-        found = list(Chat(source)._asked().write(PROMPTS, 12))
+        found = list(Chat(source)._model().write(PROMPTS, 12))
         assert [(said.text, said.cut) for _, said in sorted(found, key=lambda one: one[0])] == expected
 
 
@@ -75,10 +76,10 @@ def test_choices_are_probabilities_of_the_next_token(folder):
     np.testing.assert_allclose([choice.mass for choice in found], [p + q for p, q in ones], atol=1e-5)
 
 
-def test_answers_are_kept(folder, monkeypatch):
+def test_responses_are_cached(folder, monkeypatch):
     first = Chat(ChatSource(model=folder)).write(PROMPTS, 5)
     chat = Chat(ChatSource(model=folder))
-    monkeypatch.setattr(chat, "_asked", lambda: pytest.fail("it is asked again"))
+    monkeypatch.setattr(chat, "_model", lambda: pytest.fail("the model is queried again"))
     assert chat.write(PROMPTS, 5) == first
 
 

@@ -14,7 +14,8 @@ from cfbench_text.extractors.llm import Config, LLMExtractor
 from cfbench_text.judges.base import Document
 from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
-from cfbench_text.models.chat import Chat, ChatSource, Prompt
+from cfbench_text.models.chat import Chat
+from cfbench_text.models.chat_types import ChatSource, Prompt
 from cfbench_text.models.endpoint import Endpoint, strict
 from cfbench_text.triplets import Triplet
 

@@ -27,7 +27,8 @@ from cfbench_text.judges.llm import LLMJudge
 from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.sts import STS
 from cfbench_text.metrics.sts import Config as STSConfig
-from cfbench_text.models.chat import Chat, ChatSource, Prompt
+from cfbench_text.models.chat import Chat
+from cfbench_text.models.chat_types import ChatSource, Prompt
 from cfbench_text.models.loading import find_local, load
 from cfbench_text.triplets import Triplet, render
 

@@ -7,7 +7,7 @@ from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.seval import SYSTEM, Config, SEval
-from cfbench_text.models.chat import Completion, OptionProbabilities
+from cfbench_text.models.chat_types import Completion, OptionProbabilities
 
 
 class Model:

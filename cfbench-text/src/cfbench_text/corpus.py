@@ -1,4 +1,4 @@
-"""Reviews with their statements and their part, as generators and metrics see them."""
+"""Reviews with their statements and their part of the split, as generators and metrics receive them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads reviews from JSON lines or CSV, gzipped or not, with the line where something is wrong."""
+"""Reads reviews from JSON lines or CSV, gzipped or not. Errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
         UserError: file, line, and what is wrong: no JSON, a column that no line has, a rating that is no number.
     """
     names: dict[str, str | None] | None = None
-    kept: dict[str, list[Any]] = {key: [] for key in USUAL}
+    columns_read: dict[str, list[Any]] = {key: [] for key in USUAL}
     dropped = 0
     for number, row in _rows(path):
         if names is None:
@@ -53,28 +53,28 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
             continue
         where = f"{path}:{number}"
         for key in NEEDED:
-            kept[key].append(str(values[key]))
-        kept["rating"].append(_number(where, names["rating"], values["rating"], math.nan))
+            columns_read[key].append(str(values[key]))
+        columns_read["rating"].append(_number(where, names["rating"], values["rating"], math.nan))
         time = int(_number(where, names["time"], values["time"], 0))
-        kept["time"].append(time // 1000 if time > MILLISECONDS else time)
+        columns_read["time"].append(time // 1000 if time > MILLISECONDS else time)
     if names is None:
         raise UserError(f"{path}: holds no reviews")
     return Reviews(
         name,
         domain,
-        array_of_text(kept["user"]),
-        array_of_text(kept["item"]),
-        np.asarray(kept["rating"], dtype=np.float64),
-        np.asarray(kept["time"], dtype=np.int64),
-        array_of_text(kept["text"]),
+        array_of_text(columns_read["user"]),
+        array_of_text(columns_read["item"]),
+        np.asarray(columns_read["rating"], dtype=np.float64),
+        np.asarray(columns_read["time"], dtype=np.int64),
+        array_of_text(columns_read["text"]),
         about={"dropped": {"without user, item or text": dropped}},
     )
 
 
 def _column(path: Path, row: Mapping[str, Any], key: str, given: str | None) -> str | None:
     """What a file calls something; None where it may be missing and is."""
-    asked = need_column if key in NEEDED else find_column
-    return asked(map(str, row), path, given, USUAL[key], key)
+    locate = need_column if key in NEEDED else find_column
+    return locate(map(str, row), path, given, USUAL[key], key)
 
 
 def _number(where: str, column: str | None, value: Any, missing: float) -> float:

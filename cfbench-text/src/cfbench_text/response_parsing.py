@@ -1,9 +1,9 @@
-"""Reads what an LLM answered to the request for a JSON array of statements. Evidence and texts alike.
+"""Parses the response of a language model to the request for a JSON array of statements.
 
-Everything complete is kept, whatever surrounds it or cuts it off: prose before the array, an answer that ends
-in the middle of a word. What is left out is counted by kind. An empty array is an answer: there is nothing to
-extract; a failure is not. (The published code of paper 004 counts ``[]`` and every cut answer as failures, and
-drops topics that are not in the list on one side only.)
+Every complete member is used, whatever surrounds or truncates the array: prose before it, or a response that ends in
+the middle of a word. Unusable members are counted by reason. An empty array is a valid response (there is nothing to
+extract); a failure is not. (The published code of Statement factuality counts ``[]`` and every truncated response as a
+failure, and drops topics that are not in the list on one side only.) The same rules apply to reviews and to generated texts.
 """
 
 from __future__ import annotations

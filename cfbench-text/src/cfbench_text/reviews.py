@@ -1,4 +1,4 @@
-"""Reviews: who said what about which item, when. A data set is read into this."""
+"""Reviews: the common form of all data sets, with user, item, rating, time and text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parquet files of which a piece of work reads the rows that it needs: what it holds does not grow with them.
+"""Parquet files that are read by rows: memory use does not grow with the size of the file.
 
-A file has a column ``row``, ascending numbers, and is written in groups of rows; the lowest and highest number of
-each group stand in its footer, so that others are passed over. A file is open only while it is read.
+A file has a column ``row`` with ascending numbers and is written in row groups. The footer stores the lowest and the
+highest number of each group, so that other groups are skipped. A file is open only while it is read.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ def _meets(metadata: Any, group: int, rows: IntArray) -> bool:
     """Whether a group may hold some of these numbers."""
     found = metadata.row_group(group)
     place = next(n for n in range(found.num_columns) if found.column(n).path_in_schema == "row")
-    said = found.column(place).statistics
-    if said is None or not said.has_min_max:
+    bounds = found.column(place).statistics
+    if bounds is None or not bounds.has_min_max:
         return True
-    return bool(np.searchsorted(rows, said.min) < np.searchsorted(rows, said.max, side="right"))
+    return bool(np.searchsorted(rows, bounds.min) < np.searchsorted(rows, bounds.max, side="right"))
 
 
 def _among(numbers: IntArray, rows: IntArray) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -1,4 +1,4 @@
-"""Applies metrics to answers, each judge asked once for all metrics that need it."""
+"""Applies metrics to generated texts; each judge is queried once for all metrics that need it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts into sentences, sentences into clauses. Linear in the length of the text, whatever it holds."""
+"""Segments texts into sentences and sentences into clauses, in time linear in the length of the text."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Divides reviews into training, validation and test rows by time, and reports what was left out.
+"""Splits reviews into training, validation and test rows by time, and reports what was excluded.
 
-``per-user`` (paper 004, section III-C): users with at least five reviews; of the n reviews of each, in order of
-time and, within one second, of the file, the first floor(0.8 n) train, and the rest is shared by validation
-and test, test first. So every user has a test row. ``global``: one moment for all, the first 80% of all
-reviews train, the next 10% validate. Then rows of validation and test whose item (with ``global`` also whose
-user) is not in a training row are left out: models of identifiers know nothing of them.
+``per-user`` (Statement factuality, section III-C): users with at least five reviews. The n reviews of each user are
+ordered by time and, within one second, by the file; the first floor(0.8 n) are training rows, and the rest is shared by
+validation and test, with at least one test row per user. ``global``: one moment for all users; the first 80% of all
+reviews are training rows, the next 10% validation rows. Validation and test rows whose item (with ``global`` also whose
+user) has no training row are excluded, because models of identifiers know nothing about them.
 
-A data set whose rows are all to be explained (``Reviews.explained``) is not divided.
+A data set whose rows are all explained (``Reviews.explained``) is not split.
 
-A user may review an item once: of several reviews of the same user, item and time the first counts.
+Of several reviews with the same user, item and time the first one is used.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ def divide(
     """The split of ``reviews``. ``min_reviews_per_user``: reviews that a user must have; of fewer all are left out."""
     n = len(reviews)
     report = {"reviews": n}
-    keep = _first_of_each(reviews)
-    report["left out, said twice"] = int(n - keep.sum())
+    included = _first_of_each(reviews)
+    report["left out, said twice"] = int(n - included.sum())
     _, users = np.unique(reviews.users.astype(str), return_inverse=True)
-    counts = np.bincount(users[keep], minlength=int(users.max(initial=-1)) + 1)
+    counts = np.bincount(users[included], minlength=int(users.max(initial=-1)) + 1)
     if reviews.explained:
-        return Split(np.where(keep, 2, OUT), report | _sizes(reviews, np.where(keep, 2, OUT)))
-    few = keep & (counts[users] < min_reviews_per_user)
+        return Split(np.where(included, 2, OUT), report | _sizes(reviews, np.where(included, 2, OUT)))
+    few = included & (counts[users] < min_reviews_per_user)
     report[f"left out, users with fewer than {min_reviews_per_user}"] = int(few.sum())
-    keep &= ~few
+    included &= ~few
     order = np.lexsort((np.arange(n), reviews.times))
-    order = order[keep[order]]
+    order = order[included[order]]
     parts = np.full(n, OUT, dtype=np.int64)
     if kind == "per-user":
         _per_user(parts, order, users, train, validation)
@@ -72,11 +72,11 @@ def divide(
 
 def _sizes(reviews: Reviews, parts: IntArray) -> dict[str, int]:
     """How many rows each part has, and of how many users and items."""
-    kept = parts >= 0
+    included = parts >= 0
     return {
         **{name: int((parts == place).sum()) for place, name in enumerate(PARTS)},
-        "users": len(set(reviews.users[kept])),
-        "items": len(set(reviews.items[kept])),
+        "users": len(set(reviews.users[included])),
+        "items": len(set(reviews.items[included])),
     }
 
 
@@ -85,9 +85,9 @@ def _first_of_each(reviews: Reviews) -> np.ndarray[tuple[int], np.dtype[np.bool_
     first: dict[tuple[str, str, int], int] = {}
     for row, name in enumerate(zip(reviews.users, reviews.items, reviews.times.tolist(), strict=True)):
         first.setdefault(name, row)
-    keep = np.zeros(len(reviews), dtype=bool)
-    keep[list(first.values())] = True
-    return keep
+    included = np.zeros(len(reviews), dtype=bool)
+    included[list(first.values())] = True
+    return included
 
 
 def _per_user(parts: IntArray, order: IntArray, users: IntArray, train: float, validation: float) -> None:

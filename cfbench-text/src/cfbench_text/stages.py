@@ -55,11 +55,11 @@ def read_data(task: TaskContext) -> dict[str, Any]:
     split = divide(
         reviews, given["split"], given["train"], given["validation"], given["min_reviews_per_user"]
     )
-    kept = np.flatnonzero(split.parts >= 0)
-    _write_reviews(task.output / "reviews.parquet", reviews, kept, split.parts)
+    included = np.flatnonzero(split.parts >= 0)
+    _write_reviews(task.output / "reviews.parquet", reviews, included, split.parts)
     if reviews.known is not None:
         with StatementWriter(task.output / "known.parquet") as known:
-            known.write(kept.tolist(), [reviews.known[row] for row in kept.tolist()])
+            known.write(included.tolist(), [reviews.known[row] for row in included.tolist()])
     (task.output / "data.json").write_text(json.dumps({"domain": reviews.domain, "name": reviews.name}))
     dropped = {f"left out, {why}": count for why, count in reviews.about.get("dropped", {}).items()}
     return {
@@ -70,11 +70,11 @@ def read_data(task: TaskContext) -> dict[str, Any]:
     }
 
 
-def _write_reviews(path: Path, reviews: Reviews, kept: IntArray, parts: IntArray) -> None:
-    names = unit_names(reviews, kept.tolist())
+def _write_reviews(path: Path, reviews: Reviews, included: IntArray, parts: IntArray) -> None:
+    names = unit_names(reviews, included.tolist())
     with RowWriter(path, ("row", "unit", "user", "item", "rating", "time", "text", "part")) as to:
-        for start in range(0, len(kept), GROUP):
-            rows = kept[start : start + GROUP]
+        for start in range(0, len(included), GROUP):
+            rows = included[start : start + GROUP]
             to.write(
                 {
                     "row": rows,
@@ -360,11 +360,11 @@ def read_texts(task: TaskContext) -> dict[str, Any]:
 def _checked(found: Extraction, extractor: Extractor) -> Extraction:
     """Without the statements that the extractor would not have made of a review."""
     usable = getattr(extractor, "usable", None)
-    kept = found.triplets if usable is None else tuple(filter(usable, found.triplets))
-    if len(kept) == len(found.triplets):
+    included = found.triplets if usable is None else tuple(filter(usable, found.triplets))
+    if len(included) == len(found.triplets):
         return found
-    left_out = {**found.left_out, NOT_USABLE: len(found.triplets) - len(kept)}
-    return replace(found, triplets=kept, status="ok" if kept else "empty", left_out=left_out)
+    left_out = {**found.left_out, NOT_USABLE: len(found.triplets) - len(included)}
+    return replace(found, triplets=included, status="ok" if included else "empty", left_out=left_out)
 
 
 def score(task: TaskContext) -> dict[str, Any]:

@@ -116,13 +116,15 @@ class TextSuite:
         return EXAMPLE_DOCUMENT
 
     def describe_data(self, config: TextConfig, summaries: Mapping[str, Any]) -> str:
-        told = []
+        described = []
         for dataset in config.data:
             known = summaries.get(dataset.label)
             if known is not None:
                 kind = "synthetic, " if known["synthetic"] else ""
-                told.append(f"{dataset.label} ({kind}{known['reviews']:,} reviews, {known['users']:,} users)")
-        return ", ".join(told)
+                described.append(
+                    f"{dataset.label} ({kind}{known['reviews']:,} reviews, {known['users']:,} users)"
+                )
+        return ", ".join(described)
 
     def verbalize(self, run: Run) -> str:
         from cfbench_text.verbalization import worst_hallucination

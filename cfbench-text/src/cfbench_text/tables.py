@@ -1,4 +1,4 @@
-"""Explanations made elsewhere: a table of texts, joined to the rows of a data set by user, item and time."""
+"""External explanations: a table of texts, joined to the rows of a data set by user, item and time."""
 
 from __future__ import annotations
 
@@ -110,20 +110,20 @@ def _place(where: str, row: Mapping[str, Any], units: Units) -> int:
     """The place of the explained row that a row of the file belongs to."""
     found: Sequence[int]
     if row.get("unit") is not None:
-        told = str(row["unit"])
-        found = [units.by_name[told]] if told in units.by_name else []
+        name = str(row["unit"])
+        found = [units.by_name[name]] if name in units.by_name else []
     elif row.get("user") is None or row.get("item") is None:
         raise UserError(f"{where}: needs unit, or user and item; it has {', '.join(map(str, row))}")
     else:
         user, item, time = str(row["user"]), str(row["item"]), row.get("time")
-        told = f"user {user}, item {item}"
+        name = f"user {user}, item {item}"
         found = units.by_pair.get((user, item), ())
         if time is not None and time != "":
-            told += f", time {time}"
+            name += f", time {time}"
             found = [place for place in found if units.times[place] == _time(where, time)]
     if len(found) != 1:
         why = "is not a row that is explained" if not found else "has several rows: give its time"
-        raise UserError(f"{where}: {told} {why}")
+        raise UserError(f"{where}: {name} {why}")
     return found[0]
 
 

@@ -1,7 +1,7 @@
-"""The conformance kit of the suite: what a component of one's own must do to be run by it.
+"""The conformance kit of the suite: what a component must do to be used by it.
 
-Used by ``cfbench check`` and by :mod:`cfbench_core.testing`. The checks work on a few of the synthetic reviews,
-with the statements that these were made of.
+Used by ``cfbench check`` and by :mod:`cfbench_core.testing`. The checks use a few of the synthetic reviews, with the
+statements from which they were generated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a user said in the first person, told of them: "I love my strings" is "they love their strings".
+"""Rewrites first-person text in the third person: "I love my strings" becomes "they love their strings".
 
-"They" and the plain form of the verb go together, so only "am", "was" and "have" forms change. What merely
-looks like a pronoun stays: "made in the US", "Mark I", "i.e.", "a gold mine".
+"They" takes the plain form of the verb, so only "am", "was" and "have" forms change. Words that only look like a
+pronoun are left alone: "made in the US", "Mark I", "i.e.", "a gold mine".
 """
 
 from __future__ import annotations
@@ -47,5 +47,5 @@ def third_person(text: str) -> str:
 
 def as_statement(clause: str) -> str:
     """A clause as a statement: told of the user, blanks collapsed, no capital at its start but that of a name."""
-    told = third_person(" ".join(clause.split()))
-    return _LOWERED.sub(lambda word: word.group().lower(), told)
+    statement = third_person(" ".join(clause.split()))
+    return _LOWERED.sub(lambda word: word.group().lower(), statement)

@@ -1,14 +1,13 @@
-"""Statements with topic and sentiment, and the paragraph of paper 004 (section III-B) that is made of them.
+"""Statements with topic and sentiment, and the template of Statement factuality (section III-B) for paragraphs.
 
 A paragraph has a sentence for each sentiment, in the order positive, negative, neutral::
 
     The user would appreciate this product because A, and B. However, they may dislike that C. They seem
     indifferent to D.
 
-:func:`parse` is the exact inverse of :func:`render`, whatever the statements hold: one that could be mistaken
-for the template (a comma with "and", a quotation mark in front, the opening of another sentence, blank ends)
-stands in quotation marks, those inside it doubled. The topic is not in the text; the reader is told how to
-find it.
+:func:`parse` is the exact inverse of :func:`render` for any statements: a statement that could be mistaken for the
+template (a comma with "and", a leading quotation mark, the opening of another sentence, surrounding whitespace) is
+quoted, with inner quotation marks doubled. The topic is not part of the text; the parser receives a function for it.
 """
 
 from __future__ import annotations

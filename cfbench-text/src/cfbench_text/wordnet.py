@@ -1,8 +1,8 @@
-"""Which words mean the same: synsets of a word, from the files of WordNet's dictionary in a folder.
+"""Synsets of a word, from the files of WordNet's dictionary in a folder.
 
-Read are ``index.*`` (which synsets a word is in) and ``*.exc`` (irregular forms); nothing else is needed to tell
-whether two words share a synset. NLTK's reader is not used: it wants ``lexnames``, which Debian's package
-``wordnet-base`` leaves out, and refuses folders outside its own.
+It reads ``index.*`` (the synsets of a word) and ``*.exc`` (irregular forms), which suffice to decide whether two words
+share a synset. NLTK's reader is not used: it requires ``lexnames``, which Debian's package ``wordnet-base`` does not
+contain, and rejects folders outside its own.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from cfbench_text.generators.profiles import NoProfiles, StatementProfiles, write_profiles
-from cfbench_text.models.chat import Completion
+from cfbench_text.models.chat_types import Completion
 from cfbench_text.triplets import Triplet
 
 LINES = (

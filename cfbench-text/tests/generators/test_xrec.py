@@ -303,7 +303,7 @@ def test_a_model_that_does_not_even_read_the_task(examples, tmp_path):
 def test_no_review_to_explain_or_to_choose_with_is_ever_shown(llama, examples, profiles, monkeypatch):
     """Planted in the reviews and statements of rows that are not to be learned from, and in one of the very pair."""
     from cfbench_text.models.causal import Causal
-    from cfbench_text.models.chat import Completion
+    from cfbench_text.models.chat_types import Completion
 
     asked = []
 

@@ -1,13 +1,13 @@
-"""``corpus``: what all texts of a generator are together; no single text has these numbers.
+"""``corpus``: properties of all texts of a generator together, which no single text has.
 
-- USR, unique sentence ratio (Li et al. 2020): distinct texts / texts. The more a generator repeats itself, the lower.
+- USR, unique sentence ratio (Li et al. 2020): distinct texts / texts. A generator that repeats itself has a low value.
 - FCR, feature coverage ratio: keywords of the domain in any text / keywords in any reference.
-- DIV, feature diversity: keywords that two texts share, on average over all pairs; lower is more diverse.
-- BLEU of the corpus (sacrebleu), 0 to 100: counts of all texts together.
-- For each judge precision, recall and F1 of the corpus: entailed statements / statements over all texts, and their
-  harmonic mean. The tables' F1 is the mean of each explanation's own.
+- DIV, feature diversity: the number of keywords that two texts share, averaged over all pairs; lower is more diverse.
+- Corpus BLEU (sacrebleu), 0 to 100: from the counts of all texts together.
+- For each judge, precision, recall and F1 of the corpus: entailed statements / statements over all texts, and their
+  harmonic mean. The F1 in the tables of a run is the mean over explanations.
 
-Features are keywords of the domain, word for word (the originals have words of a sentiment lexicon).
+Features are keywords of the domain, matched literally (the originals use words of a sentiment lexicon).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Corpus:
                 for some in batches(run, "explanations.parquet", ["text", "reference"], [cell.id]):
                     texts.add(some["text"].tolist(), some["reference"].tolist())
                 if texts.count:
-                    said = batches(run, "statements.parquet", WORDS, [cell.id])
-                    numbers = {**texts.numbers(), **of_statements(said)}
+                    statements = batches(run, "statements.parquet", WORDS, [cell.id])
+                    numbers = {**texts.numbers(), **of_statements(statements)}
                     lines.append({**cell.labels, "role": cell.role, **numbers})
         return pd.DataFrame(lines)
 
@@ -114,8 +114,8 @@ class Texts:
 def of_statements(parts: Iterable[pd.DataFrame]) -> dict[str, float]:
     """Precision, recall and F1 of all statements together, by judge. parts: judge, side, verdict."""
     counts: dict[str, Counter[tuple[str, bool]]] = {}
-    for said in parts:
-        for judge, side, verdict in zip(*(said[name].tolist() for name in WORDS), strict=True):
+    for statements in parts:
+        for judge, side, verdict in zip(*(statements[name].tolist() for name in WORDS), strict=True):
             counts.setdefault(judge, Counter())[side, verdict == "entailed"] += 1
     found: dict[str, float] = {}
     for judge, of_judge in counts.items():

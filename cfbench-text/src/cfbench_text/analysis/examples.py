@@ -1,14 +1,15 @@
-"""``examples``: what generators wrote, statement by statement, and how each statement stands.
+"""``examples``: generated texts, statement by statement, with the verdict on each statement.
 
-For each competitor (for the controls where nobody competes) a few texts; of each its statements, which the user's own
-review supports, contradicts or does not hold, with the closest statement of the review; then what the review says and
-the text leaves out. The closest is the one that entails or contradicts it, by the judge; where there is none, or the
-judge was asked about the whole review, the one on its topic with most words in common (Jaccard; of a contradicted one,
-those of the opposite sentiment come first): the largest of several small probabilities would be anything.
+For each competitor (or each control if there are no competitors) it shows a few texts: the statements of each text,
+which the user's own review supports, contradicts or does not mention, with the closest statement of the review; then
+the statements of the review that the text omits. The closest statement is the one that entails or contradicts it,
+according to the judge. If there is none, or the judge compared it with the whole review, it is the statement on the same
+topic with most words in common (Jaccard; for contradicted statements those of the opposite sentiment first), because
+the largest of several small probabilities is arbitrary.
 
-The rows are those of a data set that most generators have a text for, in an order that follows from their names
-alone: nobody picked them, and every generator is shown on the same ones. Verdicts are of one judge: the first, or the
-one that ``judge`` names.
+The rows are those for which most generators have a text, in an order that depends on their names alone, so they are not
+selected by hand, and all generators are shown on the same rows. Verdicts are those of one judge: the first, or the one
+that ``judge`` names.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class Examples:
 
         judges = dict.fromkeys(
             judge
-            for said in batches(run, STATEMENTS, ["judge"], [*roles])
-            for judge in said["judge"].drop_duplicates()
+            for statements in batches(run, STATEMENTS, ["judge"], [*roles])
+            for judge in statements["judge"].drop_duplicates()
         )
         if not judges:
             return pd.DataFrame(columns=COLUMNS)
@@ -95,10 +96,10 @@ class Examples:
             shown = filtered(run, TEXTS, cell=cells, unit=chosen)
             shown = shown.assign(judge=judge, role=shown["cell"].map(roles))
             shown["place"] = shown["cell"].map(cells.index) * len(units) + shown["unit"].map(units)
-            said = filtered(run, STATEMENTS, cell=cells, unit=chosen, judge=[judge])
+            statements = filtered(run, STATEMENTS, cell=cells, unit=chosen, judge=[judge])
             named = shown.sort_values("place")[["cell", "dataset", "model", "role", "judge", "unit", "text"]]
             rows = named.merge(
-                said.drop(columns=["dataset", "model", "judge"]), on=["cell", "unit"], how="left"
+                statements.drop(columns=["dataset", "model", "judge"]), on=["cell", "unit"], how="left"
             )
             parts.append(rows.assign(closest=pd.array(_closest(rows), dtype="string")))
         return pd.concat(parts, ignore_index=True)
@@ -233,5 +234,5 @@ def _drawing(title: str, lines: Sequence[tuple[str, str]]) -> str:
         words = line.lstrip()
         if words:
             parts.append(text(colour, 4 + 5 * (len(line) - len(words)), LINE * (place + 1), words))
-    told = "; ".join(line.strip() for _, line in lines if line)
-    return drawing(WIDTH, LINE * (len(lines) + 1), f"{title}. {told}", parts, title)
+    summary = "; ".join(line.strip() for _, line in lines if line)
+    return drawing(WIDTH, LINE * (len(lines) + 1), f"{title}. {summary}", parts, title)

@@ -1,16 +1,17 @@
-"""``gap``: does who sounds like the reference say what is true? (Paper 004, section VI, "The Factuality Gap".)
+"""``gap``: do generators that are similar to the reference also write true statements?
 
-Measures of surface (BLEU, ROUGE; BERTScore and STS where the run has them) against measures of factuality (F1 of
-St2Exp, StEnt, StMatch for each judge). Three kinds of rows, told by ``level``:
+After Statement factuality, section VI ("The Factuality Gap"). Surface measures (BLEU, ROUGE; BERTScore and STS if the run
+has them) against factuality measures (F1 of St2Exp, StEnt, StMatch for each judge). ``level`` distinguishes three kinds
+of rows:
 
 - ``model``: the means of a generator, with r and rho over its own rows;
 - ``rows``: r and rho over all rows of the competitors of a data set together;
-- ``models``: r, rho and tau over the means of the competitors. From three on; the intervals of so few say nothing.
+- ``models``: r, rho and tau over the means of the competitors, for at least three, without intervals.
 
-r is Pearson's, rho Spearman's (average ranks), tau Kendall's tau-b. Calibration rows are drawn and have their own
-correlations, but are in none of several models: the reference is 1 on both axes by construction, and shuffled
-references near 0, so that they would make any two measures agree. Rows that lack one of the two values are left
-out (``n``). Intervals of r over rows are bootstraps over users.
+r is Pearson's, rho Spearman's (average ranks), tau Kendall's tau-b. Controls are plotted and have their own
+correlations, but are excluded from correlations over several models: the reference scores 1 on both axes by
+construction, and shuffled references near 0, so that any two measures would agree. Rows that lack one of the two values
+are excluded (``n``). Intervals of r over rows are bootstraps over users.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ class Gap:
                 y_direction="higher",
                 front=False,
             )
-            told = [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
-            drawn.append(Figure(heading, svg, " ".join(filter(None, told))))
+            notes = [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
+            drawn.append(Figure(heading, svg, " ".join(filter(None, notes))))
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
@@ -93,14 +94,14 @@ class Gap:
             competitors = rows[(rows["level"] == "model") & (rows["role"] == "")].dropna(subset=["x", "y"])
             if competitors.empty:
                 continue
-            said = [
+            found = [
                 f"On {labels['dataset']} {_range(competitors['x'])} {labels['surface']} goes with "
                 f"{_range(competitors['y'])} {labels['factuality']}."
             ]
             for row in rows[rows["role"] == "baseline"].sort_values("y").head(1).to_dict("records"):
-                said.append(f"The baseline {row['model']} has {row['x']:.3f} and {row['y']:.3f}.")
-            said += [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
-            return " ".join(filter(None, said))
+                found.append(f"The baseline {row['model']} has {row['x']:.3f} and {row['y']:.3f}.")
+            found += [_correlation(row) for row in rows[rows["level"] != "model"].to_dict("records")]
+            return " ".join(filter(None, found))
         return ""
 
 
@@ -165,13 +166,13 @@ def _pair(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         means.append(mean)
         yield {"level": "model", **mean, **_over_rows(own)}
     competitors = rows[rows["role"] == ""]
-    nobody = {"model": "", "role": "", "x": float("nan"), "y": float("nan")}
-    yield {"level": "rows", **nobody, **_over_rows(competitors)}
+    no_model = {"model": "", "role": "", "x": float("nan"), "y": float("nan")}
+    yield {"level": "rows", **no_model, **_over_rows(competitors)}
     centres = np.array([(mean["x"], mean["y"]) for mean in means if not mean["role"]]).reshape(-1, 2)
     over = correlations(*centres.T) if len(centres) >= LEAST else (float("nan"),) * 3
     r, rho, tau = over
     few = {"r_low": float("nan"), "r_high": float("nan")}
-    yield {"level": "models", **nobody, "r": r, **few, "rho": rho, "tau": tau, "n": len(centres)}
+    yield {"level": "models", **no_model, "r": r, **few, "rho": rho, "tau": tau, "n": len(centres)}
 
 
 def _over_rows(rows: pd.DataFrame) -> dict[str, Any]:

@@ -1,13 +1,13 @@
-"""``paper-tables``: the tables III to VI of paper 004, in its form, of one's own texts.
+"""``paper-tables``: the tables III to VI of Statement factuality, in its form, for your own texts.
 
-Each cell there is mean ± standard deviation over all test rows; generators are columns, metrics are rows. Here n
-stands beside them, since rows without a value are left out of a mean, and who is best is told among competitors
-only: calibration rows (the reference, shuffled references, what is said most often) stand to the right.
+Each cell there is mean ± standard deviation over all test rows; generators are columns, metrics are rows. Here n is
+added, since rows without a value are excluded from a mean, and the best value is marked among competitors only;
+controls (reference, shuffled references, most frequent statements) are the columns on the right.
 
     III  statements against a text: St2Exp, SEval       IV  statements against statements: StEnt, StCoh, ...
     V    sentences, chunks, questions: SummaC, AlignScore, QuestEval       VI  similarity: BLEU, BERTScore, ...
 
-Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is not made: a unit has one reference.
+Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is not included: a unit has one reference.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class PaperTables:
         if not leaders:
             return ""
         counts = {who: leaders.count(who) for who in dict.fromkeys(leaders)}
-        told = ", ".join(f"{who} {n}" for who, n in sorted(counts.items(), key=lambda one: -one[1]))
-        return f"Best of the competitors, by how many of {len(leaders)} metrics: {told}."
+        listed = ", ".join(f"{who} {n}" for who, n in sorted(counts.items(), key=lambda one: -one[1]))
+        return f"Best of the competitors, by how many of {len(leaders)} metrics: {listed}."
 
     def text(self, table: pd.DataFrame) -> str:
         """The tables as printed in the paper: a block for each, * at the best competitor."""

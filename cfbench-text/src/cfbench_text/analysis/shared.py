@@ -1,4 +1,4 @@
-"""What the analyses of written texts have in common: whom they are about, and tables that may come from a CSV file."""
+"""Helpers of the analyses of generated texts: their cells, and tables that may come from a CSV file."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ AT_ONCE = 20_000
 def _holds(group: Any, cells: Sequence[str]) -> bool:
     """Whether a group of rows may hold one of the cells: tables are written cell by cell."""
     place = next(n for n in range(group.num_columns) if group.column(n).path_in_schema == "cell")
-    said = group.column(place).statistics
-    return said is None or not said.has_min_max or any(said.min <= cell <= said.max for cell in cells)
+    bounds = group.column(place).statistics
+    return bounds is None or not bounds.has_min_max or any(bounds.min <= cell <= bounds.max for cell in cells)
 
 
 def filtered(run: Run, file: str, **wanted: Sequence[str]) -> pd.DataFrame:

@@ -1,15 +1,15 @@
-"""``topics``: about what do generators say what is not true, and what do they leave out? By topic and by sentiment.
+"""``topics``: on which topics do generators hallucinate, and which do they omit? By topic and by sentiment.
 
-Of all texts of a generator together, for the statements of one topic (or of one sentiment):
+Over all texts of a generator together, for the statements of one topic (or of one sentiment):
 
     precision = entailed by the row's reference / statements of the texts     hallucinated = 1 - precision
     recall    = entailed by the row's text / statements of the references     omitted      = 1 - recall
-    F1        = their harmonic mean; 0 where nothing of either side is entailed, missing where a side has no statement
+    F1        = their harmonic mean; 0 if nothing of either side is entailed, missing if a side has no statements
 
-``contradicted`` is the part of ``hallucinated`` that the user denies. A statement belongs to its own topic and
-sentiment, whatever those of the statement that entails it. These are shares of statements, so that rows with many of
-them count more, and a row without a text's statements counts as omitted whatever ``protocol.empty`` is; the tables of
-a run hold means over rows. Intervals are bootstraps over users.
+``contradicted`` is the part of ``hallucinated`` that contradicts the review. A statement counts for its own topic and
+sentiment, regardless of those of the statement that entails it. These are shares of statements, so rows with many
+statements weigh more, and a row whose text has no statements counts as omitted for any ``protocol.empty``; the tables of
+a run contain means over rows. Intervals are bootstraps over users.
 """
 
 from __future__ import annotations
@@ -98,15 +98,15 @@ class Topics:
         table = tidied(table)
         if table.empty:
             return ""
-        told = table[(table["judge"] == table["judge"].iloc[0]) & (table["said"] >= FEW)]
+        judged = table[(table["judge"] == table["judge"].iloc[0]) & (table["said"] >= FEW)]
         found = []
         for by in ("topic", "sentiment"):
-            rows = told[told["by"] == by]
+            rows = judged[judged["by"] == by]
             if not rows.empty:
                 rows = competing(rows).sort_values("hallucinated", kind="stable")
                 least, most = (rows.iloc[place] for place in (0, -1))
                 if most["hallucinated"] > least["hallucinated"]:
-                    found.append(f"by {by} from {_told(least)} to {_told(most)}")
+                    found.append(f"by {by} from {_described(least)} to {_described(most)}")
         if not found:
             return ""
         return f"Statements that are not in the user's review ({table['judge'].iloc[0]}): {'; '.join(found)}."
@@ -121,7 +121,7 @@ class Topics:
         return "\n\n".join(blocks)
 
 
-def _told(row: pd.Series) -> str:
+def _described(row: pd.Series) -> str:
     return f"{row['hallucinated']:.0%} ({row['group']}, {row['model']} on {row['dataset']})"
 
 
@@ -137,17 +137,19 @@ def _counted(run: Run, cell: str) -> pd.DataFrame:
     found = pd.DataFrame(columns=[*COUNTED, *NUMBERS])
     waiting: list[pd.DataFrame] = []
     columns = ["unit", "judge", "side", "topic", "sentiment", "verdict"]
-    for said in batches(run, "statements.parquet", columns, [cell]):
-        waiting.append(counts(said.assign(user=said["unit"].map(users)), COUNTED))
+    for statements in batches(run, "statements.parquet", columns, [cell]):
+        waiting.append(counts(statements.assign(user=statements["unit"].map(users)), COUNTED))
         if len(waiting) == WAITING:
             found, waiting = _together([found, *waiting]), []
     return _together([found, *waiting])
 
 
-def counts(said: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def counts(statements: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Rows of ``statements.parquet``, with the user of each, counted: all, entailed and contradicted ones."""
-    told = said.assign(all=1, **{name: said["verdict"] == name for name in ("entailed", "contradicted")})
-    return told.groupby(list(by), sort=False)[NUMBERS].sum().astype(np.int32).reset_index()
+    judged = statements.assign(
+        all=1, **{name: statements["verdict"] == name for name in ("entailed", "contradicted")}
+    )
+    return judged.groupby(list(by), sort=False)[NUMBERS].sum().astype(np.int32).reset_index()
 
 
 def _together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -1,8 +1,8 @@
-"""Amazon Reviews 2014 (McAuley et al. 2015), 5-core JSON lines: the five domains of paper 004, and another.
+"""Amazon Reviews 2014 (McAuley et al. 2015), 5-core JSON lines: the five domains of Statement factuality and one more.
 
 ``toys``, ``clothes``, ``beauty``, ``sports``, ``cellphones`` (table II of the paper; topics of tables X to XIV) and
-``musical-instruments``, small enough for a laptop (10,261 reviews of 1,429 users and 900 items; topics of our
-own). Fields: reviewerID, asin, overall, reviewText, unixReviewTime. Their owner publishes no checksums.
+``musical-instruments``, which is small enough for a laptop (10,261 reviews of 1,429 users and 900 items; topics defined
+by cfbench). Fields: reviewerID, asin, overall, reviewText, unixReviewTime. The provider publishes no checksums.
 """
 
 from __future__ import annotations

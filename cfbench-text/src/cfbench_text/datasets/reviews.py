@@ -1,12 +1,12 @@
-"""``reviews``: a file of reviews of one's own, JSON lines or CSV, gzipped or not.
+"""``reviews``: your own reviews, JSON lines or CSV, gzipped or not.
 
     data: {name: reviews, path: my_reviews.jsonl, domain: my_topics.yaml}
 
-With ``explained: true`` every row is a test row whose text is the evidence: so texts that were written elsewhere
-are scored against references that came with them (``cfbench evaluate --explanations``).
+With ``explained: true`` every row is a test row whose text is the evidence. Use it to score external texts against
+references that come with them (``cfbench evaluate --explanations``).
 
-Needed are a user, an item and a text; rating and time are read where they are. Columns are known by their
-usual names (those of Amazon Reviews 2014 and 2023 among them), or named here.
+A user, an item and a text are required; rating and time are optional. Columns are recognised by their usual names
+(among them those of Amazon Reviews 2014 and 2023), or named by options.
 """
 
 from __future__ import annotations

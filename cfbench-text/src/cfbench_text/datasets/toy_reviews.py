@@ -1,8 +1,8 @@
-"""``toy-reviews``: synthetic reviews of headphones that never existed, for trying things out offline.
+"""``toy-reviews``: synthetic reviews of fictitious headphones, for offline tests and tutorials.
 
-Made by a grammar from known statements, so that an extraction has an exact answer: every product has a good, a
-bad or a plain property on each topic, every user cares for some topics, and a review says in plain sentences
-what the product is like there, between remarks that say nothing. Numbers from it say nothing about people.
+A grammar builds them from known statements, so that the correct extraction is known: every product has a good, a bad or
+a neutral property for each topic, every user is interested in some topics, and a review states the product's properties
+in plain sentences between remarks without content. Scores on these reviews are not meaningful.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Topics of a domain, with the keywords by which the extractor by rules finds them.
+"""Topics of a domain, with the keywords by which the extractor ``rules`` finds them.
 
-A domain is a YAML file: ``title``, and ``topics``, a mapping from the topic's short name (lower case) to
-``title``, ``description`` and ``keywords``. Those of paper 004, tables X to XIV, come with the package, beside
-one for musical instruments and one for the synthetic reviews. A domain of one's own is the path of a file.
+A domain is a YAML file with ``title`` and ``topics``, a mapping from the topic's short name (lower case) to ``title``,
+``description`` and ``keywords``. The package contains those of Statement factuality (tables X to XIV), one for musical
+instruments and one for the synthetic reviews. Your own domain is given by the path of a file.
 """
 
 from __future__ import annotations

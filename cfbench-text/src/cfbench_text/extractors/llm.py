@@ -1,17 +1,17 @@
-"""``llm``: statements by a chat model, as in paper 004, section III-A, with a prompt of our own.
+"""``llm``: a chat model extracts statements, as in Statement factuality (section III-A), with a different prompt.
 
-The model is asked for a JSON array of atomic, factual, explanatory statements in the present tense, each with
-exactly one topic of the domain and a sentiment; greedy decoding. Its answer is read by ``answers.py``, which
-salvages, validates and counts. A long text is asked about in pieces that end where sentences end, so nothing of
-it is lost (the paper's code cuts reviews at 128 words); a sentence longer than a piece is divided between words.
-The statements of a text are those of its pieces, each once.
+The model returns a JSON array of atomic, factual, explanatory statements in the present tense, each with exactly one
+topic of the domain and a sentiment; decoding is greedy. ``response_parsing.py`` parses and validates the response. A
+long text is split at sentence boundaries into pieces that are queried one by one, so no part is lost (the paper's code
+truncates reviews at 128 words); a sentence longer than a piece is split between words. The statements of a text are
+those of its pieces, without duplicates.
 
-The prompt shows the form of an answer without a worked example: a small model repeats the example's statements as
-if the review had said them (SmolLM2-135M did so in all of eight reviews), and nothing in the answer would tell. The
-placeholders that it may repeat instead are no topics, so they do not pass.
+The prompt shows the form of a response without a worked example, because small models repeat the statements of an
+example as if they were in the review (SmolLM2-135M did so for eight of eight reviews), which cannot be detected. If a
+model repeats the placeholders instead, they fail the validation because they are not topics.
 
-A text is "failed" when no piece has a usable answer; "cut" when one piece has none, or ends early. ObservedTexts are
-kept by the hash of (model, prompt, text); failures are asked again by the next run.
+A text is "failed" if no piece has a usable response, and "cut" if one piece has none or a truncated one. Responses are
+cached by the digest of (model, prompt, text); failures are not cached.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Annotated
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.extractors.base import Extraction
-from cfbench_text.models.chat import Chat, ChatSource, Completion, Prompt
+from cfbench_text.models.chat import Chat
+from cfbench_text.models.chat_types import ChatSource, Completion, Prompt
 from cfbench_text.response_parsing import Status, read_answer
 from cfbench_text.sentence_segmentation import sentences
 from cfbench_text.triplets import Triplet, canonical
@@ -91,8 +92,8 @@ class LLMExtractor:
 
 def system_prompt(domain: Domain) -> str:
     """The rules, with the topics of the domain and what they mean."""
-    told = (f"  {topic.name}: {topic.description or topic.title}" for topic in domain.topics.values())
-    return SYSTEM.format(domain=domain.title, topics="\n".join(told))
+    lines = (f"  {topic.name}: {topic.description or topic.title}" for topic in domain.topics.values())
+    return SYSTEM.format(domain=domain.title, topics="\n".join(lines))
 
 
 def pieces(text: str, words: int) -> list[str]:

@@ -1,11 +1,11 @@
-"""``rules``: statements without a language model. Deterministic, quick and modest, and it says so in tables.
+"""``rules``: statements without a language model; deterministic and fast.
 
-A review is split into sentences and these into clauses; a clause is kept if it has a keyword of a topic of the
-domain (pure opinions have none) and at least three words; its topic is the one with most keywords, its
-sentiment that of VADER's compound score at the usual +-0.05 (Hutto & Gilbert 2014). It is told of the user
-("my" becomes "their"). The openings of the suite's own paragraphs are no part of a statement. Reviews of any
-length are read to their end; paper 004 uses Llama-3-8B instead, whose statements are atomic where ours are
-clauses.
+A review is segmented into sentences and clauses. A clause is a statement if it has a keyword of a topic of the domain
+(opinions without content have none) and at least three words. Its topic is the one with most keywords; its sentiment
+is VADER's compound score with the usual thresholds of +-0.05 (Hutto & Gilbert 2014). The clause is rewritten in the
+third person ("my" becomes "their"). The openings of the template's sentences are not part of a statement. Reviews of
+any length are read completely. Statement factuality uses Llama-3-8B instead, whose statements are atomic, while these
+are clauses.
 """
 
 from __future__ import annotations

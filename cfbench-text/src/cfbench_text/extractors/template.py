@@ -1,7 +1,7 @@
-"""``template``: the exact inverse of the paragraph that the suite makes of statements (``triplets.py``).
+"""``template``: the exact inverse of the suite's template for paragraphs.
 
-Topics, which the paragraph does not tell, are found by the keywords of the domain; a statement without any has
-none. A text that is not in the template's form is a failure, not an empty answer.
+Topics, which a paragraph does not contain, are found by the keywords of the domain; a statement without a keyword has an
+empty topic. A text that does not follow the template is a failure, not an empty result.
 """
 
 from __future__ import annotations

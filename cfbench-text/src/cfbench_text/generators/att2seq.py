@@ -1,7 +1,7 @@
-"""``att2seq``: from attributes to a sequence of words, looking back at the attributes at every word.
+"""``att2seq``: an LSTM that generates words from attributes, with attention to the attributes at every word.
 
 Dong, Huang, Wei, Lapata, Zhou, Xu, "Learning to generate product reviews from attributes", EACL 2017. With g_1..g_K
-the embeddings of user, item and, as an option, rating, an LSTM of two layers begins at their encoding,
+the embeddings of user, item and, optionally, rating, an LSTM of two layers starts from their encoding,
 
     a = tanh(W_e [g_1; ..; g_K] + b_e), one part of it for each layer,   h_t = LSTM(h_{t-1}, word_t),
 
@@ -9,10 +9,10 @@ and every word is chosen with attention to the attributes,
 
     s_tk ~ exp(tanh(w . [h_t; g_k])),   c_t = sum_k s_tk g_k,   p(word_{t+1}) = softmax(W_o tanh(W_c c_t + W_h h_t)).
 
-The published adapters of paper 004 have no attention; ``attention: false`` is theirs. A rating is predicted from the
-embeddings by an MLP, which the paper, where ratings are given, does not need. With ``rating: true`` the true rating
-is an attribute in training and the predicted one in writing, because nobody knows a rating before it is given.
-Departs further in greedy decoding instead of beams, Adam instead of RMSProp, and smaller hidden states (256, not 512).
+The published adapters of Statement factuality have no attention (``attention: false``). An MLP predicts a rating from
+the embeddings; the paper does not need one, because ratings are given there. With ``rating: true`` the true rating is
+an attribute in training and the predicted rating at test time, when the true one is unknown. Further departures: greedy
+decoding instead of beams, Adam instead of RMSProp, and smaller hidden states (256 instead of 512).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Layers of a transformer (Vaswani et al. 2017) that can be asked for all positions at once or one after the other.
+"""Transformer layers (Vaswani et al. 2017) for all positions at once or for one position after the other.
 
 Post-norm, as in PETER: x' = norm(x + attention(x)), y = norm(x' + W_2 relu(W_1 x')). The keys and values of earlier
-positions are kept in a cache, so a new position costs one row instead of the whole text again.
+positions are cached, so a new position costs one row instead of recomputing the text.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def run(
     grown = []
     for number, layer in enumerate(layers):
         past = None if cache is None else cache[number]
-        mixed, kept = _attend(layer, heads, x, sees, past)
+        mixed, keys_values = _attend(layer, heads, x, sees, past)
         x = layer["first norm"](x + layer["dropout"](mixed))
         wide = layer["dropout"](layer["wide"](x).relu())
         x = layer["second norm"](x + layer["dropout"](layer["narrow"](wide)))
-        grown.append(kept)
+        grown.append(keys_values)
     return x, tuple(grown)
 
 

@@ -1,13 +1,13 @@
-"""``cer``: PETER that must mean what it says: the rating can be told from the explanation, too.
+"""``cer``: PETER with a second rating that is predicted from the explanation, so that both agree.
 
 Raczyński, Lango, Stefanowski, "The problem of coherence in natural language explanations of recommendations", ECAI
-2023. As ``peter``, and with H_1..H_T the hidden states of the text,
+2023. The model is that of ``peter``. With H_1..H_T the hidden states of the text,
 
     rating of the text = mean + MLP'(mean of H_1..H_T),
 
-whose squared difference from the predicted rating, times ``coherence_weight``, is made small with the rest.
-Padding after a text takes no part in the mean, so a row does not depend on the longest one of its batch. Departs
-from the paper as PETER does here.
+and the loss also contains its squared difference from the predicted rating, times ``coherence_weight``. Padding is
+excluded from the mean, so a row does not depend on the longest row of its batch. Departs from the paper as ``peter``
+does.
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ class CER(PETER):
 
     def further_loss(self, hidden: Tensor, batch: Batch) -> Tensor:
         """Rows without a text take no part."""
-        told = (batch.targets != PAD).any(dim=1)
+        has_text = (batch.targets != PAD).any(dim=1)
         difference = (self.rating_of_text(hidden, batch) - self._rating(hidden)) ** 2
-        return self.config.coherence_weight * (difference * told).sum() / told.sum().clamp(min=1)
+        return self.config.coherence_weight * (difference * has_text).sum() / has_text.sum().clamp(min=1)

@@ -1,15 +1,16 @@
-"""Vectors of users and items from who reviewed what: LightGCN.
+"""Vectors of users and items from the interactions: LightGCN.
 
 He et al., "LightGCN: simplifying and powering graph convolution network for recommendation", SIGIR 2020. With E the
-(users + items, d) numbers that are learned and A~ = D^-1/2 A D^-1/2 the normalised graph of the training rows,
+(users + items, d) trained embeddings and A~ = D^-1/2 A D^-1/2 the normalised adjacency of the training rows,
 
-    F = 1/(L+1) sum_{l=0..L} A~^l E,        s(u, i) = F_u . F_i,
+    F = 1/(L+1) sum_{l=0..L} A~^l E,        s(u, i) = F_u . F_i.
 
-and E makes -log sigmoid(s(u, i) - s(u, j)) small (BPR), with L2 on the E of the batch; j is drawn anew for each (u, i)
-among the items that u has not reviewed in training. A review counts whatever its rating, as in the paper.
+E minimises -log sigmoid(s(u, i) - s(u, j)) (BPR), with L2 on the embeddings of the batch; j is drawn for each (u, i)
+in each epoch from the items that u has not reviewed in training. As in the paper, ratings are ignored.
 
-After every ``EVERY`` epochs the same loss is taken on the validation pairs, against items that were drawn once: the
-best E is kept, and ``patience`` looks without a better one end it. Without validation pairs it runs to the end.
+After every ``EVERY`` epochs the same loss is computed on the validation pairs with fixed negative items. The best E is
+selected, and training stops after ``patience`` evaluations without improvement. Without validation pairs it runs all
+epochs. (The suite ``recsys`` has a LightGCN as well; suites do not import each other.)
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def learned_vectors(
     pairs, judged = seen.with_others(seen.pairs), seen.with_others(validation).repeat(DRAWN, axis=0)
     others = seen.draw(judged[:, 0], draw)
     optimizer = torch.optim.Adam([first], lr=settings.learning_rate)
-    best, kept, since = math.inf, first.detach().clone(), 0
+    best, best_vectors, since = math.inf, first.detach().clone(), 0
     for epoch in range(settings.epochs):
         order = draw.permutation(len(pairs))
         for start in range(0, len(order), settings.batch):
@@ -156,11 +157,11 @@ def learned_vectors(
             report(loss)
             since += 1
             if loss < best:
-                best, kept, since = loss, first.detach().clone(), 0
+                best, best_vectors, since = loss, first.detach().clone(), 0
             if since >= settings.patience:
                 break
     with torch.no_grad():
-        found = propagated(graph, kept if best < math.inf else first, settings.layers)
+        found = propagated(graph, best_vectors if best < math.inf else first, settings.layers)
     return found[: shape[0]], found[shape[0] :]
 
 

@@ -1,10 +1,10 @@
-"""Greedy decoding of many rows at once: in each step the likeliest word of each row, until all have ended.
+"""Greedy decoding of a batch: each step appends the most probable word to each row until all rows have ended.
 
-What a network computed for earlier words is in its state (hidden states, or keys and values), so a step costs the
-same however long the text is already. Rows that have ended leave the batch when they are half of it.
+The state of the network holds what was computed for earlier words (hidden states, or keys and values), so the cost of
+a step does not depend on the length of the text. Ended rows are removed from the batch when they are half of it.
 
-Floating-point sums differ in their last bits with the size of a batch. So that a text does not, words whose logits
-are within ``TIE`` of the best count as equally likely, and the most frequent of them is written.
+Floating-point sums depend on the batch size in their last bits. So that texts do not, words whose logits are within
+``TIE`` of the maximum count as equally probable, and the most frequent of them is chosen.
 """
 
 from __future__ import annotations

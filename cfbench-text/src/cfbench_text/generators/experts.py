@@ -1,12 +1,11 @@
-"""A mixture of experts that maps a vector of a user or item into the space of a language model's embeddings.
+"""A mixture of experts that maps a vector of a user or item into the embedding space of a language model.
 
-Ma et al., "XRec", 2024: K linear experts, and a gate that says for each vector how much of each,
+Ma et al., "XRec", 2024: K linear experts, and a gate that weights them for each vector,
 
-    f_k(x) = (dropout(x) - b_k) W_k,        g = softmax(x G + noise),        a(x) = sum_k g_k f_k(x),
+    f_k(x) = (dropout(x) - b_k) W_k,        g = softmax(x G + noise),        a(x) = sum_k g_k f_k(x).
 
-all of them for every vector. While learning, the noise is normal with the standard deviation softplus(x S) + 0.01 in
-each place, so that no expert is left out from the start; afterwards there is none. G and S begin at zero, W_k at
-random.
+During training the noise is normal with standard deviation softplus(x S) + 0.01 in each component, so that every expert
+is used from the start; there is none at test time. G and S are initialised with zeros, W_k randomly.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ def adapted(weights: Any, x: Tensor, dropout: float) -> Tensor:
     import torch
     from torch.nn.functional import dropout as dropped
 
-    said = [
+    outputs = [
         (dropped(x, dropout, weights.training) - offset) @ weight
         for offset, weight in zip(weights["offset"], weights["weight"], strict=True)
     ]
-    return torch.einsum("bk,kbd->bd", gates(weights, x), torch.stack(said))
+    return torch.einsum("bk,kbd->bd", gates(weights, x), torch.stack(outputs))

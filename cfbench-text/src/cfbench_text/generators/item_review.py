@@ -1,6 +1,7 @@
-"""``item-review``: what another user said of the item, word for word: the extractive answer.
+"""``item-review``: an extractive explanation, the statements of another user's review of the item.
 
-Of the item's training reviews by other users the latest that has statements; without one, nothing is said.
+It returns the paragraph of the latest training review of the item by another user that has statements, or an empty
+text if there is none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Text as numbers for the generators that are trained here: words, vocabulary, and back again without loss.
+"""Text as numbers for the generators that learn their vocabulary: words, and back again without loss.
 
-A word carries the space before it, so punctuation is split off ("great", "," , " and") and a text comes back as
-it was, "3.5", "U.S." and quotation marks included, except that runs of blanks become one. The vocabulary holds the
-most frequent words of the training texts, of equally frequent ones the first seen. All other words are read as
-UNKNOWN, which is never written. A text that is longer than the model may write is cut, and always ends with END.
+A word includes the preceding space, so punctuation is separated ("great", "," , " and") and a text is restored exactly,
+including "3.5", "U.S." and quotation marks, except that runs of whitespace become one space. The vocabulary holds the
+most frequent words of the training texts; ties are broken by first occurrence. All other words are encoded as UNKNOWN,
+which is never generated. A text longer than the maximum length is truncated and ends with END.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""``most-frequent``: says what is said most often - of the item, by the user, or at all. A control.
+"""``most-frequent``: the most frequent statements of the item, of the user, or of all reviews. A baseline.
 
-It knows nothing of the pair of user and item, so a model that does no better has learned a prior. Statements are
-counted as equal when they are equal to the letter, with sentiment; of equally frequent ones the first in the
-file. An item (user) with fewer statements is filled up with those of all.
+It ignores the pair of user and item, so a model that is not better has only learned a prior. Statements are counted as
+equal if they are identical, including the sentiment; ties are broken by the order of the file. If an item (or user)
+has fewer statements, the most frequent ones of all reviews follow.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What the generators that are trained here share: options, training with one rule for stopping, writing, files.
+"""What trained generators share: options, training with one stopping rule, decoding and persistence.
 
-A generator of this kind has a vector of each user and item and writes a text word by word (``SequenceGenerator``); most
-predict the rating, too (``NeuralGenerator``). It is trained on all training rows, with the sum of the mean cross
-entropy of the words and of what else it says (rows without a text or a rating take no part in that term). After
-each epoch it is judged by the mean cross entropy per word on the validation rows: the epoch with the lowest is
-kept, and ``patience`` epochs without a better one end the training. The rule is the same for all, so that none is
-trained longer because its loss has more terms; without validation texts the last epoch is kept.
+Such a generator has a vector for each user and item and writes a text word by word (``SequenceGenerator``); most also
+predict the rating (``NeuralGenerator``). The training loss is the mean cross entropy of the words plus further terms
+(rows without a text or a rating are excluded from the respective term). After each epoch the mean cross entropy per
+word is computed on the validation rows. The epoch with the lowest one is selected, and training stops after
+``patience`` epochs without improvement. The criterion is the same for all generators, so that additional loss terms do
+not prolong training. Without validation texts the last epoch is used.
 
-No weight is pulled towards zero: the study's adapters put an L2 of 0.001 on all weights of NRT, under which the
-embeddings vanish and every pair is told the same sentence. Adam with clipped gradients is used for all, in place
-of the papers' various optimisers. A user or item that was not in training has the mean embedding of all.
+There is no weight decay: the adapters of Statement factuality use an L2 of 0.001 on all weights of NRT, with which the
+embeddings vanish and every pair gets the same sentence. All generators use Adam with gradient clipping instead of the
+various optimisers of the papers. An unknown user or item has the mean embedding of all.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class SequenceGenerator(ABC):
         learned = [weight for weight in self.network.parameters() if weight.requires_grad]
         optimizer = torch.optim.Adam(learned, lr=learning_rate)
         best, since = min(self.history, default=math.inf), 0
-        kept = copy.deepcopy(self.network.state_dict()) if self.history else None
+        best_state = copy.deepcopy(self.network.state_dict()) if self.history else None
         for epoch in range(self.config.epochs):
             self.network.train()
             for rows in self._shuffled(train, training.rng):
@@ -229,11 +229,11 @@ class SequenceGenerator(ABC):
             self.history.append(self.cross_entropy(validation))
             since += 1
             if self.history[-1] < best:
-                best, kept, since = self.history[-1], copy.deepcopy(self.network.state_dict()), 0
+                best, best_state, since = self.history[-1], copy.deepcopy(self.network.state_dict()), 0
             if since >= self.config.patience:
                 break
-        if kept is not None:
-            self.network.load_state_dict(kept)
+        if best_state is not None:
+            self.network.load_state_dict(best_state)
 
     def _shuffled(self, train: Batch, draw: np.random.Generator) -> Iterator[Tensor]:
         """Batches in random order, of rows of about equal length: those of 16 batches are sorted by it."""

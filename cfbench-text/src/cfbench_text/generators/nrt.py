@@ -1,4 +1,4 @@
-"""``nrt``: neural rating regression with tips, one hidden state that knows user, item and predicted rating.
+"""``nrt``: neural rating regression with tips, an RNN whose initial state encodes user, item and predicted rating.
 
 Li, Wang, Ren, Bing, Lam, "Neural rating regression with abstractive tips generation for recommendation", SIGIR
 2017. With u and v the embeddings of user and item,
@@ -6,12 +6,12 @@ Li, Wang, Ren, Bing, Lam, "Neural rating regression with abstractive tips genera
     h = sigmoid(W_1 [u; v] + b_1),   h' = sigmoid(W_2 h + b_2),   r = mean + w . h' + b,
     s_0 = tanh(W_u u + W_v v + W_r e(r) + b_s),   s_t = GRU(s_{t-1}, word_t),   p(word_{t+1}) = softmax(W_o s_t),
 
-where e(r) is the predicted rating, rounded, as a vector of zeros and a one. Made small are the cross entropy of the
-words and ``rating_weight`` times the squared error of r.
+where e(r) is the rounded predicted rating in one-hot encoding. The loss is the cross entropy of the words plus
+``rating_weight`` times the squared error of r.
 
-Departs from the paper: its third task, the words of the whole review, is left out, because generators of this
-suite learn from statements only; the rating is learned as the difference to the mean; greedy decoding in place of
-beam search; no L2 (see ``neural.py``). Dimensions are smaller than its 300 and 400.
+Departs from the paper: no third task (the words of the whole review), because generators of this suite learn from
+statements only; the rating is predicted as the difference to the mean; greedy decoding instead of beam search; no L2
+(see ``neural.py``). Dimensions are smaller than the paper's 300 and 400.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""``pepler``: a pretrained language model that is prompted with a user and an item, as vectors.
+"""``pepler``: a pretrained language model prompted with vectors of user and item.
 
-Li, Zhang, Chen, "Personalized prompt learning for explainable recommendation", TOIS 2023. The inputs of a model of
-GPT-2's kind are [u, v, begin, token, token, ...], where u and v are embeddings of user and item that are learned;
-everything else is the model's own, its tokens too. Made small are the cross entropy of the tokens and
-``rating_weight`` times the squared error of the rating, which an MLP predicts from u and v: the paper's
-regularisation by recommendation. As in the paper, learning is in sequence: first u, v and the MLP with the
-language model as it is, then all of it (``tune: false`` stops before).
+Li, Zhang, Chen, "Personalized prompt learning for explainable recommendation", TOIS 2023. The inputs of a GPT-2-like
+model are [u, v, begin, token, token, ...], where u and v are trained embeddings of user and item; everything else,
+including the tokens, is the model's own. The loss is the cross entropy of the tokens plus ``rating_weight`` times the
+squared error of the rating that an MLP predicts from u and v (the paper's regularisation by recommendation). As in the
+paper, training is sequential: first u, v and the MLP with a frozen language model, then everything (``tune: false``
+omits the second part).
 
-Departs from the paper: its variants PEPLER-D (words as prompts) and MF in place of the MLP are left out; all is
-tuned with a tenth of the first learning rate; early stopping as in ``neural.py``, over both parts. The token that
-ends a document for the model both begins and ends a text; as part of a text it is left out. Nothing is sampled.
+Departs from the paper: the variants PEPLER-D (words as prompts) and MF instead of the MLP are not implemented; the
+second part uses a tenth of the learning rate; early stopping as in ``neural.py``, over both parts. The model's
+end-of-document token both begins and ends a text and is removed from texts. Decoding is greedy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cfbench_text.generators.neural import (
     rating_loss,
     word_loss,
 )
-from cfbench_text.generators.pretrained import State, Tokens, embedded, kept, output
+from cfbench_text.generators.pretrained import State, Tokens, cache_state, embedded, output
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -139,16 +139,16 @@ class PEPLER(NeuralGenerator):
         return self.encoding.vocabulary.ends
 
     def start(self, users: Tensor, items: Tensor) -> State:
-        said = self.network["model"](inputs_embeds=self._pair(users, items), use_cache=True)
-        return kept(said.past_key_values)
+        result = self.network["model"](inputs_embeds=self._pair(users, items), use_cache=True)
+        return cache_state(result.past_key_values)
 
     def step(self, state: State, words: Tensor) -> tuple[Tensor, State]:
         from transformers import DynamicCache
 
         cache = DynamicCache(state)
         x = self._embedded(words)[:, None]
-        said = self.network["model"](inputs_embeds=x, past_key_values=cache, use_cache=True)
-        return self._output(said.logits[:, -1]), kept(said.past_key_values)
+        result = self.network["model"](inputs_embeds=x, past_key_values=cache, use_cache=True)
+        return self._output(result.logits[:, -1]), cache_state(result.past_key_values)
 
     def logits(self, users: Tensor, items: Tensor, words: Tensor) -> Tensor:
         """(B, T, V) those of the model for the token after each word, all positions at once."""

@@ -1,17 +1,17 @@
-"""``peter``: a transformer for user, item and text that also tells the rating and the words to come.
+"""``peter``: a transformer over user, item and text that also predicts the rating and the words of the text.
 
 Li, Zhang, Chen, "Personalized transformer for explainable recommendation", ACL 2021. The positions are [user, item,
-BEGIN, word, word, ...]. Each one attends to itself and those before it, and the user to the item as well, so that
-both of them know the pair. With H the hidden states of the last layer,
+BEGIN, word, word, ...]. Each position attends to itself and to earlier ones, and the user also to the item. With H the
+hidden states of the last layer,
 
     rating = mean + MLP(H_user),   context = softmax(W H_item),   p(word_{t+1}) = softmax(W H_t),
 
-and made small are the cross entropy of the words, that of the same words under ``context``, whatever their order
-(a bag of words), and ``rating_weight`` times the squared error of the rating.
+and the loss is the cross entropy of the words, plus that of the same words under ``context`` regardless of their order
+(a bag of words), plus ``rating_weight`` times the squared error of the rating.
 
-Departs from the paper: texts are learned without its feature words (PETER, not PETER+); Adam in place of SGD with
-rate 1; the rating is learned as the difference to the mean; early stopping as in ``neural.py``. Its size, 512
-dimensions, is for a GPU or patience: on one CPU use ``{dimensions: 128, hidden: 256}`` for some thousand reviews.
+Departs from the paper: no feature words in the input (PETER, not PETER+); Adam instead of SGD with learning rate 1; the
+rating is predicted as the difference to the mean; early stopping as in ``neural.py``. The default size of 512 dimensions
+is meant for a GPU; on a CPU use ``{dimensions: 128, hidden: 256}`` for some thousand reviews.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What generators share whose text is written by a pretrained language model: its tokens as numbers of words.
+"""What generators that use a pretrained language model share: its tokens as word numbers.
 
-Token k of the model has the number SPECIAL + k, behind the four of ``language.py``. END stands for every token with
-which the model ends what it says: its logit is the logarithm of their summed exponentials, and as part of a text
-they are left out.
+Token k of the model has the number SPECIAL + k, after the four special numbers of ``language.py``. END stands for every
+token with which the model ends a text: its logit is the log-sum-exp of theirs. These tokens are removed from texts.
 """
 
 from __future__ import annotations
@@ -67,6 +66,6 @@ def output(logits: Tensor, ends: Sequence[int]) -> Tensor:
     return torch.cat([specials, logits.index_fill(-1, places, -torch.inf)], dim=-1)
 
 
-def kept(cache: Any) -> State:
+def cache_state(cache: Any) -> State:
     """Keys and values of a cache of ``transformers``."""
     return tuple((layer.keys, layer.values) for layer in cache.layers)

@@ -1,9 +1,9 @@
-"""Profiles: what users have said of other items, and others of an item, as a few sentences for a language model.
+"""Profiles: what a user wrote about other items, and other users about an item, as sentences for a language model.
 
-Only training rows are read. What the user said of the very item that is explained is in neither profile of
-``Statements``: while learning it would be the text to learn, and where it is explained nobody has it. A profile
-of ``WrittenProfiles`` is one of the user or item, whatever is explained with it, as the paper has it, so that the model
-writes one for each of them and not for each pair.
+Only training rows are read. The statements of the user about the explained item are excluded from both profiles of
+``StatementProfiles``: during training they are the target, and at test time they are unknown. A profile of
+``WrittenProfiles`` describes a user or an item independently of the pair, as in the paper, so that the model writes one
+per user and item instead of one per pair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from cfbench_text.sentence_segmentation import sentences
 from cfbench_text.triplets import SENTIMENTS, Triplet
 
 if TYPE_CHECKING:
-    from cfbench_text.models.chat import Chat, Completion
+    from cfbench_text.models.chat import Chat
+    from cfbench_text.models.chat_types import Completion
 
 Sentences = tuple[str, ...]
 """The most telling first: a profile that is too long loses its last."""
@@ -59,9 +60,9 @@ class StatementProfiles:
             self._of_item.setdefault(item, []).extend((user, triplet) for triplet in of_row)
 
     def of(self, user: str, item: str) -> tuple[Sentences, Sentences]:
-        return self._told(self._of_user, user, item), self._told(self._of_item, item, user)
+        return self._sentences_of(self._of_user, user, item), self._sentences_of(self._of_item, item, user)
 
-    def _told(self, said: Mapping[str, list[tuple[str, Triplet]]], of: str, but: str) -> Sentences:
+    def _sentences_of(self, said: Mapping[str, list[tuple[str, Triplet]]], of: str, but: str) -> Sentences:
         counted = Counter((t.sentiment, t.statement) for other, t in said.get(of, ()) if other != but)
         left, found = dict.fromkeys(SENTIMENTS, self._most), []
         for (sentiment, statement), _ in counted.most_common():
@@ -75,8 +76,8 @@ class WrittenProfiles:
     """Profiles that a language model wrote, by name."""
 
     def __init__(self, users: Mapping[str, Sequence[str]], items: Mapping[str, Sequence[str]]) -> None:
-        self.users = {name: tuple(told) for name, told in users.items()}
-        self.items = {name: tuple(told) for name, told in items.items()}
+        self.users = {name: tuple(parts) for name, parts in users.items()}
+        self.items = {name: tuple(parts) for name, parts in items.items()}
 
     def of(self, user: str, item: str) -> tuple[Sentences, Sentences]:
         return self.users.get(user, ()), self.items.get(item, ())
@@ -92,7 +93,7 @@ def write_profiles(rows: Rows, chat: Chat, words: int, tokens: int) -> tuple[Wri
     Returns:
         The profiles, and how many did not come, were cut or show only some of the reviews.
     """
-    from cfbench_text.models.chat import Prompt
+    from cfbench_text.models.chat_types import Prompt
 
     found: dict[str, dict[str, Sentences]] = {}
     counts: Counter[str] = Counter()
@@ -120,13 +121,13 @@ def _shown(rows: Rows, names: Sequence[str], words: int, counts: Counter[str]) -
     for name in dict.fromkeys(names):
         paragraphs, left = [], words
         for place in by_name[name]:
-            told = sentences(str(rows.reviews[place]))
-            lengths = np.cumsum([len(sentence.split()) for sentence in told])
+            parts = sentences(str(rows.reviews[place]))
+            lengths = np.cumsum([len(sentence.split()) for sentence in parts])
             fitting = int((lengths <= left).sum())
             if fitting:
                 left -= int(lengths[fitting - 1])
-                paragraphs.append(" ".join(told[:fitting]))
-            if fitting < len(told):
+                paragraphs.append(" ".join(parts[:fitting]))
+            if fitting < len(parts):
                 counts["not shown all reviews"] += 1
                 break
         if paragraphs:
@@ -136,7 +137,7 @@ def _shown(rows: Rows, names: Sequence[str], words: int, counts: Counter[str]) -
 
 def _read(said: Completion, counts: Counter[str]) -> Sentences:
     """The sentences of an answer; of one that was stopped by its length those that have an end."""
-    told = sentences(said.text)
-    counts["no answer"] += not told
+    parts = sentences(said.text)
+    counts["no answer"] += not parts
     counts["cut"] += said.cut
-    return tuple(told[:-1] if said.cut and len(told) > 1 else told)
+    return tuple(parts[:-1] if said.cut and len(parts) > 1 else parts)

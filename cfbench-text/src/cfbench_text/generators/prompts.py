@@ -1,10 +1,10 @@
-"""The prompt of ``xrec`` as tokens of a language model: a task, the places of two vectors, two profiles.
+"""The prompt of ``xrec`` as tokens of a language model: instructions, the positions of two vectors, two profiles.
 
-The text of the task is divided at the places of vectors and profiles and made into tokens once; the last token is
-the same in all prompts. Special tokens that a profile may name (a reviewer can write anything) are left out of it.
+The text of the instructions is split at the positions of vectors and profiles and tokenized once; the last token is
+the same in all prompts. Special tokens are removed from profiles, because a reviewer can write anything.
 
-A prompt that would leave too little room for the answer loses profile sentences, the last of the longer profile
-first, and says how many; nothing else of it is ever cut, and never the end, where the task stands.
+If a prompt leaves too little room for the response, sentences are removed from the end of the longer profile, and the
+prompt counts them. Nothing else is truncated.
 """
 
 from __future__ import annotations

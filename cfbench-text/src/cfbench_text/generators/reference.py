@@ -1,7 +1,7 @@
-"""``reference``: the true paragraph itself. The ceiling: what the metrics give a perfect explanation.
+"""``reference``: the reference paragraph itself, that is, the scores of a perfect explanation.
 
-Its statements come out of the text again like everybody else's, so the row also shows what the extraction
-loses: ``round-trip`` is the same text read by the extractor alone, without the knowledge of its template.
+Its statements are extracted from the text like those of any generator. ``round-trip`` is the same text read by the
+extractor instead of the template's parser, which measures what the extraction loses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""``shuffled-reference``: the true paragraph of another row. The floor: fluent, plausible, about something else.
+"""``shuffled-reference``: the reference of another row. A baseline that is fluent and plausible but off-topic.
 
-Rows are put into one random circle and each says what the next one's reference says; so none has its own, each
-reference is said once, and every corpus-level property of the references is kept.
+A random cyclic permutation assigns each row the reference of another one. Each reference is used once, so every
+corpus-level property of the references is preserved.
 """
 
 from __future__ import annotations

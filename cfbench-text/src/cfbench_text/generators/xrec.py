@@ -1,36 +1,36 @@
-"""``xrec``: a frozen language model that is told of user and item by vectors and by profiles.
+"""``xrec``: a frozen language model conditioned on vectors and profiles of user and item.
 
 Ma, Ren, Huang, "XRec: large language models for explainable recommendation", EMNLP (Findings) 2024. Three parts:
 
-1. vectors of users and items, learned by LightGCN from the training rows (``collaborative.py``) and then kept;
-2. two mixtures of experts, one for users and one for items, that map them into the space of the language model's
-   embeddings (``experts.py``). They alone are learned with the texts, by the cross entropy of the explanation;
-3. a prompt (``prompts.py``) with two places for the adapted vectors a and with profiles of user and item
-   (``profiles.py``). a stands for the embedding of its place and, with ``inject: layers``, is added again to what
-   every layer's attention reads there, so that it is not forgotten over a long text.
+1. vectors of users and items, trained by LightGCN on the training rows (``collaborative.py``) and then frozen;
+2. two mixtures of experts, one for users and one for items, that map the vectors into the embedding space of the
+   language model (``experts.py``). Only these are trained on the texts, with the cross entropy of the explanation;
+3. a prompt (``prompts.py``) with two positions for the adapted vectors a and with profiles of user and item
+   (``profiles.py``). a replaces the embedding at its position and, with ``inject: layers``, is added again to the input
+   of every layer's attention there, so that long texts do not lose it.
 
-Defaults are the paper's and its authors': one epoch, Adam with 1e-4 and one row a step, 64 numbers a vector, 4 steps
-over the graph, 8 experts with dropout 0.2, 128 tokens. Which epoch is kept is decided as in ``neural.py``.
+The defaults are those of the paper and its code: one epoch, Adam with 1e-4 and one row per step, 64 dimensions, 4
+graph layers, 8 experts with dropout 0.2, 128 tokens. The epoch is selected as in ``neural.py``.
 
 Departs from the paper:
 
-- Any decoder of ``transformers`` can be taken (the paper: Llama-2-7b-chat). In the authors' code the vectors are added
-  to the projected queries, keys and values, W h + a, which is possible only where these are as long as the hidden
-  states (Llama-2-7b, not Llama-3 nor SmolLM2). Here it is W (h + a). Learning is stiffer than at the first layer
-  alone: with SmolLM2-135M steps of 1e-2 make the loss worse at once, where ``inject: embeddings`` bears them.
-- Profiles: by default the most frequent statements of the training rows, no model's words; ``profiles: llm`` has the
-  same model write them. What the user said of the very item is in no statement profile. Titles of items are not told.
-- The prompt tells the form of the suite's paragraphs. SmolLM2-135M writes in it at once, where it otherwise writes
-  about "the user's response", and the adapters need not learn it from many thousand rows.
-- No new tokens are added to the model: the two places are known by their position.
-- Decoding is greedy, and the logits of all tokens that end an answer count as one.
+- Any decoder of ``transformers`` can be used (the paper: Llama-2-7b-chat). The authors' code adds the vectors to the
+  projected queries, keys and values, W h + a, which requires that these are as wide as the hidden states (Llama-2-7b,
+  but not Llama-3 or SmolLM2). Here it is W (h + a). Training is less stable than with the first layer alone: with
+  SmolLM2-135M a learning rate of 1e-2 increases the loss at once, while ``inject: embeddings`` tolerates it.
+- Profiles: by default the most frequent statements of the training rows; with ``profiles: llm`` the same model writes
+  them. Statement profiles exclude what the user wrote about the explained item. Item titles are not in the prompt.
+- The prompt describes the form of the suite's paragraphs. SmolLM2-135M follows it at once; otherwise it writes about
+  "the user's response", and the adapters would have to learn the form from many thousand rows.
+- No tokens are added to the model: the two positions are identified by their index.
+- Decoding is greedy, and the logits of all tokens that end a response are combined.
 
-Departs from the study's adapter, whose texts are cut out of the decoded prompt by its length and are empty for long
-prompts: only the new tokens are decoded here, a prompt always has room for ``length`` of them, and the profile
-sentences that this cost are counted. Rows are padded on the left, positions counted from their first token, so a
-text does not depend on the others. XRec predicts no rating.
+Departs from the adapter of Statement factuality, which cuts texts out of the decoded prompt by its length, so that they
+are empty for long prompts. Here only the new tokens are decoded, a prompt always leaves room for ``length`` of them, and
+the removed profile sentences are counted. Rows are padded on the left and positions are counted from their first token,
+so a text does not depend on the other rows. XRec predicts no rating.
 
-The language model is not saved: its name and the hash of its files are, and a model with other files is refused.
+The language model is not stored, only its name and the digest of its files; a model with other files is rejected.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from cfbench_text.corpus import ExplanationRequests, Rows
 from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.generators.language import Vocabulary
 from cfbench_text.generators.neural import Batch, Encoding, Loss, SequenceConfig, SequenceGenerator, word_loss
-from cfbench_text.generators.pretrained import State, Tokens, embedded, kept, output
+from cfbench_text.generators.pretrained import State, Tokens, cache_state, embedded, output
 from cfbench_text.generators.profiles import (
     NoProfiles,
     Profiles,
@@ -141,8 +141,8 @@ class XRec(SequenceGenerator):
 
     def learned_words(self, texts: Sequence[str]) -> Vocabulary:
         loaded = self._loaded()
-        said = getattr(loaded.model.generation_config, "eos_token_id", None)
-        return Tokens(loaded.tokenizer, said if isinstance(said, list) else [])
+        result = getattr(loaded.model.generation_config, "eos_token_id", None)
+        return Tokens(loaded.tokenizer, result if isinstance(result, list) else [])
 
     def saved_words(self, words: tuple[str, ...]) -> Vocabulary:
         return self.learned_words(())
@@ -207,7 +207,8 @@ class XRec(SequenceGenerator):
             return NoProfiles()
         if given.profiles == "statements":
             return StatementProfiles(rows, given.statements)
-        from cfbench_text.models.chat import Chat, ChatSource
+        from cfbench_text.models.chat import Chat
+        from cfbench_text.models.chat_types import ChatSource
 
         chat = Chat(ChatSource(**vars(self._source())))
         found, counts = write_profiles(rows, chat, given.review_words, given.profile_tokens)
@@ -254,14 +255,14 @@ class XRec(SequenceGenerator):
         x = model.get_input_embeddings()(numbers.to(self.device()))
         added = torch.zeros_like(x)
         rows = torch.arange(len(prompts))
-        for kind, asked in (("user", users), ("item", items)):
+        for kind, indices in (("user", users), ("item", items)):
             places = torch.tensor([getattr(p, kind) + b for p, b in zip(prompts, before, strict=True)])
-            vectors = adapted(self.network[f"of {kind}"], self.network[kind](asked), self.config.dropout)
+            vectors = adapted(self.network[f"of {kind}"], self.network[kind](indices), self.config.dropout)
             x = x.index_put((rows, places), vectors.to(x.dtype))
             added = added.index_put((rows, places), vectors.to(x.dtype))
         return x, there.to(self.device()), added
 
-    def _said(self, x: Tensor, there: Tensor, added: Tensor | None, **more: Any) -> Any:
+    def _forward(self, x: Tensor, there: Tensor, added: Tensor | None, **more: Any) -> Any:
         """The model's output for embeddings x that follow what is in a cache, if any."""
         model = self._loaded().model
         if "position_ids" in inspect.signature(model.forward).parameters:
@@ -281,8 +282,8 @@ class XRec(SequenceGenerator):
 
     def start(self, users: Tensor, items: Tensor) -> tuple[Tensor, State]:
         x, there, added = self._prefix(users, items)
-        said = self._said(x, there, added, use_cache=True, logits_to_keep=1)
-        return there, kept(said.past_key_values)
+        result = self._forward(x, there, added, use_cache=True, logits_to_keep=1)
+        return there, cache_state(result.past_key_values)
 
     def step(self, state: tuple[Tensor, State], words: Tensor) -> tuple[Tensor, tuple[Tensor, State]]:
         import torch
@@ -291,8 +292,8 @@ class XRec(SequenceGenerator):
         there, layers = state
         there = torch.cat([there, there.new_ones(len(there), 1)], dim=1)
         x = self._embedded(words)[:, None]
-        said = self._said(x, there, None, past_key_values=DynamicCache(layers), use_cache=True)
-        return self._output(said.logits[:, -1]), (there, kept(said.past_key_values))
+        result = self._forward(x, there, None, past_key_values=DynamicCache(layers), use_cache=True)
+        return self._output(result.logits[:, -1]), (there, cache_state(result.past_key_values))
 
     def logits(self, users: Tensor, items: Tensor, words: Tensor) -> Tensor:
         """(B, T, V) those of the model for the token after each word, all positions at once."""
@@ -303,7 +304,7 @@ class XRec(SequenceGenerator):
         count = words.shape[1]
         x = torch.cat([x, self._embedded(words)], dim=1)
         there, added = pad(there, (0, count), value=1), pad(added, (0, 0, 0, count))
-        found: Tensor = self._said(x, there, added, use_cache=False, logits_to_keep=count).logits
+        found: Tensor = self._forward(x, there, added, use_cache=False, logits_to_keep=count).logits
         return found
 
     def loss(self, batch: Batch) -> Loss:

@@ -1,12 +1,12 @@
-"""``llm``: a chat model says whether a text supports a statement (paper 004, f_LLM of section IV-B; SEval).
+"""``llm``: a chat model decides whether a text supports a statement.
 
-It is asked to answer 1 or 0. Where the back end gives the probabilities of the next token (a model that runs
-here, most servers), support is p("1") / (p("1") + p("0")): the model's own certainty ("soft"); ``answer: hard``
-makes 1 or 0 of it. Otherwise the answer is read strictly: 1 or 0 and nothing else. An answer that is neither says
-nothing: 0.5, which is not above St2Exp's threshold, and there is a warning with their number. Greedy.
+This is f_LLM of Statement factuality (section IV-B), also used by SEval. The model answers 1 or 0. If the back end
+reports probabilities of the next token (local models, most servers), support is p("1") / (p("1") + p("0"))
+(``answer: soft``); ``answer: hard`` rounds it to 0 or 1. Otherwise the response must be exactly 1 or 0. Any other
+response scores 0.5, which is not above the threshold of St2Exp, and a warning counts such responses. Decoding is greedy.
 
-Nothing is supported by an empty text; the model is not asked. A question without an answer (an endpoint that
-fails again and again) stops the work, because a made-up verdict would be a result; the next run goes on.
+An empty text supports nothing; the model is not queried. A query without a response (an endpoint that fails
+repeatedly) stops the run instead of inventing a verdict; the next run resumes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from cfbench_core.config import Help
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.judges.base import Document
-from cfbench_text.models.chat import Chat, ChatSource, OptionProbabilities, Prompt
+from cfbench_text.models.chat import Chat
+from cfbench_text.models.chat_types import ChatSource, OptionProbabilities, Prompt
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet, sentence
 
@@ -61,7 +62,7 @@ class LLMJudge:
 
     def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
         questions = [(document.text, sentence(statement)) for document, statement in pairs]
-        found = supported(self._chat, questions, "judge llm")
+        found = support_of(self._chat, questions, "judge llm")
         return found if self.config.answer == "soft" else np.where(found == 0.5, 0.5, found > 0.5)
 
     def signature(self) -> Mapping[str, str]:
@@ -70,25 +71,27 @@ class LLMJudge:
         return {"judge": "llm", "prompt": digest([SYSTEM, USER])[:16], **self._chat.signature()}
 
 
-def supported(chat: Chat, questions: Sequence[tuple[str, str]], who: str) -> FloatArray:
+def support_of(chat: Chat, questions: Sequence[tuple[str, str]], component: str) -> FloatArray:
     """(N,) how sure the model is that each text supports the statement beside it. ``who`` asks, for messages."""
-    asked = [place for place, (text, _) in enumerate(questions) if text.strip()]
+    nonempty = [place for place, (text, _) in enumerate(questions) if text.strip()]
     prompts = [
         Prompt(SYSTEM, USER.format(text=text, statement=statement))
-        for text, statement in (questions[place] for place in asked)
+        for text, statement in (questions[place] for place in nonempty)
     ]
     choices = chat.choose(prompts)
     found = np.zeros(len(questions))
-    found[asked] = [_value(choice, f"{who} ({chat.source.model})") for choice in choices]
+    found[nonempty] = [_value(choice, f"{component} ({chat.source.model})") for choice in choices]
     unread = sum(choice.p is None for choice in choices)
     if unread:
         warnings.warn(
-            f"{unread} of {len(choices)} answers of {who} are neither 1 nor 0", ResultWarning, stacklevel=3
+            f"{unread} of {len(choices)} answers of {component} are neither 1 nor 0",
+            ResultWarning,
+            stacklevel=3,
         )
     return found
 
 
-def _value(choice: OptionProbabilities, who: str) -> float:
+def _value(choice: OptionProbabilities, component: str) -> float:
     if choice.failure:
-        raise UserError(f"{who}: a question has no answer: {choice.failure}")
+        raise UserError(f"{component}: a question has no answer: {choice.failure}")
     return 0.5 if choice.p is None else choice.p

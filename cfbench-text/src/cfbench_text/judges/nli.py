@@ -1,10 +1,10 @@
-"""``nli``: does one statement entail another? By a natural-language-inference model, by name or local path.
+"""``nli``: entailment between statements by a natural-language-inference model, by name or local path.
 
-Paper 004, f_NLI of section IV-B: (E, C, N) for a premise and a hypothesis, each the sentence that tells the
-statement with its sentiment ("The user may dislike that ..."). The paper uses DeBERTa fine-tuned on MNLI: its text
-says Large, its footnote names the base model, which is the default here. A model with two labels sees no
-contradiction (``models/pairs.py``), so that StCoh and hallucination lose that half. A document supports a
-statement as much as its best statement entails it.
+This is f_NLI of Statement factuality (section IV-B): (E, C, N) for a premise and a hypothesis, each written as a
+sentence that expresses the statement with its sentiment ("The user may dislike that ..."). The paper uses DeBERTa
+fine-tuned on MNLI; its text names the large model and its footnote the base model, which is the default here. A model
+with two labels detects no contradictions (see ``models/pairs.py``), which affects StCoh and ``contradicted``. A document
+supports a statement as much as its best statement entails it.
 """
 
 from __future__ import annotations

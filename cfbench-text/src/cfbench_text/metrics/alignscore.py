@@ -1,25 +1,25 @@
-"""AlignScore (Zha et al. 2023): does the reference contain what the text says, by a model trained for that alone?
+"""AlignScore (Zha et al. 2023): does the reference contain the content of the text, by a model trained for alignment?
 
-A RoBERTa reads a chunk of the context b and a sentence of the claim a; one of three heads on its first token tells
+A RoBERTa encodes a chunk of the context b and a sentence of the claim a; one of three heads on its first token predicts
 how well they are aligned.
 
     AlignScore(a | b) = mean_k max_l P(aligned | chunk b_l, sentence a_k)
 
-``-P``: the claim is the text and the context the reference; ``-R``: the converse. Paper 004 reports one of the two,
-without a direction. ``head``: the probability of "aligned" among three classes (as published and in paper 004), of
-two, or a regression, which has no bounds and is cut to [0, 1], the range it was trained on.
+``-P``: the claim is the text and the context the reference; ``-R``: the converse. Statement factuality reports one of
+the two without naming the direction. ``head``: the probability of "aligned" among three classes (as published and in
+Statement factuality), among two, or a regression, which is unbounded and clipped to [0, 1], its training range.
 
-Chunks as published: a context of W words and S sentences is divided into runs of max(1, S // (W // 350 + 1))
-sentences, so a chunk has about 350 words and ends with a sentence. Ours are the suite's sentences, not NLTK's. A
-chunk that the encoder cannot hold beside the sentence loses its end, with a warning that says how many did. Padding
-is masked, where the published code fills up to 512 tokens: the same numbers in less time.
+Chunks as published: a context of W words and S sentences is split into runs of max(1, S // (W // 350 + 1)) sentences,
+so a chunk has about 350 words and ends with a sentence. Sentences are segmented by the suite, not by NLTK. If chunk and
+sentence exceed the encoder's limit, the end of the chunk is truncated, and a warning counts these pairs. Padding is
+masked; the published code pads to 512 tokens, which gives the same numbers in more time.
 
 ``checkpoint`` is the published file AlignScore-base.ckpt or AlignScore-large.ckpt (PyTorch Lightning: a
 ``state_dict`` with base_model.*, bin_layer.*, tri_layer.*, reg_layer.*; mlm_head.* is not used), or safetensors with
-the same names. Only tensors are read, no code in it is run. Of ``model``, the encoder it was trained from, tokenizer
-and configuration are needed, not the weights.
+the same names. Only tensors are read; no code in it is executed. Of ``model``, the encoder from which it was trained,
+only tokenizer and configuration are needed.
 
-An empty text is aligned with nothing: 0. A missing reference gives NaN.
+An empty text scores 0. A missing reference gives NaN.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ class AlignScore:
         texts, references = list(map(sentences, observed.texts)), list(map(sentences, observed.references))
         both = [*zip(texts, references, strict=True), *zip(references, texts, strict=True)]
         sides = [(claim, chunks(context, self.config.chunk)) for claim, context in both]
-        asked = list(
+        pairs = list(
             dict.fromkeys((part, claim) for claims, context in sides for claim in claims for part in context)
         )
         head = list(HEADS).index(self.config.head)
-        values = (float(np.clip(one[head], 0, 1)) for one in self._pairs.values(asked))
-        aligned = dict(zip(asked, values, strict=True))
+        values = (float(np.clip(one[head], 0, 1)) for one in self._pairs.values(pairs))
+        aligned = dict(zip(pairs, values, strict=True))
 
         def of_side(claims: Sequence[str], context: Sequence[str]) -> float:
             best = [max(aligned[part, claim] for part in context) for claim in claims if context]

@@ -1,11 +1,10 @@
-"""BARTScore (Yuan et al. 2021): how likely is one text when an encoder-decoder model has read the other?
+"""BARTScore (Yuan et al. 2021): the log-likelihood of one text given the other, by an encoder-decoder model.
 
-    s(a -> b) = mean_t log p(b_t | b_<t, a)    over all tokens of b, the special ones included, as published
+    s(a -> b) = mean_t log p(b_t | b_<t, a)    over all tokens of b, including the special ones, as published
 
-``-P`` = s(reference -> text), ``-R`` = s(text -> reference), ``-F`` = their arithmetic mean (the published
-definition, not a harmonic mean). Values are logarithms, at most 0, and are compared within one model only. An
-empty text has its end tokens alone; a missing reference gives NaN. Texts beyond the model's limit are cut, with a
-warning that says how many.
+``-P`` = s(reference -> text), ``-R`` = s(text -> reference), ``-F`` = their arithmetic mean (the published definition,
+not a harmonic mean). Values are at most 0 and comparable within one model only. An empty text has only end tokens; a
+missing reference gives NaN. Texts beyond the model's limit are truncated, and a warning counts them.
 """
 
 from __future__ import annotations
@@ -88,10 +87,10 @@ class BARTScore:
             labels = wanted["input_ids"].masked_fill(~real, -100)
             with torch.inference_mode():
                 logits = self._loaded.model(**given, labels=labels).logits.float()
-                told = (
+                log_probabilities = (
                     torch.log_softmax(logits, dim=-1).gather(2, wanted["input_ids"].unsqueeze(2)).squeeze(2)
                 )
-            mean = (told * real).sum(dim=1) / real.sum(dim=1)
+            mean = (log_probabilities * real).sum(dim=1) / real.sum(dim=1)
             values[some] = mean.cpu().numpy()
         return values
 

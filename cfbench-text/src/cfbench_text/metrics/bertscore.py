@@ -1,12 +1,13 @@
-"""BERTScore P, R, F (Zhang et al. 2020): each token with the most similar one of the other side. Not truth.
+"""BERTScore P, R, F (Zhang et al. 2020): each token against the most similar token of the other side. Not factuality.
 
     P = mean_{t in text} max_{r in reference} cos(t, r)     R: the converse     F = 2 P R / (P + R)
 
-over hidden states of one layer, without idf. As in the reference implementation, special tokens ([CLS], </s>)
-have no weight in the means but others may match them; ``special: leave-out`` takes them out altogether. Raw values of
-unrelated texts lie near 0.8 to 0.9 with most models, so raw BERTScore is not read as quality: with the model's
+over the hidden states of one layer, without idf. As in the reference implementation, special tokens ([CLS], </s>) have
+no weight in the means but other tokens may match them; ``special: leave-out`` removes them completely. Raw values of
+unrelated texts are near 0.8 to 0.9 with most models, so raw BERTScore is not a measure of quality: with the model's
 ``baseline`` (a file as bert-score publishes them: LAYER,P,R,F) each value x becomes (x - b) / (1 - b).
-An empty text has raw 0. The layer of the paper's roberta-large is 17; each model has its own.
+
+An empty text has raw value 0. The paper uses layer 17 of roberta-large; each model has its own best layer.
 """
 
 from __future__ import annotations

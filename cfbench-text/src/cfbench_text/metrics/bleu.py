@@ -1,7 +1,7 @@
-"""BLEU of each explanation (Papineni et al. 2002), by ``sacrebleu``: up to 4-grams, as far as the text is long.
+"""BLEU of each explanation (Papineni et al. 2002), computed by ``sacrebleu``: up to 4-grams, as the length permits.
 
-Mean of sentence BLEU (effective order, exponential smoothing, tokenizer 13a), in [0, 1] where sacrebleu has 0 to
-100. BLEU of all texts together is in the analysis ``corpus``. Not a measure of truth.
+It is sentence BLEU (effective order, exponential smoothing, tokenizer 13a), scaled from sacrebleu's 0 to 100 to [0, 1].
+The BLEU of all texts together is in the analysis ``corpus``. It does not measure factuality.
 """
 
 from __future__ import annotations

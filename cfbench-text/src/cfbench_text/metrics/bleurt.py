@@ -1,22 +1,22 @@
-"""BLEURT (Sellam et al. 2020): a BERT that was trained to rate a text against a reference as people did. Not truth.
+"""BLEURT (Sellam et al. 2020): a BERT trained to predict human ratings of a text against a reference. Not factuality.
 
     BLEURT = w . pooled([CLS] reference [SEP] text [SEP]) + b
 
-The value is that of a regression, mostly between -2 and 1 for the models of 2020, and is compared within one model
-only; it is no probability and has no bounds. The order is (reference, text), and matters.
+The value is that of a regression, mostly between -2 and 1 for the models of 2020. It is unbounded and comparable within
+one model only. The order (reference, text) matters.
 
-Any model loads that ``transformers`` knows and that has one output: ``Elron/bleurt-base-512`` and its
-``tiny``, ``large`` and ``-128`` (BERT, the checkpoints of 2020), or a RemBERT with one label. Those with
-the model type ``bleurt`` (``lucadiliello/bleurt-base-512``, ``lucadiliello/BLEURT-20``, ...) bring code of their own,
-which is not run, and do not load: so BLEURT-20, the later checkpoint, does not.
+Any model with one output that ``transformers`` supports can be used: ``Elron/bleurt-base-512`` and its ``tiny``,
+``large`` and ``-128`` variants (BERT, the checkpoints of 2020), or a RemBERT with one label. Models of type ``bleurt``
+(``lucadiliello/bleurt-base-512``, ``lucadiliello/BLEURT-20``, ...) need code of their own, which is not executed, and do
+not load; therefore BLEURT-20, the later checkpoint, is not supported.
 
-What is too long is cut as published: the longer of the two loses its end, and there is a warning that says how often.
-The ``-128`` models were trained, and as published read, 128 tokens, though they have places for 512: ``limit: 128``.
-Paper 004 names a library (``evaluate``) and no checkpoint; the default there is base-128, so of long pairs only the
-beginnings. The published library fills every pair up to its limit; here padding is masked, which changes nothing but
-time.
+Long pairs are truncated as published: the longer of the two texts loses its end, and a warning counts these pairs. The
+``-128`` models were trained with, and as published read, 128 tokens, although they have 512 positions: ``limit: 128``.
+Statement factuality names a library (``evaluate``) and no checkpoint; the library's default is base-128, which reads
+only the beginnings of long pairs. The published library pads every pair to its limit; here padding is masked, which
+only saves time.
 
-An empty text has the value that the model gives it; a missing reference gives NaN.
+An empty text has the value that the model computes for it; a missing reference gives NaN.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""FMR, feature matching ratio (Li et al. 2020): are the words of the user's topics in the text, word for word?
+"""FMR, feature matching ratio (Li et al. 2020): does the text contain the keywords of the user's topics?
 
-Features of a row are the keywords of the domain in the user's statements; the value is the share of them that the
-text names, in any sentiment. The original has one feature a row; with one the two are equal. FCR, DIV and USR
-are properties of all texts together: analysis ``corpus``.
+The features of a row are the keywords of the domain in the user's statements; the value is the share of them that the
+text contains, regardless of sentiment. The original has one feature per row, for which both definitions are equal. FCR,
+DIV and USR are properties of all texts together; see the analysis ``corpus``.
 """
 
 from __future__ import annotations

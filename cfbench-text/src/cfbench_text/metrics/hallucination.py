@@ -1,12 +1,12 @@
-"""Hallucination and omission (ours): shares of statements that are wrong, and of those that are missing.
+"""Hallucination and omission (defined by cfbench): shares of statements that are wrong, and that are missing.
 
-- ``hallucinated``: of the statements of the text, those that no statement of the reference entails (entailment is
-  not the likeliest of three); 1 - StEnt-bin-P.
-- ``contradicted``: of the statements of the text, those that no statement of the reference entails and some
-  contradicts. The others that are hallucinated are unsupported: the user said nothing of the kind.
-- ``omitted``: of the statements of the reference, those that no statement of the text entails; 1 - StEnt-bin-R.
+- ``hallucinated``: the share of the text's statements that no statement of the reference entails (entailment is not the
+  most probable of three); 1 - StEnt-bin-P.
+- ``contradicted``: the share of the text's statements that no statement of the reference entails and some statement
+  contradicts. The other hallucinated statements are unsupported: the review does not mention them.
+- ``omitted``: the share of the reference's statements that no statement of the text entails; 1 - StEnt-bin-R.
 
-A text without statements hallucinates nothing that could be counted (NaN) and omits everything.
+For a text without statements ``hallucinated`` and ``contradicted`` are undefined (NaN) and ``omitted`` is 1.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Hallucination:
 
     def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:
         verdicts, empty = observed.verdicts, observed.empty
-        right, told = best(verdicts.of_predicted, entailed), best(verdicts.of_evidence, entailed)
+        right, covered = best(verdicts.of_predicted, entailed), best(verdicts.of_evidence, entailed)
         denied = [
             against * (1 - supported)
             for against, supported in zip(best(verdicts.of_predicted, contradicted), right, strict=True)
         ]
-        precision, recall = precision_recall(right, told, empty)
-        against, _ = precision_recall(denied, told, empty)
+        precision, recall = precision_recall(right, covered, empty)
+        against, _ = precision_recall(denied, covered, empty)
         return {"hallucinated": 1 - precision, "contradicted": against, "omitted": 1 - recall}

@@ -1,28 +1,28 @@
 """METEOR (Banerjee & Lavie 2005): words shared with the reference, also as stems and synonyms, and their order.
 
-Words of the text and of the reference are paired one to one; two words may be a pair when they are the same (exact),
-have the same Porter stem (stem) or share a synset of WordNet (synonym). m pairs lie in ch chunks, runs of pairs that
-are neighbours in the same order on both sides.
+Words of the text and of the reference are matched one to one. Two words may match if they are equal (exact), have the
+same Porter stem (stem) or share a synset of WordNet (synonym). The m matches form ch chunks, runs of matches that are
+adjacent in the same order on both sides.
 
     P = m / words of the text     R = m / words of the reference     F = P R / (alpha P + (1 - alpha) R)
     METEOR = (1 - gamma (ch / m)^beta) F
 
-The defaults are the paper's: 10 P R / (R + 9 P), penalty 0.5 (ch / m)^3. ``weights`` say what a pair of each stage
-counts in P and R; Meteor 1.5 (Denkowski & Lavie 2014, English) has alpha 0.85, beta 0.2, gamma 0.6 and the weights
-1, 0.6, 0.8. Its tables of paraphrases and function words are not here.
+The defaults are the paper's: 10 P R / (R + 9 P), penalty 0.5 (ch / m)^3. ``weights`` are the weights of the stages in P
+and R; Meteor 1.5 (Denkowski & Lavie 2014, English) has alpha 0.85, beta 0.2, gamma 0.6 and weights 1, 0.6, 0.8. Its
+tables of paraphrases and function words are not included.
 
-The pairing is that of Denkowski & Lavie (2014): as many words as possible, then as few chunks as possible, by a beam
-search over the text; then the heavier pairs. The paper of 2005 goes stage by stage and asks for few crossings. NLTK
-pairs greedily from the end, which leaves more chunks than there need be: "the cat" against "the cat sat on the mat"
-has two there, one here (of 300 explanations by XRec: 5,126 chunks there, 3,746 here, and 0.33 where this has 0.40).
-NLTK also asks for synonyms one way only, without base forms of the reference's words. The beam is exact on texts that
-can be enumerated; on 3,000 explanations it never found fewer pairs than there can be. With thousands of words on
-both sides it is narrower, down to one.
+The alignment is that of Denkowski & Lavie (2014): as many words as possible, then as few chunks as possible, then the
+largest weight, by a beam search over the text. The paper of 2005 aligns stage by stage and minimises crossings. NLTK
+aligns greedily from the end, which results in more chunks than necessary: "the cat" against "the cat sat on the mat" has
+two chunks there and one here (for 300 explanations by XRec: 5,126 chunks there, 3,746 here, and 0.33 instead of 0.40).
+NLTK also looks up synonyms in one direction only, without base forms of the reference's words. The beam is exact on
+texts that can be enumerated; on 3,000 explanations it always found the maximal number of matches. With thousands of
+words on both sides the beam becomes narrower, down to one.
 
-WordNet is a folder of files that the user has; without one the metric stops, unless ``stages`` leave synonyms out.
-Words are letters and digits in lower case, with apostrophes; punctuation is no word, or the full stops and commas of
-the suite's own paragraphs would be matches. A text equal to its reference has a little less than 1, one chunk being
-penalised. An empty text has 0; a missing reference gives NaN. Not a measure of truth.
+WordNet is a folder of files that the user provides; without it the metric stops, unless ``stages`` excludes synonyms.
+Words are lower-cased letters and digits with apostrophes; punctuation is excluded, because the full stops and commas of
+the template would match. A text equal to its reference scores slightly below 1, because one chunk is penalised. An
+empty text scores 0; a missing reference gives NaN. It does not measure factuality.
 """
 
 from __future__ import annotations

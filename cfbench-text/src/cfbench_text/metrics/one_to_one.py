@@ -1,9 +1,9 @@
-"""StMatch-P, -R, -F1 (ours): StEnt where a statement of the reference supports one statement of the text only.
+"""StMatch-P, -R, -F1 (defined by cfbench): StEnt where a statement of the reference supports only one of the text.
 
-A vague reference cannot support many predictions, nor one prediction cover much of the reference. Statements are
-matched one to one so that the sum of E(premise s_l, hypothesis s'_k) is largest; that sum is divided by n for P;
-R the other way round, with a matching of its own. Pairs that ``same`` rules out are worth nothing, but the
-denominators stay those of all statements.
+A vague reference statement then cannot support many predictions, and one prediction cannot cover much of the reference.
+Statements are matched one to one such that the sum of E(premise s_l, hypothesis s'_k) is maximal; P is this sum divided
+by n. R is the converse with its own matching. Pairs that ``same`` excludes have weight 0, but the denominators count all
+statements.
 """
 
 from __future__ import annotations

@@ -2,25 +2,26 @@
 
     S(a -> b) = 1/|Q(a)| sum_{(q, r) in Q(a)} agree(r, answer to q in b)
 
-Q(a): questions q that a model makes of the text a, each for an answer r that a selector finds in it. ``-P``: questions
-about the text, answered in the reference; ``-R``: about the reference, answered in the text; ``-F``: their mean,
-harmonic as paper 004 writes, or arithmetic as the library that it used computes.
+Q(a): the questions q that a model generates from the text a, each for an answer r that a selector finds in it. ``-P``:
+questions about the text, answered from the reference; ``-R``: the converse; ``-F``: their mean, harmonic as Statement
+factuality defines it, or arithmetic as the library that it used computes it.
 
-agree is the mean of ``scores``: "f1" of the words of both answers (lower case, without punctuation and articles, as
-SQuAD has it); "answerability", how probable the model holds it that there is an answer; "bertscore" of the two answers
-(raw, so high for anything). The library takes all three; bertscore needs a model of its own and is left out unless
-asked for. In the article of 2021 precision is the F1 of answers alone and recall the weighted answerability alone;
-since then the library treats both sides alike, and so do we.
+agree is the mean of ``scores``: "f1" of the words of both answers (lower case, without punctuation and articles, as in
+SQuAD); "answerability", the model's probability that the question has an answer; "bertscore" of the two answers (raw,
+so high for any pair). The library uses all three; bertscore needs an additional model and is not in the default. In the
+article of 2021 precision is the F1 of answers alone and recall the weighted answerability alone; the library has since
+treated both sides equally, as this implementation does.
 
-Departures from the library (version 0.2): answers are selected by rules, not by spaCy (``models/phrases.py``; a
-selector of one's own is ``import:MODULE:CLASS``), from all sentences, not the first five; an answer that a text has
-twice is asked about once; a question is not cut at 19 tokens; a blank question is none. There are no weights of
-questions (its query weighter is off there, too, and by its own account no longer fits). Same: one model asks and one
-answers, both greedily, for both texts; inputs beyond what a model reads are cut, with a warning.
+Departures from the library (version 0.2): answers are selected by rules instead of spaCy (``models/phrases.py``; your
+own selector is ``import:MODULE:CLASS``), from all sentences instead of the first five; an answer that occurs twice in a
+text has one question; a question is not truncated at 19 tokens; a blank question is dropped. Questions are not weighted
+(the library's query weighter is off as well, and by its own account outdated). As in the library, one model generates
+and one model answers the questions, both greedily, for both texts; inputs beyond a model's limit are truncated with a
+warning.
 
 A text without questions counts as an empty one, see ``precision_recall``: with "zero" its own side is undefined, the
-other side and both means are 0, and nothing is asked. (The library still asks the other side's questions, unless a
-text is blank.) In paragraphs of the template "the user" and "this product" are answers that always agree.
+other side and both means are 0, and no question is generated. (The library still answers the other side's questions,
+unless a text is blank.) In paragraphs of the template "the user" and "this product" are answers that always agree.
 """
 
 from __future__ import annotations
@@ -119,13 +120,13 @@ class QuestEval:
             *zip(observed.references, observed.texts, strict=True),
         ]
         # Where one side has no questions the policy decides, and those of the other side are not asked.
-        asked = [
+        queries = [
             (question, answer, other)
             for text, other in ways
             if known[other]
             for question, answer in known[text]
         ]
-        agreement = iter(self._agreement(asked, observed))
+        agreement = iter(self._agreement(queries, observed))
         values = [
             np.array([next(agreement) if known[other] else 0.0 for _ in known[text]]) for text, other in ways
         ]
@@ -139,12 +140,12 @@ class QuestEval:
             "scores": " + ".join(self.config.scores),
             "weights": "none",
             "direction": DIRECTION,
-            **plugins.told("selector", self._selector, self.config.selector),
-            **plugins.told("generator", self._generator, self.config.generator.model),
-            **plugins.told("answerer", self._answerer, self.config.answerer.model),
+            **plugins.prefixed_signature("selector", self._selector, self.config.selector),
+            **plugins.prefixed_signature("generator", self._generator, self.config.generator.model),
+            **plugins.prefixed_signature("answerer", self._answerer, self.config.answerer.model),
         }
         if "bertscore" in self.config.scores:
-            about |= plugins.told("similarity", self._similarity, self.config.similarity.model)
+            about |= plugins.prefixed_signature("similarity", self._similarity, self.config.similarity.model)
         return about
 
     @functools.cached_property
@@ -169,22 +170,24 @@ class QuestEval:
         full = [text for text in distinct if text.strip()]
         selected = dict(zip(full, self._selector.select(full) if full else [], strict=True))
         pairs = [(answer, text) for text, chosen in selected.items() for answer in chosen]
-        asked = plugins.each_once(pairs, self._generator.ask)
+        queries = plugins.distinct_results(pairs, self._generator.ask)
         return {
             text: [
-                (asked[answer, text], answer)
+                (queries[answer, text], answer)
                 for answer in selected.get(text, ())
-                if asked[answer, text].strip()
+                if queries[answer, text].strip()
             ]
             for text in distinct
         }
 
-    def _agreement(self, asked: Sequence[tuple[str, str, str]], observed: ObservedTexts) -> FloatArray:
+    def _agreement(self, queries: Sequence[tuple[str, str, str]], observed: ObservedTexts) -> FloatArray:
         """(N,) how well the answer in the other text agrees with the one that each question was made for."""
-        if not asked:
+        if not queries:
             return np.zeros(0)
-        replies = plugins.each_once([(question, text) for question, _, text in asked], self._answerer.answer)
-        pairs = [(answer, replies[question, text]) for question, answer, text in asked]
+        replies = plugins.distinct_results(
+            [(question, text) for question, _, text in queries], self._answerer.answer
+        )
+        pairs = [(answer, replies[question, text]) for question, answer, text in queries]
         found = np.array([self._agree(score, pairs, observed) for score in self.config.scores])
         agreement: FloatArray = np.clip(found.mean(axis=0), 0.0, 1.0)
         return agreement

@@ -1,7 +1,7 @@
-"""ROUGE-1, ROUGE-2, ROUGE-L (Lin 2004), F1 of each explanation: words in lower case, letters and digits, no stems.
+"""ROUGE-1, ROUGE-2, ROUGE-L (Lin 2004), F1 of each explanation: lower-cased letters and digits, no stemming.
 
-As ``rouge-score`` computes them (ROUGE-L of the whole text as one sequence), which is the oracle of the tests;
-our own because that package brings NLTK. Not a measure of truth.
+Equal to ``rouge-score`` (ROUGE-L of the whole text as one sequence), which the tests compare with. It is implemented
+here because that package requires NLTK. It does not measure factuality.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""SEval-P, -R, -F1 (Herserant & Guigue 2025; paper 004, equation 3): statements of both texts, each held against the
-other text by a chat model.
+"""SEval-P, -R, -F1 (Herserant & Guigue 2025): statements of both texts, each checked against the other by a chat model.
 
     P = 1/n sum_k [b supports a_k]    R = 1/m sum_l [a supports b_l]    F1 = 2 P R / (P + R)
 
-a_1..a_n are the statements of the text a, b_1..b_m those of the reference b. (The paper prints the second line as
-another "SEval-P"; it is R.) [...] is 1 or 0, whichever the model is surer of; ``answer: soft`` takes how sure it is.
+a_1..a_n are the statements of the text a, b_1..b_m those of the reference b (Statement factuality, equation 3, which
+prints the second line as another "SEval-P"; it is R). [...] is 1 or 0, whichever is more probable; ``answer: soft`` uses
+the probability.
 
-It is not St2Exp: the model divides both texts itself, whatever they say, the template's own words included. Its
-statements have no topic and no sentiment, and are judged as they are, not in the sentence "the user would appreciate
-...". So it needs no extractor and no domain, and asks two more questions for each row.
+It differs from St2Exp: the model divides both texts itself, including the template's own words. Its statements have no
+topic and no sentiment, and are judged as they are instead of in the sentence "the user would appreciate ...". It
+therefore needs no extractor and no domain, and two more queries per row.
 
-The published code has a worked example in its prompt, takes each line of the answer for a statement, and asks for
-all verdicts in one answer, where a statement without a verdict leaves the denominator. Here the prompt is our own and
-shows no example, which a small model would repeat; ``answers.py`` reads the answers and counts their failures;
-each statement is a question of its own, that of the judge ``llm``. Greedy; answers are kept.
+The published code has a worked example in its prompt, takes each line of the response as a statement, and requests all
+verdicts in one response, where a statement without a verdict is removed from the denominator. Here the prompt is
+different and shows no example, which a small model would repeat; ``response_parsing.py`` parses the responses and counts
+failures; each statement is a query of its own, the one of the judge ``llm``. Decoding is greedy; responses are cached.
 
-A text of which no answer is usable has no known statements, which is not the same as none: its row is missing (NaN),
-whatever ``protocol.empty`` says, and a warning says how many there are and why. An answer that ends early counts with
-what is whole in it. An empty text is not asked about.
+If no response for a text is usable, its statements are unknown, which differs from an empty set: its row is missing
+(NaN) for any ``protocol.empty``, and a warning reports the number and the reasons. Of a truncated response the complete
+statements are used. An empty text is not queried.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ from cfbench_text.entailment_batches import distinct_queries
 from cfbench_text.extractors.llm import NO_ANSWER, pieces
 from cfbench_text.judges.llm import SYSTEM as JUDGE_SYSTEM
 from cfbench_text.judges.llm import USER as JUDGE_USER
-from cfbench_text.judges.llm import supported
+from cfbench_text.judges.llm import support_of
 from cfbench_text.metrics.base import ObservedTexts, ratio_columns, with_f1
-from cfbench_text.models.chat import Chat, ChatSource, Completion, Prompt
+from cfbench_text.models.chat import Chat
+from cfbench_text.models.chat_types import ChatSource, Completion, Prompt
 from cfbench_text.response_parsing import read_statements
 from cfbench_text.reviews import FloatArray
 
@@ -110,8 +111,8 @@ class SEval:
             *([(reference, one) for one in mine.statements] for mine, _, _, reference in sides),
             *([(text, one) for one in other.statements] for _, other, text, _ in sides),
         ]
-        asked = [rows if row else [] for rows, row in zip(questions, [*known, *known], strict=True)]
-        support = distinct_queries(asked, self._support)
+        queries = [rows if row else [] for rows, row in zip(questions, [*known, *known], strict=True)]
+        support = distinct_queries(queries, self._support)
         predicted, evidence = support[: len(sides)], support[len(sides) :]
         values = with_f1("SEval", predicted, evidence, observed.empty)
         return {name: np.where(known, column, np.nan) for name, column in values.items()}
@@ -128,30 +129,30 @@ class SEval:
         parts = {text: pieces(text, self.config.words) for text in dict.fromkeys(texts)}
         distinct = list(dict.fromkeys(piece for of_text in parts.values() for piece in of_text))
         prompts = [Prompt(SYSTEM, USER.format(text=piece)) for piece in distinct]
-        said = dict(zip(distinct, self._chat.write(prompts, self.config.tokens), strict=True))
-        found = {text: _joined([said[piece] for piece in of_text]) for text, of_text in parts.items()}
+        completions = dict(zip(distinct, self._chat.write(prompts, self.config.tokens), strict=True))
+        found = {text: _joined([completions[piece] for piece in of_text]) for text, of_text in parts.items()}
         failed = [one.left_out for one in found.values() if not one.known]
         if failed:
             why = sum((Counter(reasons) for reasons in failed), Counter())
-            told = ", ".join(f"{reason}: {count}" for reason, count in sorted(why.items()))
+            listed = ", ".join(f"{reason}: {count}" for reason, count in sorted(why.items()))
             warnings.warn(
-                f"SEval: {len(failed)} of {len(found)} texts could not be divided into statements ({told})",
+                f"SEval: {len(failed)} of {len(found)} texts could not be divided into statements ({listed})",
                 ResultWarning,
                 stacklevel=2,
             )
         return found
 
     def _support(self, questions: Sequence[tuple[str, str]]) -> FloatArray:
-        found = supported(self._chat, questions, "metric seval")
+        found = support_of(self._chat, questions, "metric seval")
         return found if self.config.answer == "soft" else (found > 0.5).astype(np.float64)
 
 
-def _joined(said: Sequence[Completion]) -> Divided:
+def _joined(completions: Sequence[Completion]) -> Divided:
     """Of the pieces of a text. It is known when an answer to one of them is; an empty text is."""
     counts: Counter[str] = Counter()
     statements: list[str] = []
     read: list[bool] = []
-    for one in said:
+    for one in completions:
         if one.failure:
             counts[f"{NO_ANSWER}: {one.failure}"] += 1
             read.append(False)
@@ -160,4 +161,4 @@ def _joined(said: Sequence[Completion]) -> Divided:
         counts.update(reading.left_out)
         statements += reading.statements
         read.append(bool(reading.statements) or reading.status == "empty")
-    return Divided(tuple(dict.fromkeys(statements)), not said or any(read), dict(counts))
+    return Divided(tuple(dict.fromkeys(statements)), not completions or any(read), dict(counts))

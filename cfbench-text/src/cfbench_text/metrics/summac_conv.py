@@ -2,12 +2,13 @@
 
 E_kl = the NLI model's probability that premise b_l entails hypothesis a_k, sentences of two texts.
 
-    Conv(a | b) = softmax(V m + c)[1],  m = mean_k (w . histogram_l(E_kl) + u), given thrice
+    Conv(a | b) = softmax(V m + c)[1],  m = mean_k (w . histogram_l(E_kl) + u), repeated three times
 
-The head is read from the file with the published weights. It was trained on the answers of one NLI model over
-documents of many sentences; with another model it is no measure: its value is 0.20 where nothing is entailed and
-0.22 where a sentence is entailed at 0.50 (paper 004's table shows this floor for all models). There is a warning
-then. Directions as in SummaC-ZS. An empty text scores 0; a missing reference gives NaN.
+The head is read from the file with the published weights. It was trained on the outputs of one NLI model for documents
+of many sentences and is not meaningful with another model: its value is 0.20 if nothing is entailed and 0.22 if a
+sentence is entailed with probability 0.50 (the table of Statement factuality shows this minimum for all models). A
+warning is issued in this case. Directions as in SummaC-ZS. An empty text scores the minimum; a missing reference gives
+NaN.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""SummaC-ZS (Laban et al. 2022): does the reference entail the text, sentence by sentence? No training.
+"""SummaC-ZS (Laban et al. 2022): does the reference entail the text, sentence by sentence? Without training.
 
-X_kl = what an NLI model says of premise b_l and hypothesis a_k, sentences of two texts.
+E_kl and C_kl = the NLI model's probabilities of entailment and contradiction for premise b_l and hypothesis a_k,
+sentences of two texts.
 
     ZS(a | b) = mean_k ( max_l E_kl - max_l C_kl )   or, with ``score: difference``, mean_k max_l (E_kl - C_kl)
 
-``-P``: the text is judged by the reference (a = text, b = reference); ``-R``: the reference by the text. The
-published code of paper 004 hands the two over the wrong way round and so calls recall precision. Its library
-takes the maxima apart, the paper's formula (X = E - C) does not; both are here, and the signature says which.
-An empty text entails nothing and is entailed by nothing: the lowest value. A missing reference gives NaN.
+``-P``: the reference is the premise (a = text, b = reference); ``-R``: the text is the premise. The published code of
+Statement factuality passes them in the opposite order and so reports recall as precision. Its library takes the maxima
+separately, the paper's formula (X = E - C) does not; both are implemented, and the signature names the choice. An empty
+text entails nothing and is entailed by nothing: the lowest value. A missing reference gives NaN.
 """
 
 from __future__ import annotations
@@ -90,9 +91,9 @@ def both_ways(
 
 def _matrices(sides: Sequence[tuple[list[str], list[str]]], pairs: Pairs) -> list[FloatArray]:
     """One for each (hypotheses, premises); all distinct pairs of both ways are asked at once."""
-    asked = [(premise, hypothesis) for mine, others in sides for hypothesis in mine for premise in others]
-    distinct = {pair: place for place, pair in enumerate(dict.fromkeys(asked))}
-    observed = pairs.probabilities(list(distinct))[[distinct[pair] for pair in asked]]
+    wanted = [(premise, hypothesis) for mine, others in sides for hypothesis in mine for premise in others]
+    distinct = {pair: place for place, pair in enumerate(dict.fromkeys(wanted))}
+    observed = pairs.probabilities(list(distinct))[[distinct[pair] for pair in wanted]]
     found, start = [], 0
     for mine, others in sides:
         end = start + len(mine) * len(others)

@@ -1,7 +1,7 @@
-"""A chat model on this machine: any decoder that ``transformers`` loads, GGUF files included. Greedy.
+"""A local chat model: any decoder that ``transformers`` loads, GGUF files included, with greedy decoding.
 
-Prompts go through the model's own chat template; one without a template (a base model) gets the messages as
-plain paragraphs. A prompt that does not fit into the model's context is a failure of that text, never cut.
+Prompts use the model's own chat template; for a model without a template (a base model) the messages are joined as
+plain paragraphs. A prompt that exceeds the model's context is a failure of that text; it is never truncated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_text.models.chat import ChatSource, Completion, OptionProbabilities, Prompt
+from cfbench_text.models.chat_types import ChatSource, Completion, OptionProbabilities, Prompt
 from cfbench_text.models.loading import batches, load, padded
 
 NO_ROOM = "the text is longer than the model reads"
@@ -27,8 +27,8 @@ class Causal:
         fitting = yield from self._fitting(prompts, tokens, Completion(failure=NO_ROOM))
         for some in batches([len(ids) for _, ids in fitting], self._batch):
             rows = [fitting[place][1] for place in some]
-            for place, said in zip(some, self._continued(rows, tokens), strict=True):
-                yield fitting[place][0], said
+            for place, declared in zip(some, self._continued(rows, tokens), strict=True):
+                yield fitting[place][0], declared
 
     def choose(
         self, prompts: Sequence[Prompt], options: tuple[str, str]
@@ -81,8 +81,8 @@ class Causal:
         found = []
         for ids in written.tolist():
             stops = [place for place, token in enumerate(ids) if token in ends]
-            kept = ids[: stops[0]] if stops else ids
-            found.append(Completion(tokenizer.decode(kept, skip_special_tokens=True), cut=not stops))
+            generated = ids[: stops[0]] if stops else ids
+            found.append(Completion(tokenizer.decode(generated, skip_special_tokens=True), cut=not stops))
         return found
 
     def _tokens_of(self, option: str) -> np.ndarray[Any, Any]:
@@ -108,6 +108,6 @@ def _positions(given: Any) -> dict[str, Any]:
 
 def _ends(tokenizer: Any, model: Any) -> list[int]:
     """The tokens after which there is nothing more."""
-    said = getattr(model.generation_config, "eos_token_id", None)
-    listed = said if isinstance(said, list) else [said]
+    declared = getattr(model.generation_config, "eos_token_id", None)
+    listed = declared if isinstance(declared, list) else [declared]
     return sorted({token for token in (*listed, tokenizer.eos_token_id) if token is not None})

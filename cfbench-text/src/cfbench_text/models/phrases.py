@@ -1,14 +1,14 @@
-"""Phrases of a text that a question may be asked for: the answer selector ``rules`` of QuestEval. No model.
+"""The answer selector ``rules`` of QuestEval: phrases of a text for which questions are generated, without a model.
 
 The published code takes the entities and noun chunks that spaCy finds in the first five sentences. Here a phrase is a
 run of words between punctuation and words of the closed classes (pronouns, prepositions, conjunctions, auxiliaries,
-adverbs of degree), with the determiner before it; that leaves nouns with their adjectives, names and numbers, and
-predicates such as "warm" in "the sound is warm", which spaCy's chunks do not have. Verbs are recognised by their
-place only: after a pronoun as subject, "to" or a modal verb, and before a determiner or pronoun ("broke the string");
-others stay. Modest, and named as what it is in the signature.
+adverbs of degree), with the preceding determiner. These are nouns with their adjectives, names and numbers, and
+predicates such as "warm" in "the sound is warm", which spaCy's chunks do not contain. Verbs are recognised by position
+only: after a pronoun as subject, "to" or a modal verb, and before a determiner or pronoun ("broke the string"); other
+verbs remain in the phrases. The signature names this selector.
 
-All sentences are read unless told otherwise. A phrase that a text has twice, letter case, articles and punctuation
-apart, is there once: the published code counts a name that is also a noun chunk, and each repetition, again.
+All sentences are read by default. A phrase that occurs twice, ignoring case, articles and punctuation, is selected
+once; the published code selects repetitions again, and also a name that is a noun chunk.
 """
 
 from __future__ import annotations

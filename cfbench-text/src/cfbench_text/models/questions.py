@@ -1,8 +1,9 @@
-"""Questions about texts: what they are asked about, who asks, who answers. The three plugins of QuestEval.
+"""The three exchangeable parts of QuestEval: answer selector, question generator and answerer.
 
-Each has a protocol, an implementation of ours, and may be a class of one's own, ``import:my_package.my_module:MyClass``
-in place of a model's name: a question generator and an answerer are made with their options, a selector with none. Its
-``signature()``, if it has one, is told with the scores. (Results in the cache do not notice a change of its code.)
+Each part has a protocol and an implementation, and can be replaced by a user's class, with
+``import:my_package.my_module:MyClass`` in place of a model's name. Question generators and answerers are constructed with
+their options, selectors without arguments. If the class has ``signature()``, it is reported with the scores. (The cache
+does not detect changes in the code of such a class.)
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Seq2SeqQuestions:
     def ask(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         inputs = [_filled(self.source.form, answer=answer, text=text) for answer, text in pairs]
         written = self._writer.write(inputs, self.source.tokens)
-        _tell_cut([one.cut for one in written], "questions", self.source.tokens)
+        _warn_about_truncated([one.cut for one in written], "questions", self.source.tokens)
         return [one.text for one in written]
 
     def signature(self) -> Mapping[str, str]:
@@ -125,14 +126,14 @@ class Seq2SeqAnswers:
     def answer(self, pairs: Sequence[tuple[str, str]]) -> list[Reply]:
         inputs = [_filled(self.source.form, question=question, text=text) for question, text in pairs]
         written = self._writer.write(inputs, self.source.tokens, self.source.unanswerable)
-        _tell_cut([one.cut for one in written], "answers", self.source.tokens)
+        _warn_about_truncated([one.cut for one in written], "answers", self.source.tokens)
         return [Reply(one.text, 1.0 - (one.first or 0.0)) for one in written]
 
     def signature(self) -> Mapping[str, str]:
         return {**signature(self.source), "form": self.source.form, "tokens": str(self.source.tokens)}
 
 
-def _tell_cut(cut: Sequence[bool], what: str, tokens: int) -> None:
+def _warn_about_truncated(cut: Sequence[bool], what: str, tokens: int) -> None:
     if any(cut):
         warnings.warn(
             f"{sum(cut)} of {len(cut)} {what} have no end within {tokens} tokens and are cut",
@@ -172,13 +173,13 @@ def _imported(name: str, *options: Any) -> Any:
         raise UserError(f"{name}: {error}; must be {IMPORT}package.module:Class") from None
 
 
-def told(part: str, plugin: Any, name: str) -> dict[str, str]:
+def prefixed_signature(part: str, plugin: Any, name: str) -> dict[str, str]:
     """The signature of a plugin, each key after its part."""
     own = plugin.signature() if hasattr(plugin, "signature") else {"plugin": name}
     return {f"{part} {key}": str(value) for key, value in own.items()}
 
 
-def each_once(pairs: Sequence[tuple[str, str]], ask: Any) -> dict[tuple[str, str], Any]:
+def distinct_results(pairs: Sequence[tuple[str, str]], ask: Any) -> dict[tuple[str, str], Any]:
     """The answer to each distinct pair."""
     distinct = list(dict.fromkeys(pairs))
     found = list(ask(distinct)) if distinct else []

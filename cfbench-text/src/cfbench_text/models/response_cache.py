@@ -1,8 +1,8 @@
-"""ObservedTexts of models, kept by hash in one SQLite file for each kind, so that a run that was stopped goes on.
+"""Responses of models, cached by key in one SQLite file per kind, so that an interrupted run resumes.
 
-A key is the SHA-256 of all that determines the answer (model, prompt, text, options); a value is JSON. ObservedTexts
-reach the disk while others are still being made; several processes may use one file. The files lie in
-``answers/`` beside the artifacts of the cache (``$CFBENCH_CACHE_DIR``); deleting them costs time, nothing else.
+A key is the SHA-256 of everything that determines the response (model, prompt, text, options); a value is JSON.
+Responses are written while others are still being computed, and several processes can use one file. The files are in
+``answers/`` next to the artifacts of the cache (``$CFBENCH_CACHE_DIR``). Deleting them costs only computing time.
 """
 
 from __future__ import annotations
@@ -18,56 +18,56 @@ from typing import Any
 from cfbench_core.files import disk_trouble
 from cfbench_core.store import default_root
 
-Ask = Callable[[Sequence[int]], Iterable[tuple[int, Any]]]
-"""Given the places of questions, gives (place, answer) in any order. ObservedTexts that are None are not kept."""
+Compute = Callable[[Sequence[int]], Iterable[tuple[int, Any]]]
+"""Receives indices of keys and yields (index, value) in any order. Values that are None are not cached."""
 
-_AT_ONCE = 500
-_SECONDS = 2.0
+_KEYS_PER_QUERY = 500
+_SECONDS_BETWEEN_WRITES = 2.0
 
 
 class ResponseCache:
-    """The answers of one kind, for example "chat" or "nli"."""
+    """The responses of one kind, for example "chat" or "nli"."""
 
     def __init__(self, kind: str) -> None:
         self.path: Path = default_root().parent / "answers" / f"{kind}.sqlite"
 
-    def answers(self, keys: Sequence[str], ask: Ask) -> list[Any]:
-        """One answer for each key, in order; ``ask`` is asked only for those that are not kept, each once."""
+    def values(self, keys: Sequence[str], compute: Compute) -> list[Any]:
+        """The value of each key, in order. ``compute`` receives the first index of each key that is not cached."""
         first = {key: place for place, key in reversed(list(enumerate(keys)))}
         with disk_trouble(self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=60)) as connection:
                 connection.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value TEXT)")
-                known = dict(self._known(connection, list(first)))
+                known = dict(self._read(connection, list(first)))
                 missing = sorted(first[key] for key in first if key not in known)
                 if missing:
-                    self._ask(connection, keys, ask(missing), known)
+                    self._compute(connection, keys, compute(missing), known)
         return [known.get(key) for key in keys]
 
-    def _known(self, connection: sqlite3.Connection, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
-        for start in range(0, len(keys), _AT_ONCE):
-            some = keys[start : start + _AT_ONCE]
+    def _read(self, connection: sqlite3.Connection, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
+        for start in range(0, len(keys), _KEYS_PER_QUERY):
+            some = keys[start : start + _KEYS_PER_QUERY]
             marks = ",".join("?" * len(some))
             rows = connection.execute(f"SELECT key, value FROM answers WHERE key IN ({marks})", some)
             yield from ((key, json.loads(value)) for key, value in rows)
 
-    def _ask(
+    def _compute(
         self,
         connection: sqlite3.Connection,
         keys: Sequence[str],
-        answers: Iterable[tuple[int, Any]],
+        values: Iterable[tuple[int, Any]],
         known: dict[str, Any],
     ) -> None:
-        """Writes what has come every two seconds, and when something stops the rest."""
+        """Writes new values every two seconds, and also when an exception stops the computation."""
         fresh: list[tuple[str, str]] = []
         written = time.monotonic()
         try:
-            for place, value in answers:
+            for place, value in values:
                 if value is None:
                     continue
                 known[keys[place]] = value
                 fresh.append((keys[place], json.dumps(value)))
-                if time.monotonic() - written > _SECONDS:
+                if time.monotonic() - written > _SECONDS_BETWEEN_WRITES:
                     self._write(connection, fresh)
                     fresh, written = [], time.monotonic()
         finally:

@@ -1,6 +1,6 @@
-"""Models of a few thousand random weights, written to disk: what tests load where a user has a real model.
+"""Models with a few thousand random weights, written to disk, that tests load in place of real models.
 
-They answer nonsense; all else about them is as in real ones (files, tokenizers, special tokens, labels).
+Their output is meaningless; files, tokenizers, special tokens and labels are like those of real models.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an encoder makes of texts: a vector for each token, or one for each text."""
+"""Encodes texts: a vector for each token, or one for each text."""
 
 from __future__ import annotations
 
@@ -68,13 +68,15 @@ class Encoder:
                 out = self._loaded.model(**given, output_hidden_states=self.layer is not None)
             states = out.last_hidden_state if self.layer is None else out.hidden_states[self.layer]
             for place, of_text in zip(some, states.float().cpu().numpy(), strict=True):
-                kept = of_text[: len(rows[place])].astype(np.float64)
-                yield place, Vectors(kept, np.asarray(special[place], dtype=bool))
+                own = of_text[: len(rows[place])].astype(np.float64)
+                yield place, Vectors(own, np.asarray(special[place], dtype=bool))
 
     def _tokens(self, texts: Sequence[str], most: int) -> tuple[list[list[int]], list[list[int]]]:
         tokenizer = self._loaded.tokenizer
-        told: Any = tokenizer(list(texts), truncation=True, max_length=most, return_special_tokens_mask=True)
-        rows, special = told["input_ids"], told["special_tokens_mask"]
+        encoded: Any = tokenizer(
+            list(texts), truncation=True, max_length=most, return_special_tokens_mask=True
+        )
+        rows, special = encoded["input_ids"], encoded["special_tokens_mask"]
         full = [place for place, row in enumerate(rows) if len(row) >= most]
         cut = sum(len(tokenizer(texts[place])["input_ids"]) > most for place in full)
         if cut:
@@ -101,6 +103,6 @@ def _pooling(source: Source) -> tuple[str, int | None]:
     if folder is None:
         return "mean", None
     about, limits = folder / "1_Pooling" / "config.json", folder / "sentence_bert_config.json"
-    told = json.loads(about.read_text()) if about.is_file() else {}
+    encoded = json.loads(about.read_text()) if about.is_file() else {}
     limit = json.loads(limits.read_text()).get("max_seq_length") if limits.is_file() else None
-    return "cls" if told.get("pooling_mode_cls_token") else "mean", limit
+    return "cls" if encoded.get("pooling_mode_cls_token") else "mean", limit
