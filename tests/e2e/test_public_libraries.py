@@ -55,7 +55,7 @@ def test_their_studies_run_and_their_scores_are_in_the_tables(environment: Envir
     done = environment.cfbench("run", example(plugin) / "study.yaml", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = (environment.work / "runs" / plugin / "summary.csv").read_text().splitlines()
-    assert any(f"/mlp/{plugin},iris," in line and ",coverage," in line for line in summary)
+    assert any(f"/mlp/{plugin},iris," in line and ",validity," in line for line in summary)
 
 
 def test_planning_them_imports_neither_library(environment: Environment) -> None:

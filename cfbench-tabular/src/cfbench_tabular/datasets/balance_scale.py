@@ -18,7 +18,7 @@ from cfbench_tabular.table import Table
 
 SPEC = ComponentSpec(
     id="tabular/dataset/balance-scale",
-    summary="Which side of a scale tips? 625 settings, from the rule",
+    summary="Which side of a balance tips, 625 combinations computed from the rule",
     target=f"{__name__}:BalanceScale",
     config=f"{__name__}:Config",
     needs={"explainer": {"columns": {"categorical"}}},

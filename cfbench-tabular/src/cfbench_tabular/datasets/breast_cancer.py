@@ -14,7 +14,7 @@ from cfbench_tabular.table import Table
 
 SPEC = ComponentSpec(
     id="tabular/dataset/breast-cancer",
-    summary="569 tumours, 30 measures",
+    summary="Benign or malignant tumours, 569 rows, 30 measurements",
     target=f"{__name__}:BreastCancer",
     config=f"{__name__}:Config",
     needs={"explainer": {"columns": {"numeric"}}},

@@ -20,7 +20,7 @@ from cfbench_tabular.table import Table
 
 SPEC = ComponentSpec(
     id="tabular/dataset/car-evaluation",
-    summary="Would one buy it? 1,728 cars, from the decision model",
+    summary="Acceptability of 1,728 cars, computed from the decision model",
     target=f"{__name__}:CarEvaluation",
     config=f"{__name__}:Config",
     needs={"explainer": {"columns": {"categorical"}}},

@@ -23,7 +23,7 @@ from cfbench_tabular.table import BoolArray, IntArray, Table
 
 SPEC = ComponentSpec(
     id="tabular/dataset/chess",
-    summary="King and rook against king: won or drawn? All 28,056 positions, computed",
+    summary="King and rook against king: won or drawn, all 28,056 positions computed",
     target=f"{__name__}:Chess",
     config=f"{__name__}:Config",
     needs={"explainer": {"columns": {"categorical"}}},

@@ -14,7 +14,7 @@ from cfbench_tabular.table import Table
 
 SPEC = ComponentSpec(
     id="tabular/dataset/iris",
-    summary="150 flowers, 4 measures",
+    summary="Species of 150 iris flowers, 4 measurements",
     target=f"{__name__}:Iris",
     config=f"{__name__}:Config",
     needs={"explainer": {"columns": {"numeric"}}},

@@ -21,7 +21,7 @@ from cfbench_tabular.table import Table
 
 SPEC = ComponentSpec(
     id="tabular/dataset/nursery",
-    summary="How to rank it? 12,960 applications to a nursery, from the decision model",
+    summary="Ranks of 12,960 nursery applications, computed from the decision model",
     target=f"{__name__}:Nursery",
     config=f"{__name__}:Config",
     needs={"explainer": {"columns": {"categorical"}}},

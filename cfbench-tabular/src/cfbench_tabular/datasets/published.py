@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SPECS = (
     ComponentSpec(
         id="tabular/dataset/soybean-small",
-        summary="Which disease has a soybean plant? 47 plants, 35 signs",
+        summary="Diseases of 47 soybean plants, 35 symptoms",
         target=f"{__name__}:SoybeanSmall",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"categorical"}}},
@@ -33,7 +33,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/lymphography",
-        summary="What do X-ray pictures of lymph nodes show? 148 patients, 18 findings",
+        summary="Diagnoses of 148 patients from 18 radiological findings",
         target=f"{__name__}:Lymphography",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"categorical"}}},
@@ -42,7 +42,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/hayes-roth",
-        summary="To which club does somebody belong? 132 made-up people, 4 traits",
+        summary="Club membership of 132 fictitious people, 4 attributes",
         target=f"{__name__}:HayesRoth",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"categorical"}}},
@@ -51,7 +51,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/ecoli",
-        summary="Where does a protein stay? 336 proteins, 7 scores",
+        summary="Localisation sites of 336 proteins, 7 scores",
         target=f"{__name__}:Ecoli",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"numeric"}}},
@@ -60,7 +60,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/cmsc",
-        summary="Does a climate model's run finish? 540 runs, 18 settings",
+        summary="Crashes of 540 climate model simulations, 18 parameters",
         target=f"{__name__}:CMSC",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"numeric"}}},
@@ -69,7 +69,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/bcw",
-        summary="Does breast cancer come back? 198 patients, 32 measures",
+        summary="Recurrence of breast cancer in 198 patients, 32 measurements",
         target=f"{__name__}:BCW",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"numeric"}}},
@@ -78,7 +78,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/pbc",
-        summary="What is a block on a printed page? 5,473 blocks, 10 measures",
+        summary="Types of 5,473 blocks of printed pages, 10 measurements",
         target=f"{__name__}:PBC",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"numeric"}}},
@@ -87,7 +87,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/isolet",
-        summary="Which letter was spoken? 7,797 recordings, 617 features",
+        summary="Spoken letters, 7,797 recordings, 617 features",
         target=f"{__name__}:ISOLET",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"numeric"}}},
@@ -96,7 +96,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/magic",
-        summary="Gamma ray or hadron? 19,020 showers of light, 10 measures",
+        summary="Gamma rays or hadrons, 19,020 showers, 10 measurements",
         target=f"{__name__}:Magic",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"numeric"}}},
@@ -105,7 +105,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/sdd",
-        summary="Which fault has a motor? 58,509 measurements, 48 features",
+        summary="Faults of a motor, 58,509 measurements, 48 features",
         target=f"{__name__}:SDD",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"numeric"}}},
@@ -114,7 +114,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/statlog-german-credit",
-        summary="Good or bad credit risk? 1,000 applicants, 20 columns",
+        summary="Credit risk of 1,000 applicants, 20 columns",
         target=f"{__name__}:StatlogGermanCredit",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"categorical", "numeric"}}},
@@ -123,7 +123,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/student-performance",
-        summary="A final mark of at least 12? 649 pupils, 30 columns",
+        summary="Final grade of at least 12, 649 pupils, 30 columns",
         target=f"{__name__}:StudentPerformance",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"categorical", "numeric"}}},
@@ -132,7 +132,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/internet-advertisements",
-        summary="Is a picture an advertisement? 2,359 pictures, 1,558 columns",
+        summary="Whether an image is an advertisement, 2,359 images, 1,558 columns",
         target=f"{__name__}:InternetAdvertisements",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"categorical", "numeric"}}},
@@ -145,7 +145,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/default-of-credit-card-clients",
-        summary="Will a client not pay next month? 30,000 clients, 23 columns",
+        summary="Default of payment next month, 30,000 clients, 23 columns",
         target=f"{__name__}:DefaultOfCreditCardClients",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"categorical", "numeric"}}},
@@ -158,7 +158,7 @@ SPECS = (
     ),
     ComponentSpec(
         id="tabular/dataset/adult",
-        summary="An income above 50,000 dollars? 32,561 people, 14 columns",
+        summary="Income above 50,000 dollars, 32,561 people, 14 columns",
         target=f"{__name__}:Adult",
         config=f"{__name__}:Config",
         needs={"explainer": {"columns": {"categorical", "numeric"}}},

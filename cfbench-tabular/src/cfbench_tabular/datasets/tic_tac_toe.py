@@ -19,7 +19,7 @@ from cfbench_tabular.table import Table
 
 SPEC = ComponentSpec(
     id="tabular/dataset/tic-tac-toe",
-    summary="Has x won? All 958 final boards, from the rules",
+    summary="Whether x has won, all 958 final boards computed from the rules",
     target=f"{__name__}:TicTacToe",
     config=f"{__name__}:Config",
     needs={"explainer": {"columns": {"categorical"}}},

@@ -14,7 +14,7 @@ from cfbench_tabular.table import Table
 
 SPEC = ComponentSpec(
     id="tabular/dataset/wine",
-    summary="178 wines, 13 measures",
+    summary="Growers of 178 wines, 13 measurements",
     target=f"{__name__}:Wine",
     config=f"{__name__}:Config",
     needs={"explainer": {"columns": {"numeric"}}},

@@ -100,7 +100,7 @@ class DiCE:
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
         """(B, k, d), the closest first."""
         k, d = context.counterfactuals_per_instance, context.encoding.width
-        answers = np.full((len(factuals), k, d), np.nan)
+        found_rows = np.full((len(factuals), k, d), np.nan)
         steps = np.full(len(factuals), np.nan)
         weights = inverse_deviations(context.background, context.encoding)
         low, high = context.encoding.allowed(factuals.vectors)
@@ -111,8 +111,8 @@ class DiCE:
             starts = np.repeat(search.factuals[:, None], k, axis=1)
             for row, unit in zip(starts, factuals.units[part], strict=True):
                 row[1:] += NEARBY * context.generator(unit).standard_normal((k - 1, d))
-            answers[part], steps[part] = search.run(starts)
-        return Explanation(answers, {"steps": steps})
+            found_rows[part], steps[part] = search.run(starts)
+        return Explanation(found_rows, {"steps": steps})
 
 
 def inverse_deviations(background: FloatArray, encoding: Encoding) -> FloatArray:

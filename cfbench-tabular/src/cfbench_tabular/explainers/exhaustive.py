@@ -63,17 +63,17 @@ class Exhaustive:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
-        answers = no_counterfactuals(factuals)
+        found_rows = no_counterfactuals(factuals)
         proven, bound = np.zeros(len(factuals)), np.zeros(len(factuals))
         parts = self._values(context)
         low, high = context.encoding.allowed(factuals.vectors)
         for place, row in enumerate(factuals.vectors):
             options = _alternatives(context.encoding, parts, row, low[place], high[place])
             label = int(factuals.classes[place])
-            answers[place], proven[place], bound[place] = self._search(model, context, row, label, options)
+            found_rows[place], proven[place], bound[place] = self._search(model, context, row, label, options)
         untried = ((high > low) & context.encoding.numeric).any(axis=1)  # not all values of numbers are tried
         proven[untried], bound[untried] = 0.0, np.nan
-        return Explanation(answers, {"proven": proven, "bound": bound})
+        return Explanation(found_rows, {"proven": proven, "bound": bound})
 
     def _search(
         self, model: Classifier, context: Context, row: FloatArray, label: int, options: Parts

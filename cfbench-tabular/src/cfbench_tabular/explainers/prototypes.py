@@ -57,7 +57,7 @@ class Options:
 def guided(
     options: Options, model: Classifier, factuals: Factuals, context: Context, slopes: Slopes
 ) -> Explanation:
-    """Observed with details: ``cost``, that of the answer, and ``to_prototype``, its distance to the prototype."""
+    """Counterfactuals with the details ``cost``, the weight of the class, and ``to_prototype``, the distance."""
     classes = predicted_classes(model, context.background)
     if options.categories == "ignore":
         space = Space.of_places(context.encoding)

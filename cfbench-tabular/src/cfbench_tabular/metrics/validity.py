@@ -19,7 +19,7 @@ from cfbench_tabular.table import FloatArray
 
 SPEC = ComponentSpec(
     id="tabular/metric/validity",
-    summary="Rate of factuals with a counterfactual that the classifier puts into the other class",
+    summary="Rate of factuals with a counterfactual in the other class, as the classifier predicts it",
     target=f"{__name__}:Validity",
     config=f"{__name__}:Config",
     papers=("cftabular2021",),

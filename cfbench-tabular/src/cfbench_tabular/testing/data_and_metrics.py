@@ -68,7 +68,7 @@ def stays_in_its_range(subject: Subject) -> None:
 
 
 def handles_missing_counterfactuals(subject: Subject) -> None:
-    """When no factual has an answer, is there a number or NaN for each, and no error?"""
+    """Does it return a number or NaN for each factual if no factual has a counterfactual?"""
     for name, values in subject.create().compute(_observed(valid=False)).items():
         require(not np.isinf(np.asarray(values, dtype=np.float64)).any(), f"{name} is infinite")
 
