@@ -1,13 +1,13 @@
-"""Our DiCE beside that of its authors (``dice-ml``, MIT), on the study's networks of paper 003.
+"""DiCE of cfbench compared with the library of its authors (``dice-ml``, MIT), on the networks of CF-tabular.
 
     pip install dice-ml torch
     python benchmarks/dice_against_dice_ml.py --factuals 10
-    python benchmarks/dice_against_dice_ml.py --sets statlog-german-credit --answers 4
+    python benchmarks/dice_against_dice_ml.py --sets statlog-german-credit --counterfactuals 4
 
-The same factuals of each class, the same network, the same weights (proximity .5, diversity 1, categories .1) and
-the same setting back of numbers (linear); ours as published (``penalise``, ``numbers``) and as it is by default.
-Validity is asked of the network for the decoded row. Proximity is the mean over columns of |change| / MAD for
-numbers and of [changed] for categories; sparsity is the share of raw columns that stay. Needs the study's files
+Both get the same factuals of each class, the same network, the same weights (proximity .5, diversity 1, categories .1)
+and the same resetting of numbers (linear); cfbench as published (``penalise``, ``numbers``) and with its defaults. The
+network predicts the decoded rows to decide their validity. Proximity is the mean over columns of |change| / MAD for
+numbers and of [changed] for categories; sparsity is the share of unchanged raw columns. Needs the files of CF-tabular
 (``CFBENCH_DATA_DIR``). One thread; seconds per counterfactual of the call alone.
 """
 
@@ -53,15 +53,15 @@ def main() -> None:
     )
     parser.add_argument("--sets", nargs="+", default=["statlog-german-credit", "adult"])
     parser.add_argument("--factuals", type=int, default=10, help="of each class")
-    parser.add_argument("--answers", type=int, default=1, help="counterfactuals of each factual")
-    asked = parser.parse_args()
-    for name in asked.sets:
-        rows = pd.DataFrame(compared(name, asked.factuals, asked.answers))
+    parser.add_argument("--counterfactuals", type=int, default=1, help="of each factual")
+    arguments = parser.parse_args()
+    for name in arguments.sets:
+        rows = pd.DataFrame(compared(name, arguments.factuals, arguments.counterfactuals))
         print(rows.to_string(index=False, float_format=lambda number: f"{number:.3f}"), flush=True)
 
 
 def compared(
-    name: str, factuals: int, answers: int, methods: Sequence[str] = tuple(METHODS)
+    name: str, factuals: int, count: int, methods: Sequence[str] = tuple(METHODS)
 ) -> list[dict[str, Any]]:
     """A row for each method: validity, proximity, sparsity, seconds."""
     files = StudyFiles(find_study(DataAccess(offline=True), None), NAMES[name])
@@ -69,27 +69,30 @@ def compared(
     model = from_weights(read_weights(files.network))
     chosen, _, _ = files.factual_rows(prepared, factuals)
     vectors = prepared.vectors[chosen]
-    asked = Factuals(vectors, predicted_classes(model, vectors), tuple(map(str, chosen)))
+    explained = Factuals(vectors, predicted_classes(model, vectors), tuple(map(str, chosen)))
     found = []
     for method in methods:
         config = METHODS[method]
         started = time.perf_counter()
         if config is None:
-            given = theirs(prepared, model, asked, answers)
+            found_rows = by_the_library(prepared, model, explained, count)
         else:
             background = prepared.sample("train")[0]
             context = Context(
-                prepared.encoding, background, lambda unit: generator("dice", unit), answers=answers
+                prepared.encoding,
+                background,
+                lambda unit: generator("dice", unit),
+                counterfactuals_per_instance=count,
             )
-            given = Explanation.of(DiCE(config).counterfactuals(model, asked, context)).stacked()
-        seconds = (time.perf_counter() - started) / (len(asked) * answers)
-        judged = measures(prepared, model, asked, given)
-        found.append({"dataset": name, "method": method, **judged, "seconds": seconds})
+            found_rows = Explanation.of(DiCE(config).counterfactuals(model, explained, context)).stacked()
+        seconds = (time.perf_counter() - started) / (len(explained) * count)
+        scores = measures(prepared, model, explained, found_rows)
+        found.append({"dataset": name, "method": method, **scores, "seconds": seconds})
     return found
 
 
 def our_table(name: str, files: StudyFiles) -> Any:
-    """Our table of the data set, from the study's file where it has to be read."""
+    """The table of the data set in cfbench, from the file of CF-tabular if it is read from a file."""
     component = installed().find("tabular", "dataset", name).spec
     implementation, config = resolve(component.target), resolve(component.config or "")
     if not hasattr(implementation, "find"):
@@ -98,11 +101,13 @@ def our_table(name: str, files: StudyFiles) -> Any:
     return made.load(made.find(DataAccess(offline=True)))
 
 
-def measures(prepared: PreparedDataset, model: MLP, asked: Factuals, given: FloatArray) -> dict[str, float]:
-    """Of given (B, k, d); means over the valid ones."""
-    encoding, k = prepared.encoding, given.shape[1]
-    rows = given.reshape(-1, encoding.width)
-    factuals, classes = np.repeat(asked.vectors, k, axis=0), np.repeat(asked.classes, k)
+def measures(
+    prepared: PreparedDataset, model: MLP, explained: Factuals, found: FloatArray
+) -> dict[str, float]:
+    """The scores of counterfactuals (B, k, d); means over the valid ones."""
+    encoding, k = prepared.encoding, found.shape[1]
+    rows = found.reshape(-1, encoding.width)
+    factuals, classes = np.repeat(explained.vectors, k, axis=0), np.repeat(explained.classes, k)
     valid = ~np.isnan(rows[:, 0])
     valid[valid] = predicted_classes(model, rows[valid]) != classes[valid]
     away = np.abs(rows[valid] - factuals[valid])
@@ -119,15 +124,15 @@ def measures(prepared: PreparedDataset, model: MLP, asked: Factuals, given: Floa
     }
 
 
-def theirs(prepared: PreparedDataset, model: MLP, asked: Factuals, answers: int) -> FloatArray:
-    """(B, answers, d) of dice-ml by gradient, in our encoding; NaN where it gives none."""
+def by_the_library(prepared: PreparedDataset, model: MLP, explained: Factuals, count: int) -> FloatArray:
+    """(B, count, d) the counterfactuals of dice-ml by gradient, encoded; NaN where it finds none."""
     import dice_ml
 
     columns = prepared.encoding.columns
     short = [f"c{place}" for place in range(len(columns))]
-    known = np.concatenate([prepared.sample("train")[0], asked.vectors])
+    known = np.concatenate([prepared.sample("train")[0], explained.vectors])
     frame = _frame(prepared, known, short)
-    frame["y"] = np.concatenate([prepared.sample("train")[1], asked.classes])
+    frame["y"] = np.concatenate([prepared.sample("train")[1], explained.classes])
     numbers = [name for name, column in zip(short, columns, strict=True) if column.kind == "numeric"]
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -137,10 +142,10 @@ def theirs(prepared: PreparedDataset, model: MLP, asked: Factuals, answers: int)
             assert np.abs(checked - model.predict_proba(known[:50])).max() < 1e-4
             backend = dice_ml.Model(model=wrapped, backend="PYT", func="ohe-min-max")
             search = dice_ml.Dice(data, backend, method="gradient")
-            found = np.full((len(asked), answers, prepared.encoding.width), np.nan)
-            for place, query in enumerate(_frame(prepared, asked.vectors, short).to_dict("records")):
+            found = np.full((len(explained), count, prepared.encoding.width), np.nan)
+            for place, query in enumerate(_frame(prepared, explained.vectors, short).to_dict("records")):
                 got = search.generate_counterfactuals(
-                    pd.DataFrame([query]), total_CFs=answers, desired_class="opposite"
+                    pd.DataFrame([query]), total_CFs=count, desired_class="opposite"
                 ).cf_examples_list[0]
                 rows = got.final_cfs_df_sparse if got.final_cfs_df_sparse is not None else got.final_cfs_df
                 for turn, row in enumerate(rows[short].to_dict("records") if rows is not None else []):
@@ -162,7 +167,7 @@ def _frame(prepared: PreparedDataset, vectors: FloatArray, names: Sequence[str])
 def _as_torch(
     prepared: PreparedDataset, model: MLP, data: Any, names: Sequence[str], frame: pd.DataFrame
 ) -> tuple[Callable[..., Any], FloatArray]:
-    """The network on dice-ml's inputs (numbers from 0 to 1, all levels one-hot), and what it says of 50 rows."""
+    """The network on the inputs of dice-ml (numbers from 0 to 1, all levels one-hot), and its predictions for 50 rows."""
     import torch
     from dice_ml.utils.helpers import DataTransfomer
 
@@ -197,8 +202,8 @@ def _as_torch(
             return torch.softmax(last(torch.relu(first(vector @ matrix + offset))), dim=-1)
 
     wrapped = Wrapped()
-    told = wrapped(torch.tensor(inputs.to_numpy(dtype=np.float32))).detach().numpy()
-    return wrapped, told.astype(np.float64)
+    predicted = wrapped(torch.tensor(inputs.to_numpy(dtype=np.float32))).detach().numpy()
+    return wrapped, predicted.astype(np.float64)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
 """Counterfactual methods of two public libraries, jax-relax and alibi, on a network with one hidden layer.
 
-Each library gets rows in its own layout (:class:`Layout`) and the same weights; what it answers comes back in ours.
+Each library gets rows in its own layout (:class:`Layout`) and the same weights; its results are converted back.
 
 - ``jax-relax`` (Apache 2.0): VanillaCF, DiverseCF, GrowingSphere, ProtoCF with their default options. Numbers are
-  scaled to 0..1 over the observed range and clipped to it, categories are one-hot (two levels as well), kept by a
-  softmax on the way and by the largest level at the end, immutable columns are told: ``DataModule`` and ``Feature`` of
-  the library. The call is compiled beforehand, timed apart; the library itself would compile anew in each call.
+  scaled to 0..1 over the observed range and clipped to it, categories are one-hot (two levels as well), normalised by a
+  softmax during the search and by the largest level at the end, and immutable columns are declared: ``DataModule`` and
+  ``Feature`` of the library. The call is compiled beforehand and timed separately; the library compiles in each call.
 - ``alibi`` (Business Source Licence, hence only measured here): ``CounterfactualProto`` on a Keras model, k-d trees,
-  with the options of its authors' own example (theta 10, 1,000 iterations for each of ten weights), numbers as ours,
-  categories one-hot and embedded by ABDM, the observed range told. It knows no immutable columns.
+  with the options of its authors' example (theta 10, 1,000 iterations for each of ten weights), numbers as in cfbench,
+  categories one-hot and embedded by ABDM, and the observed range. It does not support immutable columns.
 
-A method is prepared once (``prepare``: auto-encoder, embedding), readied for a number of rows (``ready``:
-compilation) and then asked (what is returned: only this call is timed as the time of an answer).
+A method is prepared once (``prepare``: auto-encoder, embedding), compiled for a number of rows (``ready``), and then
+called; only this call is timed.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ from cfbench_tabular.table import FloatArray
 RELAX = ("VanillaCF", "DiverseCF", "GrowingSphere", "ProtoCF")
 PROTOTYPES = "CounterfactualProto"
 CHUNK = 1_000
-"""Rows that jax holds at once: GrowingSphere draws a hundred points for each."""
+"""Rows that jax processes at once: GrowingSphere samples a hundred points for each."""
 WARM = 100
-"""Rows up to which a first call is made before the one that is timed: it costs what the timed one does."""
+"""Maximum number of rows for which a warm-up call precedes the timed one, because it takes as long."""
 
-Asked = Callable[[], FloatArray]
+Call = Callable[[], FloatArray]
 
 
 def lacking() -> dict[str, str]:
-    """Methods that cannot be measured here, and why."""
-    told = {}
+    """The methods that cannot be measured, with the reason."""
+    missing = {}
     for library, module, methods in (("jax-relax", "relax", RELAX), ("alibi", "alibi", (PROTOTYPES,))):
         if importlib.util.find_spec(module) is None:
-            told |= dict.fromkeys(methods, f"{library} is not installed")
+            missing |= dict.fromkeys(methods, f"{library} is not installed")
     if importlib.util.find_spec("tensorflow") is None:
-        told.setdefault(PROTOTYPES, "alibi's prototypes need tensorflow (and tf-keras)")
-    return told
+        missing.setdefault(PROTOTYPES, "alibi's prototypes need tensorflow (and tf-keras)")
+    return missing
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Rows as a library wants them: a place for each number, one for each level, also of two; x = z mixing + shift.
+    """The layout of a library: a position for each number and for each level, also of two; x = z mixing + shift.
 
     Attributes:
-        starts: where each column begins.
-        sizes: its places.
+        starts: the first position of each column.
+        sizes: the number of positions of each column.
         mixing, shift: (w, d) and (d,).
     """
 
@@ -73,7 +73,7 @@ class Layout:
 
     @staticmethod
     def of(encoding: Encoding, *, scaled: bool) -> Layout:
-        """``scaled``: numbers from 0 to 1 over the observed range, else as ours."""
+        """``scaled``: numbers from 0 to 1 over the observed range, else as in cfbench."""
         sizes = tuple(max(1, len(column.levels)) for column in encoding.columns)
         starts = tuple(int(stop) - size for stop, size in zip(np.cumsum(sizes), sizes, strict=True))
         mixing, shift = np.zeros((sum(sizes), encoding.width)), np.zeros(encoding.width)
@@ -87,8 +87,8 @@ class Layout:
                 mixing[start : start + size, block] = np.eye(size)
         return Layout(encoding, starts, sizes, mixing, shift)
 
-    def theirs(self, vectors: FloatArray) -> FloatArray:
-        """(N, w) of our (N, d)."""
+    def to_library(self, vectors: FloatArray) -> FloatArray:
+        """(N, w) rows in the layout of the library from encoded rows (N, d)."""
         parts = []
         for start, size, block in zip(self.starts, self.sizes, self.encoding.blocks, strict=True):
             part = vectors[:, block]
@@ -97,21 +97,21 @@ class Layout:
             parts.append(np.concatenate([1.0 - part, part], axis=1) if size == 2 else part)
         return np.concatenate(parts, axis=1).astype(np.float32)
 
-    def ours(self, given: FloatArray) -> FloatArray:
-        """(N, d) of their (N, w)."""
-        vectors: FloatArray = np.asarray(given, dtype=np.float64) @ self.mixing + self.shift
+    def from_library(self, rows: FloatArray) -> FloatArray:
+        """(N, d) encoded rows from rows in the layout of the library (N, w)."""
+        vectors: FloatArray = np.asarray(rows, dtype=np.float64) @ self.mixing + self.shift
         return vectors
 
     def weights(self, model: MLP) -> tuple[FloatArray, ...]:
-        """W1, b1, W2, b2 of the network on their rows."""
+        """W1, b1, W2, b2 of the network for rows in the layout of the library."""
         w1, b1, w2, b2 = (model.weights[name] for name in ("W1", "b1", "W2", "b2"))
         folded = (self.mixing @ w1, self.shift @ w1 + b1, w2, b2)
         return tuple(array.astype(np.float32) for array in folded)
 
 
-def agrees(told: FloatArray, model: MLP, vectors: FloatArray) -> None:
-    """Stops where a wrapped network says something else than ours."""
-    off = float(np.abs(np.asarray(told) - model.predict_proba(vectors)).max())
+def check_agreement(predicted: FloatArray, model: MLP, vectors: FloatArray) -> None:
+    """Stops if a wrapped network differs from that of cfbench."""
+    off = float(np.abs(np.asarray(predicted) - model.predict_proba(vectors)).max())
     if off > 1e-4:
         raise SystemExit(f"the wrapped network is off by {off:.1g}: wrong weights or layout")
 
@@ -126,7 +126,7 @@ class Relax:
 
         if not hasattr(
             jax, "spmd_mode"
-        ):  # Keras below 3.4, as jax-relax wants it, asks newer jax for it in vain
+        ):  # Keras below 3.4, which jax-relax requires, expects this attribute of jax
             jax.spmd_mode = contextlib.nullcontext  # on one device it does nothing
         self.layout = Layout.of(context.encoding, scaled=True)
         w1, b1, w2, b2 = map(jnp.asarray, self.layout.weights(model))
@@ -135,7 +135,7 @@ class Relax:
             return jax.nn.softmax(jnp.maximum(rows @ w1 + b1, 0) @ w2 + b2, axis=-1)
 
         some = context.background[:100]
-        agrees(predict(self.layout.theirs(some)), model, some)
+        check_agreement(predict(self.layout.to_library(some)), model, some)
         self.predict = predict
         options = {"DiverseCF": {"n_cfs": context.counterfactuals_per_instance}}.get(method, {})
         made = getattr(relax.methods, method)(options)
@@ -146,7 +146,7 @@ class Relax:
         from relax.data_module import DataModule
         from relax.data_utils import Feature, FeaturesList
 
-        rows, encoding = self.layout.theirs(context.background), context.encoding
+        rows, encoding = self.layout.to_library(context.background), context.encoding
         features = []
         for place, (start, size) in enumerate(zip(self.layout.starts, self.layout.sizes, strict=True)):
             part = rows[:, start : start + size]
@@ -163,33 +163,33 @@ class Relax:
         labels = Feature("label", np.asarray(context.labels)[:, None], "identity")
         return DataModule(FeaturesList(features), FeaturesList([labels]))
 
-    def ready(self, vectors: FloatArray) -> Asked:
-        """Compiles for as many rows."""
+    def ready(self, vectors: FloatArray) -> Call:
+        """Compiles for the number of rows."""
         import jax
         from relax.strategy import VmapStrategy
 
-        rows = jax.numpy.asarray(self.layout.theirs(vectors))
+        rows = jax.numpy.asarray(self.layout.to_library(vectors))
         keys, size = jax.random.split(jax.random.PRNGKey(0), len(rows)), min(CHUNK, len(rows))
         if len(rows) % size:
-            raise SystemExit(f"{len(rows)} rows are no multiple of {size}")
+            raise SystemExit(f"{len(rows)} rows are not a multiple of {size}")
 
-        def answers(some: Any, some_keys: Any) -> Any:
+        def generate(some: Any, some_keys: Any) -> Any:
             targets = 1 - self.predict(some)
             return VmapStrategy()(self.method.generate_cf, some, self.predict, targets, some_keys)
 
-        compiled = jax.jit(answers).lower(rows[:size], keys[:size]).compile()
+        compiled = jax.jit(generate).lower(rows[:size], keys[:size]).compile()
         if size <= WARM:
             compiled(rows[:size], keys[:size])
 
-        def asked() -> FloatArray:
+        def call() -> FloatArray:
             parts = [
                 np.asarray(compiled(rows[at : at + size], keys[at : at + size]))
                 for at in range(0, len(rows), size)
             ]
             found = np.concatenate(parts).reshape(len(rows), -1, rows.shape[1])
-            return self.layout.ours(found[:, 0])
+            return self.layout.from_library(found[:, 0])
 
-        return asked
+        return call
 
 
 class Prototypes:
@@ -211,7 +211,7 @@ class Prototypes:
         network = tf.keras.Sequential([hidden, tf.keras.layers.Dense(2, "softmax")])
         network.set_weights([w1, b1, w2, b2])
         some = context.background[:100]
-        agrees(network.predict(layout.theirs(some)), model, some)
+        check_agreement(network.predict(layout.to_library(some)), model, some)
         groups = {start: size for start, size in zip(layout.starts, layout.sizes, strict=True) if size > 1}
         ends = tuple(self._columns(bound) for bound in (context.encoding.low, context.encoding.high))
         self.search = CounterfactualProto(
@@ -225,24 +225,24 @@ class Prototypes:
             feature_range=ends,
             **({"cat_vars": groups, "ohe": True} if groups else {}),
         )
-        self.search.fit(layout.theirs(context.background))
+        self.search.fit(layout.to_library(context.background))
 
     def _columns(self, bound: FloatArray) -> FloatArray:
         """(1, w or M)"""
         return np.asarray(bound, dtype=np.float32)[None]
 
-    def ready(self, vectors: FloatArray) -> Asked:
-        rows = self.layout.theirs(vectors)
+    def ready(self, vectors: FloatArray) -> Call:
+        rows = self.layout.to_library(vectors)
 
-        def asked() -> FloatArray:
+        def call() -> FloatArray:
             found = np.full_like(rows, np.nan)
             for place in range(len(rows)):
-                told = self.search.explain(rows[place : place + 1])
-                if told.cf is not None:
-                    found[place] = told.cf["X"][0]
-            return self.layout.ours(found)
+                result = self.search.explain(rows[place : place + 1])
+                if result.cf is not None:
+                    found[place] = result.cf["X"][0]
+            return self.layout.from_library(found)
 
-        return asked
+        return call
 
 
 METHODS: dict[str, Callable[[str, MLP, Context], Any]] = {

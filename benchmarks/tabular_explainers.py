@@ -1,13 +1,13 @@
-"""How long a counterfactual row takes, and how good it is, on MAGIC and Adult with the study's networks.
+"""Time and quality of counterfactuals on MAGIC and Adult with the networks of CF-tabular.
 
     python benchmarks/tabular_explainers.py
     python benchmarks/tabular_explainers.py --sets adult --factuals 100 --explainers nice '{name: dice, one_hot: penalise}'
     python benchmarks/tabular_explainers.py --keep docs/results/tabular-speed
 
-The first ``--factuals`` training rows (100, then 10,000) are explained in one call, after a call for ten of them;
-explainers of more than ``--slow`` ms (2) for each row get 1,000 at most, so that the whole ends in minutes. CPU
-milliseconds of the call alone, one thread; the share of valid answers, and means over these of L2 and of the
-share of encoded columns that stay. Needs the study's files (``CFBENCH_DATA_DIR``).
+The first ``--factuals`` training rows (100, then 10,000) are explained in one call, after a warm-up call for ten of
+them; explainers of more than ``--slow`` ms (2) per row get at most 1,000. The table contains the CPU milliseconds of the
+call alone, one thread; the share of valid counterfactuals, and over these the means of L2 and of the share of unchanged
+encoded columns. Needs the files of CF-tabular (``CFBENCH_DATA_DIR``).
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from cfbench_core.lifecycle.streams import generator
 from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.base import QueryCounter, predicted_classes
-from cfbench_tabular.classifiers.mlp import MLP, read_weights
-from cfbench_tabular.classifiers.mlp import Config as MLPConfig
+from cfbench_tabular.classifiers.mlp import MLP, from_weights, read_weights
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import complete
@@ -54,7 +53,7 @@ EXPLAINERS = [
 ]
 WARM_UP, AT_MOST = 10, 1_000
 SAME = ["dataset", "explainer", "factuals"]
-"""What a row is about: one that is measured again takes the place of an older one."""
+"""The key of a row: a new measurement replaces an older one."""
 
 
 def main() -> None:
@@ -64,33 +63,34 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["magic", "adult"])
     parser.add_argument("--factuals", nargs="+", type=int, default=[100, 10_000])
     parser.add_argument("--explainers", nargs="+", default=EXPLAINERS)
-    parser.add_argument("--slow", type=float, default=2.0, help="ms, above which 1,000 rows are enough")
-    parser.add_argument("--keep", help="where to keep the table, without its ending")
-    asked = parser.parse_args()
+    parser.add_argument(
+        "--slow", type=float, default=2.0, help="ms per row above which at most 1,000 rows are explained"
+    )
+    parser.add_argument("--keep", help="path of the stored table, without its suffix")
+    arguments = parser.parse_args()
     rows = []
-    for name in asked.sets:
-        for row in measured(name, asked):
+    for name in arguments.sets:
+        for row in measured(name, arguments):
             rows.append(row)
             print("  ".join(f"{value!s:>16}" for value in row.values()), flush=True)
-    if asked.keep:
-        keep(Path(asked.keep), rows, SAME, "python benchmarks/tabular_explainers.py --keep NAME")
+    if arguments.keep:
+        keep(Path(arguments.keep), rows, SAME, "python benchmarks/tabular_explainers.py --keep NAME")
 
 
-def measured(name: str, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def measured(name: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     files = StudyFiles(find_study(DataAccess(offline=True), None), NAMES[name])
     data = files.prepared_dataset(our_table(name, files))
-    model = MLP(MLPConfig())
-    model.load_state(read_weights(files.network))
+    model = from_weights(read_weights(files.network))
     background, labels = data.sample("train")
     context = Context(data.encoding, background, lambda unit: generator("benchmark", unit), labels=labels)
-    for reference in map(yaml.safe_load, asked.explainers):
+    for reference in map(yaml.safe_load, arguments.explainers):
         options = {"name": reference} if isinstance(reference, str) else dict(reference)
         label = options.pop("label", options["name"])
         explainer, slow = made(**options), False
-        for count in asked.factuals:
+        for count in arguments.factuals:
             size = min(count, AT_MOST if slow else count, len(background))
             row = timed(explainer, model, background[:size], context)
-            slow = row["ms"] > asked.slow
+            slow = row["ms"] > arguments.slow
             yield {"dataset": name, "explainer": label, "factuals": size, **row}
 
 
@@ -105,11 +105,11 @@ def timed(explainer: Any, model: MLP, vectors: Any, context: Context) -> dict[st
     explainer.counterfactuals(model, few, context)
     counted = QueryCounter(model)
     started = time.process_time()
-    answers = Explanation.of(explainer.counterfactuals(counted, factuals, context)).stacked()[:, 0]
+    found = Explanation.of(explainer.counterfactuals(counted, factuals, context)).stacked()[:, 0]
     seconds = time.process_time() - started
-    valid = complete(answers)
-    valid[valid] = predicted_classes(model, answers[valid]) != factuals.classes[valid]
-    changes = answers[valid] - vectors[valid]
+    valid = complete(found)
+    valid[valid] = predicted_classes(model, found[valid]) != factuals.classes[valid]
+    changes = found[valid] - vectors[valid]
     return {
         "ms": round(1e3 * seconds / len(vectors), 4),
         "evaluations": round(counted.queries / len(vectors), 1),
