@@ -171,4 +171,4 @@ def test_the_summary_is_what_was_stored(tmp_path: Path) -> None:
 def work_generator() -> np.random.Generator:
     from cfbench_core.lifecycle.streams import generator
 
-    return generator(0, task("draws", {"x": 0.1}).key, "matrix")
+    return generator(0, "explain", task("draws").dataset, "matrix")

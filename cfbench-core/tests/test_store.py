@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ def task(key: str = KEY, **changes: object) -> Task:
         "kind": "model",
         "label": "mf on debian-python",
         "target": "executor_stages:answer",
+        "steps": {},
         "parameters": {"factors": 8},
         "inputs": {"data": "d" * 64},
         "input_kinds": {"data": "data"},
@@ -50,12 +52,15 @@ def test_an_artifact_is_a_folder_that_tells_what_it_is(tmp_path: Path) -> None:
     assert path == tmp_path / "model" / "ab" / KEY
     assert store.has("model", KEY)
     written = json.loads((path / "artifact.json").read_text())
-    created = written.pop("created")
+    created, computed_by = written.pop("created"), written.pop("computed_by")
+    assert computed_by["python"].endswith(platform.python_version())
+    assert {"cfbench-core", "numpy"} <= set(computed_by["versions"])
     assert written == {
         "kind": "model",
         "key": KEY,
         "label": "mf on debian-python",
         "target": "executor_stages:answer",
+        "steps": {},
         "parameters": {"factors": 8},
         "inputs": {"data": "d" * 64},
         "chunk": None,

@@ -30,7 +30,11 @@ def draws(task: TaskContext) -> dict[str, object]:
     """Random numbers, a matrix product and the parameters as they arrive."""
     matrix = task.streams.generator("explain", "matrix").standard_normal((300, 300))
     np.save(task.output / "numbers.npy", matrix @ matrix.T)
-    return {"first": float(matrix[0, 0]), "seed": task.integer_seed("x"), "parameters": repr(task.parameters)}
+    return {
+        "first": float(matrix[0, 0]),
+        "seed": task.streams.integer_seed("x"),
+        "parameters": repr(task.parameters),
+    }
 
 
 def adds_inputs(task: TaskContext) -> dict[str, object]:

@@ -5,22 +5,23 @@ the *import closure* is the module and, transitively, every in-house module that
 functions too; imports under ``if TYPE_CHECKING:`` do not run and do not count. In-house are the packages of cfbench and of
 its plugins, and modules that lie outside the standard library and ``site-packages`` (those of a user).
 
-Each file is digested as compiled code without docstrings and line numbers, so a comment, a docstring or a reformatting
-changes no key, while any change of a constant or a statement does. ``assert`` statements, which that form leaves out,
-are added as text. Data files that lie in the folder of an imported package (word lists, schemas) count by their bytes,
-as do compiled extension modules.
+Each file is digested as compiled code without docstrings and line numbers, so a comment or a docstring changes no key,
+while any change of a constant or a statement does. Data files that lie in the folder of an imported package (word
+lists, schemas) count by their bytes, as do compiled extension modules.
 
 Other libraries that the closure imports count by their minor version ("numpy 2.1"), see :class:`Closure`.
 """
 
 from __future__ import annotations
 
+import ast
 import atexit
 import contextlib
 import functools
 import hashlib
 import importlib.util
 import json
+import opcode
 import re
 import sys
 import sysconfig
@@ -54,10 +55,12 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _SPEC = re.compile(rb"^SPECS? = (?:[^\n]*\)$|\(?[^\n]*\n.*?^\))", re.MULTILINE | re.DOTALL)
-_ASSERT = re.compile(r"^[ \t]*assert\b[^\n]*", re.MULTILINE)
+_ASSERT = re.compile(rb"^[ \t]*assert\b", re.MULTILINE)
 MOST_REMEMBERED = 20_000
 """Digests of files in the user's cache; with more it starts anew."""
 
+_PAIRS = re.compile(rb"..", re.DOTALL)
+_NOP = opcode.opmap["NOP"]
 _SKIPPED_SUFFIXES = frozenset({".py", ".pyc", ".pyi", ".so", ".pyd"})
 
 
@@ -342,19 +345,34 @@ def _code_digest(source: bytes) -> str:
     """
     source = _SPEC.sub(b"", source)
     try:
-        code = compile(source, "", "exec", dont_inherit=True, optimize=2)
+        if _ASSERT.search(source):  # the quick way below leaves them out
+            code = compile(_without_docstrings(source), "", "exec", dont_inherit=True, optimize=0)
+        else:
+            code = compile(source, "", "exec", dont_inherit=True, optimize=2)
     except (SyntaxError, ValueError):
         return hashlib.sha256(source).hexdigest()
     parts: list[str] = []
     _describe(code, parts)
-    asserts = _ASSERT.findall(source.decode("utf-8", "replace"))
-    return hashlib.sha256("\n".join([*parts, *asserts]).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _without_docstrings(source: bytes) -> ast.Module:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [
+                    ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+                ]
+    return tree
 
 
 def _describe(code: CodeType, parts: list[str]) -> None:
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-    parts.append(repr((code.co_name, code.co_code, names, counts, code.co_exceptiontable)))
+    # A docstring that was left out leaves an instruction that does nothing.
+    code_without = b"".join(pair for pair in _PAIRS.findall(code.co_code) if pair[0] != _NOP)
+    parts.append(repr((code.co_name, code_without, names, counts, code.co_exceptiontable)))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             _describe(constant, parts)

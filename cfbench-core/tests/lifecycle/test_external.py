@@ -1,4 +1,4 @@
-"""Tables made elsewhere tell whose they are and for which cells they have rows."""
+"""Tables of external explanations: their authors, and the cells for which they have rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import pandas as pd
 import pytest
 
 from cfbench_core.errors import UserError
-from cfbench_core.external_tables import ExternalTable
+from cfbench_core.lifecycle.external import ExternalTable
 
 
-class Digits(ExternalTable):
-    known = ("explainer", "base")
-    needed = ("unit", "digit")
-    form = "digits as Parquet or CSV"
+def opened(path: Path) -> ExternalTable:
+    return ExternalTable(path, ("explainer", "base"), ("unit", "digit"), "digits as Parquet or CSV")
 
 
 def written(path: Path, **columns: list[object]) -> Path:
@@ -29,8 +27,8 @@ def written(path: Path, **columns: list[object]) -> Path:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_it_has_rows_for_the_cells_whose_labels_stand_together_in_one(tmp_path: Path, suffix: str) -> None:
-    found = Digits(written(tmp_path / f"t{suffix}", base=[10, 2, 10], explainer=["b", "a", "b"]))
-    assert found.labels == ["explainer", "base"] and found.explainers() == ["b", "a"]
+    found = opened(written(tmp_path / f"t{suffix}", base=[10, 2, 10], explainer=["b", "a", "b"]))
+    assert found.labels == ["explainer", "base"] and found.authors("explainer") == ["b", "a"]
     cell: dict[str, str | int] = {"model": "times", "explainer": "a", "base": 2}
     assert found.lacks(cell) == ""
     assert found.lacks({**cell, "base": 10}) == f"t{suffix} has no rows for explainer a, base 10"
@@ -41,8 +39,8 @@ def test_it_has_rows_for_the_cells_whose_labels_stand_together_in_one(tmp_path: 
 def test_a_table_without_labels_serves_every_cell_and_is_called_like_its_file(
     tmp_path: Path, suffix: str
 ) -> None:
-    plain = Digits(written(tmp_path / f"theirs{suffix}", colour=["r", "g", "b"]))
-    assert plain.labels == [] and plain.explainers() == ["theirs"] and plain.lacks({"base": 7}) == ""
+    plain = opened(written(tmp_path / f"theirs{suffix}", colour=["r", "g", "b"]))
+    assert plain.labels == [] and plain.authors("explainer") == ["theirs"] and plain.lacks({"base": 7}) == ""
 
 
 @pytest.mark.parametrize(
@@ -62,5 +60,5 @@ def test_what_is_no_such_table_is_refused_in_one_line(
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=f"^{tmp_path / name}: {said}") as caught:
-        Digits(tmp_path / name)
+        opened(tmp_path / name)
     assert len(caught.value.lines) == 1 and "\n" not in caught.value.lines[0]

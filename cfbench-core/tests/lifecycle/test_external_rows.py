@@ -1,0 +1,84 @@
+"""Which rows of an external table belong to a cell: one rule for every suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cfbench_core.errors import UserError
+from cfbench_core.lifecycle.external_rows import select_rows
+from cfbench_core.stages import Task, TaskContext
+
+UNITS = pd.DataFrame(
+    {
+        "unit": ["a/x", r"a\/b/x", "b/y"],
+        "group": [0, 1, 2],
+        "user": ["a", "a/b", "b"],
+        "item": ["x", "x", "y"],
+    }
+)
+
+
+def selected(
+    folder: Path, table: pd.DataFrame, suffix: str = ".parquet"
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The rows and the summary of the stage."""
+    file = folder / f"theirs{suffix}"
+    if suffix == ".csv":
+        table.to_csv(file, index=False)
+    else:
+        table.to_parquet(file)
+    (folder / "units").mkdir()
+    (folder / "out").mkdir()
+    UNITS.to_parquet(folder / "units" / "units.parquet")
+    parameters = {"file": str(file), "labels": {"explainer": "mine"}, "unit_key": ["user", "item"]}
+    task = Task("k", str(folder), "external", "e", "m:f", parameters, {"units": str(folder)}, {}, 0)
+    summary = select_rows(TaskContext(task, folder / "out", {"units": folder / "units"}))
+    return pd.read_parquet(folder / "out" / "explanations.parquet"), summary
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_rows_of_other_labels_and_of_unknown_units_are_left_out(tmp_path: Path, suffix: str) -> None:
+    table = pd.DataFrame(
+        {
+            "unit": ["a/x", "b/y", "c/z", "a/x"],
+            "explainer": ["mine", "mine", "mine", "yours"],
+            "value": [1, 2, 3, 4],
+        }
+    )
+    rows, summary = selected(tmp_path, table, suffix)
+    assert rows["unit"].tolist() == ["a/x", "b/y"]
+    assert summary["units"] == 2
+    assert summary["note"] == (
+        f"1 of the 3 units in theirs{suffix} are not explained here and are excluded, for example 'c/z'"
+    )
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_units_are_derived_from_the_columns_that_define_them(tmp_path: Path, suffix: str) -> None:
+    table = pd.DataFrame({"user": ["a/b", "b"], "item": ["x", "y"], "value": [1, 2]})
+    rows, summary = selected(tmp_path, table, suffix)
+    assert rows["unit"].tolist() == [r"a\/b/x", "b/y"]
+    assert "note" not in summary
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            {"unit": ["z"], "value": [1]},
+            r"none of its 1 units is explained here. Its first is 'z'; units here are",
+        ),
+        ({"user": ["a"], "value": [1]}, r"needs a column unit, or user and item \(has user, value\)"),
+        ({"user": ["q"], "item": ["x"]}, r"none of its 1 units is explained here. Its first is 'q, x'"),
+    ],
+)
+def test_a_table_of_which_nothing_is_explained_is_refused_in_one_line(
+    tmp_path: Path, table: dict[str, list[object]], said: str
+) -> None:
+    with pytest.raises(UserError, match=said) as refused:
+        selected(tmp_path, pd.DataFrame(table))
+    assert len(refused.value.lines) == 1
