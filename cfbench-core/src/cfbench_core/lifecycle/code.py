@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import CodeType, MappingProxyType
+from typing import TypeGuard
 
 from cfbench_core.errors import UserError
 from cfbench_core.files import cache_root, write_atomically
@@ -358,13 +359,16 @@ def _code_digest(source: bytes) -> str:
 
 def _without_docstrings(source: bytes) -> ast.Module:
     tree = ast.parse(source)
+    nothing = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:] or [
-                    ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
-                ]
+        if _has_docstring(node):
+            node.body = node.body[1:] or [nothing]
     return tree
+
+
+def _has_docstring(node: ast.AST) -> TypeGuard[ast.Module | ast.ClassDef | ast.FunctionDef]:
+    described = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+    return described and ast.get_docstring(node, clean=False) is not None
 
 
 def _describe(code: CodeType, parts: list[str]) -> None:
