@@ -119,3 +119,79 @@ def test_the_project_never_imports_the_package_of_somebody_else() -> None:
         if name.split(".")[0] == "cfbench"
     ]
     assert not wrong
+
+
+# Cycles and sizes
+
+LONGEST = 450
+"""Lines that a module may have."""
+
+
+def every_import(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Everything that a file imports anywhere: in functions and for type checkers too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, ()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module or "", tuple(alias.name for alias in node.names)
+
+
+def import_graph(distribution: str) -> dict[str, set[str]]:
+    """The modules of a distribution, each with those of the same distribution that it imports."""
+    root = ROOT / distribution / "src"
+    files = [path for path in sources(distribution) if "templates" not in path.parts]
+    modules = {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in files
+    }
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        found = set()
+        for imported, names in every_import(path):
+            inner = {f"{imported}.{name}" for name in names} & modules.keys()
+            outer = len(inner) < len(names) or not names
+            found |= inner | ({imported} & modules.keys() if outer else set())
+        graph[module] = found - {module}
+    return graph
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected components of more than one module."""
+    reachable: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        waiting = [*graph[start]]
+        while waiting:
+            module = waiting.pop()
+            if module not in seen:
+                seen.add(module)
+                waiting += graph[module]
+        reachable[start] = seen
+    found = {
+        tuple(sorted(other for other in reachable[start] if start in reachable[other]))
+        for start in graph
+        if start in reachable[start]
+    }
+    return [list(modules) for modules in sorted(found)]
+
+
+def test_a_cycle_is_found_and_a_chain_is_none() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+@pytest.mark.parametrize("distribution", sorted(MAY_IMPORT))
+def test_modules_do_not_import_each_other_in_a_circle(distribution: str) -> None:
+    """Imports inside functions and for type checkers count as well: a circle is a design that has no bottom."""
+    assert cycles(import_graph(distribution)) == []
+
+
+@pytest.mark.parametrize("distribution", sorted(MAY_IMPORT))
+def test_no_module_is_too_long(distribution: str) -> None:
+    long = [
+        f"{path.relative_to(ROOT)}: {lines} lines"
+        for folder in ("src", "tests")
+        for path in sorted((ROOT / distribution / folder).rglob("*.py"))
+        if (lines := path.read_text(encoding="utf-8").count("\n")) > LONGEST
+    ]
+    assert not long

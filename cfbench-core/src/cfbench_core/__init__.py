@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
     from cfbench_core.specs import ComponentSpec
     from cfbench_core.tuning.search import tune
+    from cfbench_core.used_components import cite
 
 _HOME = {
     "ComponentSpec": "cfbench_core.specs",
     "Run": "cfbench_core.run_directory",
     "analyse": "cfbench_core.api",
+    "cite": "cfbench_core.used_components",
     "execute": "cfbench_core.api",
     "hookimpl": "cfbench_core.hooks",
     "installed": "cfbench_core.registry",
@@ -27,7 +29,18 @@ _HOME = {
     "tune": "cfbench_core.tuning.search",
 }
 
-__all__ = ["ComponentSpec", "Run", "analyse", "execute", "hookimpl", "installed", "prepare", "run", "tune"]
+__all__ = [
+    "ComponentSpec",
+    "Run",
+    "analyse",
+    "cite",
+    "execute",
+    "hookimpl",
+    "installed",
+    "prepare",
+    "run",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:

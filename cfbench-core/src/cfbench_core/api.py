@@ -17,6 +17,7 @@ from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.stages import Task
+from cfbench_core.used_components import check_all_contribute
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +85,7 @@ def prepare(
     chosen = registry.find("core", "executor", config.executor)
     cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
     plan = Plan(config.suite, tuple(cells), the_suite.layout)
+    check_all_contribute(config, plan, document)
     return Prepared(
         the_suite, config, plan, resolved_document(config), folders, chosen, registry, explanations
     )
@@ -154,6 +156,7 @@ def execute(
     from cfbench_core.run_directory import Run
     from cfbench_core.run_writer import RunWriter, new_run_directory
     from cfbench_core.runner import computed_by
+    from cfbench_core.used_components import describe_used
 
     directory = Path(out) if out is not None else new_run_directory(Path("runs"))
     with disk_trouble(directory):
@@ -161,6 +164,8 @@ def execute(
         try:
             environment = {**capture(), "seed": prepared.config.seed}
             recorder.write_environment(environment)
+            suite = prepared.registry.find(prepared.plan.suite, "suite", prepared.plan.suite)
+            recorder.write_components(describe_used(suite.spec, prepared.config))
             results, store = _compute(prepared, recorder, fresh, observer)
             recorder.write_environment({**environment, "computed_by": computed_by(results)})
             recorder.write_tables(results, store)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cfbench_core.reports.tables import outcome_words
+from cfbench_core.reports.table_data import outcome_words
 from cfbench_core.run_directory import TIME, Run, RunCell
 from cfbench_core.statistics import FloatArray, UnitValues, align, bootstrap_interval
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cfbench_core.data_files import DataFile, Progress
+from cfbench_core.data_types import DataFile, Progress
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 

@@ -56,6 +56,10 @@ class Cell:
         return join_ids(*self.labels.values())
 
 
+LabelFormat = str | Mapping[str, str]
+"""How the values of a label read: a format, ``"top {}"``, or a text for each value."""
+
+
 @dataclass(frozen=True)
 class TableLayout:
     """How a suite's results are laid out: one table for each value of ``by``, one line for each ``row``.
@@ -63,7 +67,8 @@ class TableLayout:
     ``cluster`` names the column of the scores whose equal values mark units that are not independent of each other (units
     of one user): intervals draw these, not units. Empty: every unit stands for itself. ``unit_columns`` are columns of
     ``units.parquet`` that the scores have too: they say what a unit is, also where it has no result. ``tables`` are
-    further tables of the run directory: a file of the artifacts, and in which role these are.
+    further tables of the run directory: a file of the artifacts, and in which role these are. ``label_formats`` says
+    how labels read: ``{"k": "top {}"}``, see ``reports/labels.py``.
     """
 
     by: tuple[str, ...]
@@ -71,6 +76,7 @@ class TableLayout:
     cluster: str = ""
     unit_columns: tuple[str, ...] = ()
     tables: Mapping[str, str] = field(default_factory=dict)
+    label_formats: Mapping[str, LabelFormat] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

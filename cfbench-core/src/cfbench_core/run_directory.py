@@ -31,7 +31,6 @@ TIME = Column("time", "lower", None, "How long does one explanation take, in sec
 AGAIN = "the same cfbench run with --out on this directory writes it anew"
 
 _NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
-_CLUSTERS = ("group", "user")
 _SCORES = ("cell", "metric", "unit", "value", "status")
 _AT_ONCE = 100_000
 _SUMMARY = ("mean", "std", "ci_low", "ci_high", "n", "n_missing")
@@ -130,6 +129,7 @@ class Run:
             layout.get("cluster", ""),
             tuple(layout.get("unit_columns", ())),
             layout.get("tables", {}),
+            layout.get("label_formats", {}),
         )
 
     @functools.cached_property
@@ -250,8 +250,7 @@ class Run:
         """The column of the scores that says which units belong together, if there is one: the layout names
         it."""
         named = self.plan["layout"].get("cluster")
-        candidates = (named,) if named else _CLUSTERS
-        return [column for column in candidates if column in self._score_columns][:1]
+        return [named] if named and named in self._score_columns else []
 
     # Files
 

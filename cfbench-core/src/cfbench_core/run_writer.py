@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,6 +119,12 @@ class RunWriter:
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         write_atomically(self.directory / "environment.json", json.dumps(environment, indent=2) + "\n")
 
+    def write_components(self, components: Sequence[Mapping[str, Any]]) -> None:
+        """``components.json``: what the run uses, with the papers to cite."""
+        write_atomically(
+            self.directory / "components.json", json.dumps(components, indent=1, ensure_ascii=False) + "\n"
+        )
+
     def write_plan(self, results: Results | None, data: str = "") -> None:
         """``plan.json``; with results, each cell's status and reason are how it went, ``data`` says what was
         read, and ``summaries`` holds what the stages of data sets and models told of themselves."""
@@ -131,6 +137,7 @@ class RunWriter:
             **vars(self.plan.layout),
             "by": list(self.plan.layout.by),
             "tables": dict(self.plan.layout.tables),
+            "label_formats": dict(self.plan.layout.label_formats),
         }
         scored = str(self.explanations.absolute()) if self.explanations else None
         document = {

@@ -45,7 +45,7 @@ def cfbench_components():
     return [
         ComponentSpec(id="axes/suite/axes", summary="S", target="m:S",
                       details={"axes": {"level": ["item", "list"], "format": ["implicit", "explicit"]}}),
-        ComponentSpec(id="axes/explainer/both", summary="B", target="m:B", paper="Somebody 2020",
+        ComponentSpec(id="axes/explainer/both", summary="B", target="m:B", papers=("somebody2020",),
                       provides={"format": frozenset({"explicit", "implicit"}),
                                 "level": frozenset({"list", "item"})},
                       needs={"recommender": {"access": frozenset({"scores"})}}),
@@ -56,8 +56,8 @@ def cfbench_components():
     )
     found = cfbench("list", "explainer", "--suite", "axes")
     assert found.out.splitlines() == [
-        "explainer  level      format             needs   from          paper",
-        "both       item list  implicit explicit  scores  cfbench-axes  Somebody 2020",
+        "explainer  level      format             needs   from          papers",
+        "both       item list  implicit explicit  scores  cfbench-axes  somebody2020",
         "one        list       -                  -       cfbench-axes  -",
     ]
 

@@ -18,7 +18,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
 from cfbench_core.tuning.journal import Trial
 from cfbench_core.tuning.results import Tuned
-from cfbench_core.tuning.search import open_search, tune
+from cfbench_core.tuning.search import open_search, run_search, tune
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -141,10 +141,10 @@ def test_two_searches_do_not_write_the_same_trials(registry: Registry) -> None:
 
         def begun(self, trials: Any) -> None:
             with pytest.raises(UserError, match="another cfbench is running in it"):
-                search.run(2)
+                run_search(search, 2)
 
         def preparing(self, label: str) -> None: ...
         def progress(self, trial: int, share: float) -> None: ...
         def tried(self, trial: Trial, best: Trial | None) -> None: ...
 
-    assert len(search.run(2, observer=Intruder()).trials) == 2
+    assert len(run_search(search, 2, observer=Intruder()).trials) == 2

@@ -19,6 +19,7 @@ from cfbench_core.stages import Stage
 from cfbench_core.tuning import Tunable
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
+from cfbench_recsys.labels import LABEL_FORMATS
 from cfbench_recsys.metrics import DEFAULT_METRICS
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class RecsysSuite(LifecycleSuite):
         row="explainer",
         cluster="user",
         unit_columns=("user", "item", "rank"),
+        label_formats=LABEL_FORMATS,
     )
     steps: ClassVar[Mapping[str, str]] = {
         "read_data": f"{STEPS}.data:read_data",

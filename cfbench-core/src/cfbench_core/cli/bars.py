@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from cfbench_core.cli.output import duration
-from cfbench_core.cli.progress import ENOUGH_BARS, LEARNED, Tally, quality
+from cfbench_core.cli.run_tally import ENOUGH_BARS, LEARNED, Tally, quality
 from cfbench_core.outcomes import Outcome
 from cfbench_core.stages import Task as ComputeTask
 

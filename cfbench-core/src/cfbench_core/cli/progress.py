@@ -1,7 +1,7 @@
-"""Shows how a run goes on: bars on a terminal, short lines elsewhere, always on stderr.
+"""Shows the progress of a run: bars on a terminal, short lines elsewhere, always on stderr.
 
-Both are observers of :mod:`cfbench_core.runner`. What is learned (a model, an explainer trained before
-it explains) has a bar of its own; all that is done chunk by chunk shares one, "explain".
+Both are observers of :mod:`cfbench_core.runner`. Each model, and each explainer that is trained in advance, has a bar
+of its own; everything that is computed chunk by chunk shares one, "explain".
 """
 
 from __future__ import annotations
@@ -9,31 +9,19 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from cfbench_core.cli.output import count, duration
-from cfbench_core.config import ConfiguredComponent
+from cfbench_core.cli.output import duration
+from cfbench_core.cli.run_tally import LEARNED, Tally, quality
 from cfbench_core.outcomes import Outcome
 from cfbench_core.stages import Task
 
 if TYPE_CHECKING:
     from cfbench_core.api import Prepared
-    from cfbench_core.plan import Plan
     from cfbench_core.runner import Observer
-
-LEARNED = {"model": "fit", "explainer": "prepare"}
-"""Kinds of work with a bar of their own, and the word before it."""
-
-ENOUGH_BARS = 8
-"""With more models than this, they share one bar."""
-
-ENOUGH_PROBLEMS = 5
-"""So many problems are told while the run goes on; the end tells all of them."""
 
 
 @contextlib.contextmanager
@@ -49,97 +37,6 @@ def shown(prepared: Prepared, quiet: bool) -> Iterator[Observer | None]:
 
     with Bars(prepared) as bars:
         yield bars
-
-
-def head_line(prepared: Prepared, summaries: dict[str, Any]) -> str:
-    """ "cfbench 0.1.0 · debian-python (1,685 packages, ...) · 3 recommenders · 10 explainers · seed 0"."""
-    config = prepared.config
-    listed = {
-        value[0].kind: value
-        for value in vars(config).values()
-        if isinstance(value, tuple) and value and isinstance(value[0], ConfiguredComponent)
-    }
-    shown = [count(len(value), kind) for kind, value in listed.items() if kind not in ("dataset", "metric")]
-    data = prepared.suite.describe_data(config, summaries)
-    parts = [f"cfbench {version('cfbench-core')}", data, *shown, f"seed {config.seed}"]
-    return " · ".join(part for part in parts if part)
-
-
-def plan_line(plan: Plan) -> str:
-    """ "54 cells: 48 to run, 6 skipped"."""
-    return f"{count(len(plan.cells), 'cell')}: {len(plan.to_run)} to run, {len(plan.skipped)} skipped"
-
-
-def quality(outcome: Outcome) -> str:
-    """ "HR@10 0.49": the first of what a model says of its quality."""
-    found = outcome.summary.get("quality", {})
-    return next((f"{metric} {value:.2f}" for metric, value in found.items()), "")
-
-
-class Tally:
-    """What both observers keep: how far the chunks are, the data in words, which problems were told.
-
-    The head line tells of the data, so what is said before they are read waits for it.
-    """
-
-    def __init__(self, prepared: Prepared, write: Callable[[str], None]) -> None:
-        stages = prepared.plan.stages()
-        self.prepared = prepared
-        self.write = write
-        self.whole = sum(not stage.chunked for stage in stages)
-        self.kinds = Counter(stage.kind for stage in stages if not stage.chunked)
-        self.unread = self.kinds["data"]
-        self.summaries: dict[str, Any] = {}
-        self.waiting: list[str] = []
-        self.chunks_done = 0
-        self.chunks_known = 0
-        self.fractions: dict[str, float] = {}
-        self.reasons: set[str] = set()
-
-    def say(self, line: str) -> None:
-        if self.unread:
-            self.waiting.append(line)
-        else:
-            self.write(line)
-
-    def begin(self) -> None:
-        """The two lines on top, and what waited for them."""
-        why = "  (why: cfbench plan)" if self.prepared.plan.skipped else ""
-        self.write(head_line(self.prepared, self.summaries))
-        self.write(f"plan     {plan_line(self.prepared.plan)}{why}")
-        for line in self.waiting:
-            self.write(line)
-
-    def started(self, task: Task) -> None:
-        if task.chunk is not None:
-            self.fractions[task.key] = 0.0
-
-    def progress(self, task: Task, done: int, total: int) -> None:
-        if task.chunk is not None and total:
-            self.fractions[task.key] = min(done / total, 1.0)
-
-    def finished(self, task: Task, outcome: Outcome, known: int) -> None:
-        self.chunks_known = known - self.whole
-        if task.chunk is not None:
-            self.fractions.pop(task.key, None)
-            self.chunks_done += 1
-        if not outcome.done:
-            self.problem(task, outcome)
-        if task.kind == "data":
-            self.read(task, outcome)
-
-    def read(self, task: Task, outcome: Outcome) -> None:
-        if outcome.done:
-            self.summaries[task.label] = outcome.summary
-        self.unread -= 1
-        if not self.unread:
-            self.begin()
-
-    def problem(self, task: Task, outcome: Outcome) -> None:
-        """Tells a reason once: what depends on work that failed fails for the same reason."""
-        if outcome.reason not in self.reasons and len(self.reasons) < ENOUGH_PROBLEMS:
-            self.reasons.add(outcome.reason)
-            self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {task.label}: {outcome.reason}")
 
 
 class Lines:

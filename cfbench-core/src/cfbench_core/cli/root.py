@@ -44,7 +44,7 @@ cli = Group(
     sections={
         "Look around": _section("list", "describe", "plugins", "doctor"),
         "Run": _section("init", "plan", "run", "evaluate", "status", "tune"),
-        "Read results": _section("report", "explain", "compare", "analyse", "advise"),
+        "Read results": _section("report", "explain", "compare", "analyse", "advise", "cite"),
         "Data and cache": _section("data", "cache"),
         "Extend": _section("new-plugin", "check", "completion"),
     },

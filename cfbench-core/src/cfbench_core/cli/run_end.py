@@ -16,7 +16,7 @@ from cfbench_core.specs import resolve
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cfbench_core.reports.tables import Table
+    from cfbench_core.reports.table_data import Table
     from cfbench_core.run_directory import Run
 
 BELOW = 10

@@ -16,7 +16,8 @@ from cfbench_core.tuning.journal import Trial
 from cfbench_core.tuning.results import number
 
 if TYPE_CHECKING:
-    from cfbench_core.tuning.search import Observer, Search
+    from cfbench_core.tuning.definition import Search
+    from cfbench_core.tuning.search import Observer
 
 
 @contextlib.contextmanager

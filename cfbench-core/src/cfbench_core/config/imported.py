@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_core.specs import ComponentSpec
+from cfbench_core.specs import Capabilities, ComponentSpec
 
 
 def imported_spec(target: str, kind: str, suite_name: str, suite: Any) -> ComponentSpec:
     """The spec of the class that ``target`` (``"module:Class"``) names, as a component of a suite.
 
-    What it can do is told by its attributes ``provides`` and ``needs``, else by what ``suite.imported`` makes
-    of it.
+    Its attributes ``provides`` and ``needs`` state its capabilities; otherwise they follow from its methods, as the
+    suite's contract for the kind says.
 
     Raises:
-        UserError: when it cannot be imported.
+        UserError: if it cannot be imported, or lacks a method that the contract requires; names the method.
     """
     if target.count(":") != 1:
         raise UserError(f"{target!r} must be 'package.module:Class'")
@@ -30,7 +31,7 @@ def imported_spec(target: str, kind: str, suite_name: str, suite: Any) -> Compon
     if implementation is None:
         names = [name for name in vars(module) if not name.startswith("_")]
         raise UserError(f"{module_name} has no {class_name!r}.{did_you_mean(class_name, names)}")
-    provides, needs = suite.imported(kind, implementation)
+    provides, needs = _capabilities(implementation, target, kind, suite)
     return ComponentSpec(
         id=f"{suite_name}/{kind}/{_kebab(class_name)}",
         summary=(implementation.__doc__ or target).strip().splitlines()[0],
@@ -39,6 +40,19 @@ def imported_spec(target: str, kind: str, suite_name: str, suite: Any) -> Compon
         provides=getattr(implementation, "provides", provides),
         needs=getattr(implementation, "needs", needs),
     )
+
+
+def _capabilities(
+    implementation: type, target: str, kind: str, suite: Any
+) -> tuple[Capabilities, Mapping[str, Capabilities]]:
+    """What a class provides and needs, derived from its methods by the suite's contract for its kind."""
+    contract = getattr(suite, "contracts", {}).get(kind)
+    if contract is None:
+        return suite.imported(kind, implementation) if hasattr(suite, "imported") else ({}, {})
+    problem = contract.problem(implementation, kind)
+    if problem:
+        raise UserError(f"{target}: {problem}")
+    return contract.capabilities(implementation), contract.needs
 
 
 def _kebab(name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cfbench_core.reports.tables import Lead
+    from cfbench_core.reports.table_data import Lead
 
 
 @dataclass

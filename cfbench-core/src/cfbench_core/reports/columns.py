@@ -15,7 +15,7 @@ from cfbench_core.run_directory import TIME
 
 if TYPE_CHECKING:
     from cfbench_core.plan import Column
-    from cfbench_core.reports.tables import Number
+    from cfbench_core.reports.table_data import Number
 
 
 def repeated(columns: Sequence[Column], lines: Sequence[Sequence[Number]]) -> dict[int, int | None]:

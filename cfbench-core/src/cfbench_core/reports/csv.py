@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 
-from cfbench_core.reports.tables import Number, Row, Table
+from cfbench_core.reports.table_data import Number, Row, Table
 
 _FIELDS = (
     "role",

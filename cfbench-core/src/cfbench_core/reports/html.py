@@ -13,16 +13,9 @@ from typing import TYPE_CHECKING, Any
 from cfbench_core.reports import plots
 from cfbench_core.reports.answer import answer_of, standings_of
 from cfbench_core.reports.frames import cells
-from cfbench_core.reports.tables import (
-    LEGEND,
-    Header,
-    Number,
-    Table,
-    label_words,
-    outcome_words,
-    quality_words,
-    tables,
-)
+from cfbench_core.reports.labels import label_texts
+from cfbench_core.reports.table_data import LEGEND, Header, Number, Table, outcome_words, quality_words
+from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
 
@@ -97,7 +90,9 @@ def render(run: Run, verbalization: str = "", answers: Sequence[Answer] = ()) ->
         directories=[run.directory],
         most_figures=MOST_FIGURES,
         problems=[
-            (_place(cell), outcome_words(cell.status), cell.reason) for cell in run.cells() if cell.problem
+            (_place(run, cell), outcome_words(cell.status), cell.reason)
+            for cell in run.cells()
+            if cell.problem
         ],
         skipped=_skipped(run),
         environment=list(_flat(run.environment)),
@@ -208,15 +203,15 @@ def _means(table: Table, metric: str) -> dict[str, float]:
 # What did not run, and what it ran on
 
 
-def _place(cell: RunCell) -> str:
-    return " · ".join(label_words(cell.labels))
+def _place(run: Run, cell: RunCell) -> str:
+    return " · ".join(label_texts(cell.labels, run.layout.label_formats))
 
 
 def _skipped(run: Run) -> list[tuple[str, list[str]]]:
     """Reasons, each with the cells that were skipped for it."""
     found: dict[str, list[str]] = {}
     for cell in run.cells("skipped"):
-        found.setdefault(cell.reason, []).append(_place(cell))
+        found.setdefault(cell.reason, []).append(_place(run, cell))
     return list(found.items())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cfbench_core.reports.tables import LEGEND, Entry, Row, Table
+from cfbench_core.reports.table_data import LEGEND, Entry, Row, Table
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cfbench_core.reports.tables import LEGEND, Entry, Table, quality_words
+from cfbench_core.reports.table_data import LEGEND, Entry, Table, quality_words
 
 
 def render(tables: Sequence[Table]) -> str:

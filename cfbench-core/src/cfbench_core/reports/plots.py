@@ -24,7 +24,7 @@ from cfbench_core.reports.charts.svg import (
     short,
     text,
 )
-from cfbench_core.reports.tables import Entry, Header, Row, Table
+from cfbench_core.reports.table_data import Entry, Header, Row, Table
 from cfbench_core.run_directory import TIME
 
 WIDTH = 340

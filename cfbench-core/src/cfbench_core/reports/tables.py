@@ -1,21 +1,31 @@
-"""The tables of a run, as data: what stands in each place, and what is emphasised. Renderers only paint them.
+"""Builds the tables of a run as data.
 
-One table for each group of cells that the suite's layout names, one line for each explainer, one column for
-each metric and a last one for the time of one explanation. Who wins a column, and who is level with the winner,
-is told in ``winners.py``; which columns are told in a note instead, in ``columns.py``.
+One table for each group of cells that the suite's layout names, one row for each explainer, one column for
+each metric and a last one for the time of one explanation. ``winners.py`` decides who wins a column and who is tied
+with the winner; ``columns.py`` which columns a note replaces.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfbench_core.plan import Column
 from cfbench_core.reports.columns import repeated
+from cfbench_core.reports.labels import label_texts
+from cfbench_core.reports.table_data import (
+    Aside,
+    Emphasis,
+    Entry,
+    Header,
+    Lead,
+    Number,
+    Row,
+    Table,
+    outcome_words,
+)
 from cfbench_core.reports.winners import Verdict, verdicts
 from cfbench_core.run_directory import TIME, Run, RunCell
 from cfbench_core.statistics import align
@@ -23,220 +33,7 @@ from cfbench_core.statistics import align
 if TYPE_CHECKING:
     import pandas as pd
 
-Emphasis = Literal["", "best", "second"]
-
-LEGEND = (
-    "Mean ± half the width of its 95% interval. Bold: the best, and all whose difference from it "
-    "could be chance (95% paired interval: two may differ clearly though their own intervals overlap). "
-    "Underlined: the next. Where units lack a value (53 of 150), the best is told by ranks over all units, "
-    "a missing value being the last. Bounds show what is reachable, floors what is had for nothing; neither "
-    "competes, nor do incomplete cells."
-)
 _ORDER = {"": 0, "bound": 1, "floor": 2}
-_OUTCOMES = {"out_of_memory": "out of memory", "planned": "not run yet"}
-
-
-class Number(NamedTuple):
-    """A mean with its interval, over ``n`` of ``expected`` units."""
-
-    mean: float = math.nan
-    ci_low: float = math.nan
-    ci_high: float = math.nan
-    n: int = 0
-    expected: int = 0
-
-    @property
-    def half_width(self) -> float:
-        return (self.ci_high - self.ci_low) / 2
-
-    @property
-    def coverage(self) -> str:
-        """ "310 of 500" where units lack a value, else nothing."""
-        return f"{self.n:,} of {self.expected:,}" if self.n < self.expected else ""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One place of a table: ``text`` is the mean and its interval, or the outcome in their place."""
-
-    text: str
-    number: Number
-    emphasis: Emphasis = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line. ``outcome`` is empty, or why there are no numbers: "skipped: has no list level"."""
-
-    name: str
-    role: str
-    status: str
-    reason: str
-    entries: tuple[Entry, ...]
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} ({self.role})" if self.role else self.name
-
-    @property
-    def outcome(self) -> str:
-        if any(entry.number.n for entry in self.entries):
-            return ""
-        status = outcome_words(self.status)
-        return f"{status}: {self.reason}" if self.reason else status
-
-
-@dataclass(frozen=True)
-class Header:
-    """A column's head. ``unit`` is that of times as they are shown; ``scale`` what the stored numbers were
-    multiplied by."""
-
-    column: Column
-    unit: str = ""
-    scale: float = 1.0
-
-    @property
-    def name(self) -> str:
-        return f"{self.unit} each" if self.unit else self.column.name
-
-    @property
-    def arrow(self) -> str:
-        return {"higher": "↑", "lower": "↓"}.get(self.column.direction, "")
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} {self.arrow}".rstrip()
-
-    @property
-    def compared(self) -> bool:
-        """Whether explainers are compared by it: it has a better direction, and is not the time."""
-        return bool(self.arrow) and self.column is not TIME
-
-
-@dataclass(frozen=True)
-class Lead:
-    """Who leads one column.
-
-    Attributes:
-        names: the best first, then those level with it.
-        text: the best one's mean and interval.
-        competitors: all that have a number here, those too that are incomplete and cannot win.
-        floors_not_beaten: the floors from which the best cannot be told, or that are better.
-    """
-
-    header: Header
-    names: tuple[str, ...]
-    text: str
-    competitors: tuple[str, ...]
-    floors_not_beaten: tuple[str, ...] = ()
-
-    @property
-    def tells(self) -> bool:
-        """Whether the column tells any two competitors apart."""
-        return len(self.names) < len(self.competitors)
-
-
-@dataclass(frozen=True)
-class Aside:
-    """A column that is told in a note: it repeats the column ``like``, or has ``text`` in every line (None)."""
-
-    header: Header
-    like: Header | None
-    text: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """A group of cells side by side.
-
-    Attributes:
-        labels: what the cells have in common, as the layout says.
-        row_label: what a line is: "explainer".
-        title: the part of the labels that tells this table from the others of the run.
-        quality: the model's, by metric.
-        headers: every column; ``shown`` are the places of those that stand in the table.
-        rows: every explainer; ``lines`` are those that were to run.
-        leads: of each column that is shown, has a direction and an eligible competitor.
-        asides: the other columns.
-    """
-
-    labels: Mapping[str, str | int]
-    row_label: str
-    title: str
-    quality: Mapping[str, float]
-    headers: tuple[Header, ...]
-    rows: tuple[Row, ...]
-    leads: tuple[Lead, ...]
-    shown: tuple[int, ...]
-    asides: tuple[Aside, ...]
-
-    @property
-    def caption(self) -> str:
-        """All labels and the quality, for a table that stands alone."""
-        quality = quality_words(self.quality)
-        return ", ".join(label_words(self.labels)) + (f". Quality: {quality}" if quality else "")
-
-    @property
-    def lines(self) -> list[Row]:
-        return [row for row in self.rows if row.status != "skipped"]
-
-    @property
-    def problems(self) -> list[str]:
-        """What went wrong, a line each: "cosine: failed: ValueError: ..."."""
-        return [note for row in self.lines for note in _problem(row)]
-
-    @property
-    def absent(self) -> str:
-        """What was skipped, and why: "a, b (no list level), c (needs access weights)"; empty when nothing was."""
-        reasons: dict[str, list[str]] = {}
-        for row in self.rows:
-            if row.status == "skipped":
-                reasons.setdefault(row.reason.removeprefix(f"{row.name} "), []).append(row.name)
-        return ", ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
-
-    @property
-    def remarks(self) -> list[str]:
-        """What lines with numbers have to remark: "a, b: 3 of 9 texts were cut", without names if all do."""
-        whole = [row for row in self.lines if not row.outcome and row.status != "partial"]
-        found: dict[str, list[str]] = {}
-        for row in whole:
-            if row.reason:
-                found.setdefault(row.reason, []).append(row.name)
-        return [
-            reason if len(names) == len(whole) else f"{', '.join(names)}: {reason}"
-            for reason, names in found.items()
-        ]
-
-    @property
-    def notes(self) -> list[str]:
-        """All there is to know beside the numbers, a line each."""
-        absent = [f"Not here: {self.absent}"] if self.absent else []
-        return [*self.problems, *self.remarks, *absent, *_told_aside(self.asides)]
-
-
-def outcome_words(status: str) -> str:
-    return _OUTCOMES.get(status, status)
-
-
-def label_words(labels: Mapping[str, str | int]) -> list[str]:
-    """["debian-python", "mf", "item level", "top 5", "implicit"]: numbers need their name, and so do words that
-    say little alone."""
-    words = []
-    for name, value in labels.items():
-        if isinstance(value, int):
-            words.append(f"top {value}" if name == "k" else f"{name} = {value}")
-        elif name in ("level", "scope"):
-            words.append(f"{value} {name}")
-        elif name == "edit":
-            words += [] if value == "remove" else ["removals or additions"]  # removals need no mention
-        else:
-            words.append(value)
-    return words
-
-
-def quality_words(quality: Mapping[str, float], most: int = 2) -> str:
-    """The first metrics of a model's quality: "HR@10 0.490, NDCG@10 0.310"."""
-    return ", ".join(f"{metric} {value:.3f}" for metric, value in [*quality.items()][:most])
 
 
 def tables(run: Run) -> list[Table]:
@@ -280,7 +77,7 @@ class _Builder:
     ) -> None:
         self.run = run
         self.labels = {name: cells[0].labels[name] for name in run.layout.by}
-        self.title = " · ".join(label_words({name: self.labels[name] for name in titled}))
+        self.title = " · ".join(self._texts(titled))
         self.names = dict(zip([cell.id for cell in cells], _row_names(run, cells), strict=True))
         self.headers = tuple(self._headers(cells, summary))
         self.numbers = {
@@ -291,6 +88,9 @@ class _Builder:
         measured = [cell for cell in self.cells if cell.id in run.unit_values]
         competitors = [cell for cell in measured if not cell.role and cell.done]
         self.compared = [*competitors, *(cell for cell in measured if cell.role == "floor")]
+
+    def _texts(self, names: Iterable[str]) -> list[str]:
+        return label_texts({name: self.labels[name] for name in names}, self.run.layout.label_formats)
 
     def _headers(
         self, cells: Sequence[RunCell], summary: Mapping[tuple[str, str], Number]
@@ -336,6 +136,7 @@ class _Builder:
         )
         return Table(
             labels=self.labels,
+            label_texts=tuple(self._texts(self.labels)),
             row_label=self.run.layout.row,
             title=self.title,
             quality=self._quality(),
@@ -400,31 +201,13 @@ def _row_names(run: Run, cells: Sequence[RunCell]) -> list[str]:
         ", ".join(
             [
                 str(cell.labels[run.layout.row]),
-                *label_words({n: cell.labels[n] for n in others if n in cell.labels}),
+                *label_texts(
+                    {n: cell.labels[n] for n in others if n in cell.labels}, run.layout.label_formats
+                ),
             ]
         )
         for cell in cells
     ]
-
-
-def _problem(row: Row) -> Iterator[str]:
-    if row.outcome:
-        yield f"{row.name}: {row.outcome}"
-    elif row.status == "partial":
-        yield f"{row.name}: incomplete, {row.reason}"
-
-
-def _told_aside(asides: Sequence[Aside]) -> Iterator[str]:
-    """ "Coverage, Success@5: as PN-S@5", and "In every line: #Additions 0"."""
-    alike: dict[str, list[str]] = {}
-    for aside in asides:
-        if aside.like is not None:
-            alike.setdefault(aside.like.name, []).append(aside.header.name)
-    for like, names in alike.items():
-        yield f"{', '.join(names)}: as {like}"
-    constant = [f"{aside.header.name} {aside.text}" for aside in asides if aside.like is None]
-    if constant:
-        yield f"In every line: {', '.join(constant)}"
 
 
 def _scaled(number: Number, scale: float) -> Number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cfbench_core.reports.tables import Header, Row, Table, quality_words
+from cfbench_core.reports.table_data import Header, Row, Table, quality_words
 from cfbench_core.run_directory import TIME
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -16,10 +16,8 @@ from cfbench_core.config import resolved_document
 from cfbench_core.environment import git_state, hardware
 from cfbench_core.files import write_atomically
 from cfbench_core.presets import Preset
+from cfbench_core.tuning.definition import Search
 from cfbench_core.tuning.journal import Trial
-
-if TYPE_CHECKING:
-    from cfbench_core.tuning.search import Search
 
 DIGITS = 6
 """Significant digits of values for people; ``trials.csv`` has all."""

@@ -10,25 +10,24 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from cfbench_core.api import Configuration, Prepared, open_executor, prepare
+from cfbench_core.api import Configuration, open_executor, prepare
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.executors import Executor
 from cfbench_core.files import disk_trouble, write_atomically
-from cfbench_core.hashing import digest
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.registry import Registry
 from cfbench_core.runner import Results, run_plan
 from cfbench_core.stages import Stage, Task
 from cfbench_core.store import Store
+from cfbench_core.tuning.definition import Search
 from cfbench_core.tuning.journal import Journal, Trial
-from cfbench_core.tuning.protocol import TrialPlan, Tunable
+from cfbench_core.tuning.protocol import TrialPlan
 from cfbench_core.tuning.results import Tuned, write_configuration
 from cfbench_core.tuning.sampler import Told, propose, require_optuna
 from cfbench_core.tuning.space import Dimension, search_space
@@ -64,107 +63,6 @@ class _Nobody:
     def progress(self, trial: int, share: float) -> None: ...
 
     def tried(self, trial: Trial, best: Trial | None) -> None: ...
-
-
-@dataclass(frozen=True)
-class Search:
-    """A search that was understood and has not begun; made by :func:`open_search`.
-
-    Attributes:
-        prepared: the configuration.
-        field: the key of the configuration under which the component stands; ``place`` its place in a list there.
-        reference: the component, as it was configured.
-        tunable: how its suite judges it.
-        space: what is searched.
-        out: the configuration that comes of it; its trials are kept beside it.
-        command: what to write down as the call.
-    """
-
-    prepared: Prepared
-    field: str
-    place: int | None
-    reference: ConfiguredComponent
-    tunable: Tunable
-    space: tuple[Dimension, ...]
-    out: Path
-    command: str
-
-    @property
-    def component(self) -> str:
-        """ "recommender/mf"."""
-        return f"{self.reference.kind}/{self.reference.label}"
-
-    @property
-    def directory(self) -> Path:
-        """Where the trials are kept: ``tuned.trials`` for ``tuned.yaml``."""
-        return self.out.with_suffix(".trials")
-
-    @property
-    def configured(self) -> dict[str, Any]:
-        """What is searched, as it was configured."""
-        return {dimension.name: _option(self.reference, dimension.name) for dimension in self.space}
-
-    def run(
-        self,
-        trials: int = TRIALS,
-        timeout: float | None = None,
-        restart: bool = False,
-        observer: Observer | None = None,
-    ) -> Tuned:
-        """Goes on until there are ``trials`` in all, those of earlier calls included.
-
-        Args:
-            timeout: seconds after which no other trial is begun.
-            restart: forget the trials of earlier calls. What they computed is still in the cache.
-
-        Raises:
-            UserError: when optuna is missing, when ``out`` belongs to another search, or when what all trials
-                share cannot be computed.
-        """
-        require_optuna()
-        with disk_trouble(self.out.parent):
-            journal = Journal(self.directory, self._identity(), self.space, restart)
-            try:
-                resumed = len(journal.trials)
-                if resumed < trials:
-                    self._go_on(journal, trials, timeout, observer or _Nobody())
-                tuned = Tuned(self, tuple(journal.trials), resumed)
-                write_configuration(tuned)
-            finally:
-                journal.close()
-        return tuned
-
-    def _go_on(self, journal: Journal, trials: int, timeout: float | None, observer: Observer) -> None:
-        end = time.monotonic() + timeout if timeout is not None else float("inf")
-        observer.begun(journal.trials)
-        with _computer(self, observer) as computer:
-            computer.share()
-            while len(journal.trials) < trials and time.monotonic() < end:
-                options = self._next(journal.trials)
-                trial = computer.trial(len(journal.trials), options)
-                journal.add(trial)
-                tuned = Tuned(self, tuple(journal.trials), 0)
-                write_configuration(tuned)
-                observer.tried(trial, tuned.best)
-
-    def _next(self, trials: Sequence[Trial]) -> dict[str, Any]:
-        if not trials:
-            return self.configured
-        earlier = [Told(trial.options, trial.value) for trial in trials]
-        seed = self.prepared.config.seed
-        return propose(self.space, earlier, self.tunable.direction, seed, len(trials))
-
-    def _identity(self) -> dict[str, Any]:
-        """All that determines the trials. Its keys are named to the user when a directory holds another search."""
-        stages = self.tunable.plan(self.reference).stages
-        return {
-            "component": self.component,
-            "metric": self.tunable.metric,
-            "seed": self.prepared.config.seed,
-            "space": {dimension.name: str(dimension) for dimension in self.space},
-            "options": self.reference.parameters()["options"],
-            "data, protocol or code": digest({role: stage.key for role, stage in stages.items()}),
-        }
 
 
 def open_search(
@@ -216,10 +114,65 @@ def tune(
     """Searches the options of one component on validation data, and writes a configuration with the best.
 
     Called again with the same arguments, it goes on where it was stopped. Arguments as in :func:`open_search`
-    and :meth:`Search.run`.
+    and :func:`run_search`.
     """
     search = open_search(configuration, component=component, **options)
-    return search.run(trials, timeout, restart, observer)
+    return run_search(search, trials, timeout, restart, observer)
+
+
+def run_search(
+    search: Search,
+    trials: int = TRIALS,
+    timeout: float | None = None,
+    restart: bool = False,
+    observer: Observer | None = None,
+) -> Tuned:
+    """Goes on until there are ``trials`` in all, those of earlier calls included.
+
+    Args:
+        timeout: seconds after which no other trial is begun.
+        restart: forget the trials of earlier calls. What they computed is still in the cache.
+
+    Raises:
+        UserError: when optuna is missing, when ``out`` belongs to another search, or when what all trials
+            share cannot be computed.
+    """
+    require_optuna()
+    with disk_trouble(search.out.parent):
+        journal = Journal(search.directory, search.identity, search.space, restart)
+        try:
+            resumed = len(journal.trials)
+            if resumed < trials:
+                _continue(search, journal, trials, timeout, observer or _Nobody())
+            tuned = Tuned(search, tuple(journal.trials), resumed)
+            write_configuration(tuned)
+        finally:
+            journal.close()
+    return tuned
+
+
+def _continue(
+    search: Search, journal: Journal, trials: int, timeout: float | None, observer: Observer
+) -> None:
+    end = time.monotonic() + timeout if timeout is not None else float("inf")
+    observer.begun(journal.trials)
+    with _computer(search, observer) as computer:
+        computer.share()
+        while len(journal.trials) < trials and time.monotonic() < end:
+            options = _next(search, journal.trials)
+            trial = computer.trial(len(journal.trials), options)
+            journal.add(trial)
+            tuned = Tuned(search, tuple(journal.trials), 0)
+            write_configuration(tuned)
+            observer.tried(trial, tuned.best)
+
+
+def _next(search: Search, trials: Sequence[Trial]) -> dict[str, Any]:
+    if not trials:
+        return search.configured
+    earlier = [Told(trial.options, trial.value) for trial in trials]
+    seed = search.prepared.config.seed
+    return propose(search.space, earlier, search.tunable.direction, seed, len(trials))
 
 
 def _find(config: Any, component: str) -> tuple[str, int | None, ConfiguredComponent]:
@@ -264,13 +217,6 @@ def _space_of(reference: ConfiguredComponent) -> tuple[Dimension, ...]:
     if not space:
         raise UserError(f"{spec.id} cannot be tuned: none of its options says what to try (Search)")
     return space
-
-
-def _option(reference: ConfiguredComponent, name: str) -> Any:
-    value = reference.options
-    for key in name.split("."):
-        value = getattr(value, key)
-    return value
 
 
 @contextmanager

@@ -223,7 +223,8 @@ def longest(table: pd.DataFrame) -> pd.DataFrame:
 
 def place(labels: Any, table: pd.DataFrame) -> str:
     """The labels that distinguish a setting from the others of a table, as text: "debian-python · mf · top 5"."""
-    from cfbench_core.reports.tables import label_words
+    from cfbench_core.reports.labels import label_texts
+    from cfbench_recsys.labels import LABEL_FORMATS
 
     names = [name for name in SETTING if name in labels]
     telling = [name for name in names if table[name].nunique(dropna=False) > 1]
@@ -235,8 +236,9 @@ def place(labels: Any, table: pd.DataFrame) -> str:
     said = {name: labels[name] for name in telling if labels[name] != OWN[0]}
     if "metric" in labels:
         said.pop("format", None)
-    words = label_words(said) or label_words({n: labels[n] for n in ("dataset", "model") if n in labels})
-    return " · ".join(words)
+    shown = label_texts(said, LABEL_FORMATS)
+    shown = shown or [labels[name] for name in ("dataset", "model") if name in labels]
+    return " · ".join(shown)
 
 
 def _differs_within(table: pd.DataFrame, groups: list[str], name: str) -> bool:

@@ -18,6 +18,7 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.config import ConfiguredComponent, FieldInfo, OfKind, fields_of, options_class
 from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.papers import papers_for, short_references
 from cfbench_core.presets import Preset, presets_of
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plural, resolve
@@ -92,7 +93,7 @@ def _show(component: Component, registry: Registry) -> None:
     output.heading(spec.id)
     click.echo(f"{spec.summary}{control.get(spec.role, '')}\n")
     facts = {
-        "paper": spec.paper or "",
+        "papers": _references(spec) or spec.paper or "",
         **{
             axis: values(spec.provides, axis, axes)
             for axis in [*axes, *spec.provides]
@@ -114,6 +115,14 @@ def _show(component: Component, registry: Registry) -> None:
     if text:
         output.heading("\nIn its own words")
         click.echo(_indented(text))
+
+
+def _references(spec: ComponentSpec) -> str:
+    """A line for each paper: "Barkan et al. 2024  doi:10.1145/..."."""
+    try:
+        return "\n".join(f"{paper.short()}  {paper.identifier}".rstrip() for paper in papers_for(spec))
+    except ValueError:
+        return short_references(spec)
 
 
 def _show_keys(spec: ComponentSpec) -> None:

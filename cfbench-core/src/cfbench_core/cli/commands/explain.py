@@ -114,12 +114,14 @@ def _units(run: Run, wanted: str) -> frozenset[str]:
 
 def _tell(run: Run, units: frozenset[str] | None) -> bool:
     """Whether there was anything to tell."""
-    from cfbench_core.reports.tables import label_words
+    from cfbench_core.reports.labels import label_texts
 
     told = False
     title = ""
     for cell, words in _sentences(run, units):
-        here = " · ".join(label_words({name: cell.labels[name] for name in run.layout.by}))
+        here = " · ".join(
+            label_texts({name: cell.labels[name] for name in run.layout.by}, run.layout.label_formats)
+        )
         if here != title:
             title = here
             output.heading(f"\n{title}" if told else title)

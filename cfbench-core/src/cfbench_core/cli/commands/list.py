@@ -11,6 +11,7 @@ from cfbench_core.cli import completions, output
 from cfbench_core.cli.capabilities import axes_of, needed, used, values
 from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.papers import short_references
 from cfbench_core.registry import KNOWN_SUITES, Component, Registry, installed
 from cfbench_core.specs import KINDS, plural
 
@@ -92,18 +93,18 @@ def _table(suite: str, kind: str, components: Sequence[Component], registry: Reg
     if kind in CHOSEN_BY_CAPABILITY:
         shown = used(components, axes)
         needs = ["needs"] if any(component.spec.needs for component in components) else []
-        columns = [kind, *shown, *needs, "from", "paper"]
+        columns = [kind, *shown, *needs, "from", "papers"]
         rows = [
             [
                 component.spec.name,
                 *(values(component.spec.provides, axis, axes) for axis in shown),
                 *(needed(component.spec, axes) for _ in needs),
                 component.distribution,
-                component.spec.paper or "-",
+                short_references(component.spec) or component.spec.paper or "-",
             ]
             for component in components
         ]
-        output.table(columns, rows, spare=["needs", "from", "paper"])
+        output.table(columns, rows, spare=["needs", "from", "papers"])
         return
     rows = [[component.spec.name, component.distribution, component.spec.summary] for component in components]
     output.table([kind, "from", "summary"], rows, spare=["from"])

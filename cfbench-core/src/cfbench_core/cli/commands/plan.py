@@ -13,7 +13,7 @@ from cfbench_core.cli import options, output
 from cfbench_core.cli.exit_codes import NOTHING_TO_RUN, OK
 from cfbench_core.cli.group import subcommand
 from cfbench_core.cli.prepare import prepared
-from cfbench_core.cli.progress import plan_line
+from cfbench_core.cli.run_tally import plan_line
 
 if TYPE_CHECKING:
     from cfbench_core.plan import Cell, Plan
@@ -55,12 +55,14 @@ def command(
 
 def show_plan(plan: Plan) -> None:
     """The cells by group: one line for those to run, and one for each reason to skip."""
-    from cfbench_core.reports.tables import label_words
+    from cfbench_core.reports.labels import label_texts
 
     click.echo(plan_line(plan))
     groups: dict[str, list[Cell]] = {}
     for cell in plan.cells:
-        title = " · ".join(label_words({name: cell.labels[name] for name in plan.layout.by}))
+        title = " · ".join(
+            label_texts({name: cell.labels[name] for name in plan.layout.by}, plan.layout.label_formats)
+        )
         groups.setdefault(title, []).append(cell)
     for title, cells in groups.items():
         click.echo()

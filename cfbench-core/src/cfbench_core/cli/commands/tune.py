@@ -122,7 +122,7 @@ def command(
     """
     from cfbench_core.cli.tuning import shown
     from cfbench_core.presets import write_preset
-    from cfbench_core.tuning.search import open_search
+    from cfbench_core.tuning.search import open_search, run_search
 
     if (preset_into is None) != (name is None):
         raise UserError("--preset-into FILE and --name NAME go together")
@@ -146,7 +146,7 @@ def command(
             workers=workers,
         )
     with shown(search, trials, quiet) as observer:
-        tuned = search.run(trials, timeout, restart, observer)
+        tuned = run_search(search, trials, timeout, restart, observer)
     if preset_into is not None and name is not None and tuned.best is not None:
         write_preset(preset_into, tuned.preset(name))
     return _show(tuned, trials, preset_into)

@@ -1,0 +1,230 @@
+"""What the tables of a run consist of: numbers, rows, headers, and who leads a column. Renderers only paint them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from cfbench_core.plan import Column
+from cfbench_core.run_directory import TIME
+
+Emphasis = Literal["", "best", "second"]
+
+LEGEND = (
+    "Mean ± half the width of its 95% interval. Bold: the best, and all whose difference from it "
+    "could be chance (95% paired interval: two may differ clearly though their own intervals overlap). "
+    "Underlined: the next. Where units lack a value (53 of 150), the best is told by ranks over all units, "
+    "a missing value being the last. Bounds show what is reachable, floors what is had for nothing; neither "
+    "competes, nor do incomplete cells."
+)
+_OUTCOMES = {"out_of_memory": "out of memory", "planned": "not run yet"}
+
+
+class Number(NamedTuple):
+    """A mean with its interval, over ``n`` of ``expected`` units."""
+
+    mean: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    n: int = 0
+    expected: int = 0
+
+    @property
+    def half_width(self) -> float:
+        return (self.ci_high - self.ci_low) / 2
+
+    @property
+    def coverage(self) -> str:
+        """ "310 of 500" where units lack a value, else nothing."""
+        return f"{self.n:,} of {self.expected:,}" if self.n < self.expected else ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One place of a table: ``text`` is the mean and its interval, or the outcome in their place."""
+
+    text: str
+    number: Number
+    emphasis: Emphasis = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line. ``outcome`` is empty, or why there are no numbers: "skipped: has no list level"."""
+
+    name: str
+    role: str
+    status: str
+    reason: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.role})" if self.role else self.name
+
+    @property
+    def outcome(self) -> str:
+        if any(entry.number.n for entry in self.entries):
+            return ""
+        status = outcome_words(self.status)
+        return f"{status}: {self.reason}" if self.reason else status
+
+
+@dataclass(frozen=True)
+class Header:
+    """A column's head. ``unit`` is that of times as they are shown; ``scale`` what the stored numbers were
+    multiplied by."""
+
+    column: Column
+    unit: str = ""
+    scale: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.unit} each" if self.unit else self.column.name
+
+    @property
+    def arrow(self) -> str:
+        return {"higher": "↑", "lower": "↓"}.get(self.column.direction, "")
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.arrow}".rstrip()
+
+    @property
+    def compared(self) -> bool:
+        """Whether explainers are compared by it: it has a better direction, and is not the time."""
+        return bool(self.arrow) and self.column is not TIME
+
+
+@dataclass(frozen=True)
+class Lead:
+    """Who leads one column.
+
+    Attributes:
+        names: the best first, then those level with it.
+        text: the best one's mean and interval.
+        competitors: all that have a number here, those too that are incomplete and cannot win.
+        floors_not_beaten: the floors from which the best cannot be told, or that are better.
+    """
+
+    header: Header
+    names: tuple[str, ...]
+    text: str
+    competitors: tuple[str, ...]
+    floors_not_beaten: tuple[str, ...] = ()
+
+    @property
+    def tells(self) -> bool:
+        """Whether the column tells any two competitors apart."""
+        return len(self.names) < len(self.competitors)
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A column that is told in a note: it repeats the column ``like``, or has ``text`` in every line (None)."""
+
+    header: Header
+    like: Header | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A group of cells side by side.
+
+    Attributes:
+        labels: what the cells have in common, as the layout says; ``label_texts`` the same for people.
+        row_label: what a line is: "explainer".
+        title: the part of the labels that tells this table from the others of the run.
+        quality: the model's, by metric.
+        headers: every column; ``shown`` are the places of those that stand in the table.
+        rows: every explainer; ``lines`` are those that were to run.
+        leads: of each column that is shown, has a direction and an eligible competitor.
+        asides: the other columns.
+    """
+
+    labels: Mapping[str, str | int]
+    label_texts: tuple[str, ...]
+    row_label: str
+    title: str
+    quality: Mapping[str, float]
+    headers: tuple[Header, ...]
+    rows: tuple[Row, ...]
+    leads: tuple[Lead, ...]
+    shown: tuple[int, ...]
+    asides: tuple[Aside, ...]
+
+    @property
+    def caption(self) -> str:
+        """All labels and the quality, for a table that stands alone."""
+        quality = quality_words(self.quality)
+        return ", ".join(self.label_texts) + (f". Quality: {quality}" if quality else "")
+
+    @property
+    def lines(self) -> list[Row]:
+        return [row for row in self.rows if row.status != "skipped"]
+
+    @property
+    def problems(self) -> list[str]:
+        """What went wrong, a line each: "cosine: failed: ValueError: ..."."""
+        return [note for row in self.lines for note in _problem(row)]
+
+    @property
+    def absent(self) -> str:
+        """What was skipped, and why: "a, b (no list level), c (needs access weights)"; empty when nothing was."""
+        reasons: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.status == "skipped":
+                reasons.setdefault(row.reason.removeprefix(f"{row.name} "), []).append(row.name)
+        return ", ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
+
+    @property
+    def remarks(self) -> list[str]:
+        """What lines with numbers have to remark: "a, b: 3 of 9 texts were cut", without names if all do."""
+        whole = [row for row in self.lines if not row.outcome and row.status != "partial"]
+        found: dict[str, list[str]] = {}
+        for row in whole:
+            if row.reason:
+                found.setdefault(row.reason, []).append(row.name)
+        return [
+            reason if len(names) == len(whole) else f"{', '.join(names)}: {reason}"
+            for reason, names in found.items()
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """All there is to know beside the numbers, a line each."""
+        absent = [f"Not here: {self.absent}"] if self.absent else []
+        return [*self.problems, *self.remarks, *absent, *_told_aside(self.asides)]
+
+
+def outcome_words(status: str) -> str:
+    return _OUTCOMES.get(status, status)
+
+
+def quality_words(quality: Mapping[str, float], most: int = 2) -> str:
+    """The first metrics of a model's quality: "HR@10 0.490, NDCG@10 0.310"."""
+    return ", ".join(f"{metric} {value:.3f}" for metric, value in [*quality.items()][:most])
+
+
+def _problem(row: Row) -> Iterator[str]:
+    if row.outcome:
+        yield f"{row.name}: {row.outcome}"
+    elif row.status == "partial":
+        yield f"{row.name}: incomplete, {row.reason}"
+
+
+def _told_aside(asides: Sequence[Aside]) -> Iterator[str]:
+    """ "Coverage, Success@5: as PN-S@5", and "In every line: #Additions 0"."""
+    alike: dict[str, list[str]] = {}
+    for aside in asides:
+        if aside.like is not None:
+            alike.setdefault(aside.like.name, []).append(aside.header.name)
+    for like, names in alike.items():
+        yield f"{', '.join(names)}: as {like}"
+    constant = [f"{aside.header.name} {aside.text}" for aside in asides if aside.like is None]
+    if constant:
+        yield f"In every line: {', '.join(constant)}"

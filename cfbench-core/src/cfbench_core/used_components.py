@@ -1,0 +1,150 @@
+"""The components that a configuration uses: recorded in the run directory with their papers, and none in vain."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.config import ConfiguredComponent, Document
+from cfbench_core.errors import UserError
+from cfbench_core.papers import Paper, papers_for
+from cfbench_core.specs import ComponentSpec
+
+if TYPE_CHECKING:
+    from cfbench_core.plan import Plan
+    from cfbench_core.run_directory import Run
+
+FILE = "components.json"
+
+
+def configured(config: Any) -> Iterator[tuple[str, ConfiguredComponent]]:
+    """Every component in a decoded configuration with its place: ``("metrics[1]", ...)``."""
+    yield from _walk(config, "")
+
+
+def _walk(value: Any, place: str) -> Iterator[tuple[str, ConfiguredComponent]]:
+    if isinstance(value, ConfiguredComponent):
+        yield place, value
+        yield from _walk(value.options, place)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            inner = getattr(value, field.name)
+            yield from _walk(inner, f"{place}.{field.name}" if place else field.name)
+    elif isinstance(value, (tuple, list)):
+        for number, item in enumerate(value):
+            yield from _walk(item, f"{place}[{number}]")
+
+
+def check_all_contribute(config: Any, plan: Plan, document: Document) -> None:
+    """Raises an error for each component that the document names and that no cell uses.
+
+    A component is used if a cell is labelled with it or a stage has it among its parameters. Components that are
+    defaults, and configurations of which every cell is skipped, are not checked: the plan gives the reasons.
+
+    Raises:
+        UserError: one line for each component without effect.
+    """
+    if not plan.to_run:
+        return
+    given = {str(key.value): value for key, value in document.root.value}
+    labels = {str(label) for cell in plan.cells for label in cell.labels.values()}
+    in_stages = {name for stage in plan.stages() for name in _component_ids(stage.parameters)}
+    lines = []
+    for place, component in configured(config):
+        key = place.partition("[")[0].partition(".")[0]
+        if key not in given or component.label in labels or component.spec.id in in_stages:
+            continue
+        where = document.where(given[key])
+        lines.append(
+            f"{where}: {place}: {component.kind} {component.label!r} applies to no cell of this configuration: "
+            f"{_conditions(component)}; remove it or extend the protocol"
+        )
+    if lines:
+        raise UserError(*lines)
+
+
+def _conditions(component: ConfiguredComponent) -> str:
+    """What it needs and provides, in a line."""
+    needs = [
+        f"{axis} {_listed(values)}" for axes in component.needs.values() for axis, values in axes.items()
+    ]
+    provides = [f"{axis} {_listed(values)}" for axis, values in component.spec.provides.items()]
+    parts = [f"it needs {', '.join(needs)}"] if needs else []
+    parts += [f"it provides {', '.join(provides)}"] if provides else []
+    return " and ".join(parts) or "nothing asks for it"
+
+
+def _listed(values: Any) -> str:
+    return " or ".join(sorted(values))
+
+
+def _component_ids(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        if isinstance(value.get("component"), str):
+            yield value["component"]
+        for inner in value.values():
+            yield from _component_ids(inner)
+    elif isinstance(value, (tuple, list)):
+        for inner in value:
+            yield from _component_ids(inner)
+
+
+def describe_used(suite: ComponentSpec, config: Any) -> list[dict[str, Any]]:
+    """The suite and every component of a configuration, each with its papers in full: ``components.json``."""
+    found = [
+        {
+            "id": suite.id,
+            "label": suite.name,
+            "distribution": "",
+            "version": suite.version,
+            "papers": _papers(suite),
+        }
+    ]
+    for _, component in configured(config):
+        described = {
+            "id": component.spec.id,
+            "label": component.label,
+            "distribution": component.distribution,
+            "version": component.spec.version,
+            "papers": _papers(component.spec),
+        }
+        if described not in found:
+            found.append(described)
+    return found
+
+
+def _papers(spec: ComponentSpec) -> list[dict[str, Any]]:
+    """A plugin that cites a paper which it does not list costs its reference, not the run."""
+    try:
+        return [dataclasses.asdict(paper) for paper in papers_for(spec)]
+    except ValueError:
+        return []
+
+
+def cite(run: Run | str | Path) -> list[Paper]:
+    """The papers of everything that a run used: data sets, models, explainers, metrics, ...; sorted by key.
+
+    Raises:
+        UserError: if it is not a run directory, or does not record its components.
+    """
+    from cfbench_core.run_directory import Run
+
+    opened = run if isinstance(run, Run) else Run(run)
+    path = opened.directory / FILE
+    try:
+        components = json.loads(path.read_text(encoding="utf-8"))
+        papers = [
+            Paper(**{**paper, "authors": tuple(paper["authors"])})
+            for component in components
+            for paper in component["papers"]
+        ]
+    except FileNotFoundError:
+        raise UserError(f"{path}: is missing; run the configuration again into this directory") from None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f"{path}: cannot be read ({error}); run the configuration again into this directory"
+        ) from None
+    return sorted({paper.key: paper for paper in papers}.values(), key=lambda paper: paper.key)
