@@ -206,13 +206,13 @@ def test_people_get_intervals_in_one_column_and_what_is_the_same_everywhere_in_a
 def test_a_narrow_terminal_goes_without_what_follows_from_other_columns(width: int, left_out: str) -> None:
     """The role follows from the explainer; the rest from nothing. All columns take 6 + 10 + 5 + 4 and three gaps of 2."""
     who = ["lime-rs", "random", "popularity"] * 2
-    roles = ["", "floor", "floor"] * 2
+    roles = ["", "baseline", "baseline"] * 2
     table = pd.DataFrame(
         {"metric": list("aaabbb"), "explainer": who, "role": roles, "mean": [1, 2, 3, 4, 5, 6.5]}
     )
     out = io.StringIO()
     show(analyses.Answer("means", "?", table=table), Console(file=out, width=width, color_system=None))
-    assert ("floor" in out.getvalue()) == (not left_out)
+    assert ("baseline" in out.getvalue()) == (not left_out)
     said = " ".join(out.getvalue().split())
     assert (f"(too narrow here for: {left_out}; --format csv has all)" in said) == bool(left_out)
     assert "6.5" in said and "popul" in said

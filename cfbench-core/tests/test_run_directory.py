@@ -49,7 +49,7 @@ def test_cells_tell_how_they_ended(directory: Path) -> None:
         "k": 5,
     }
     assert failed.reason.startswith("ValueError") and failed.problem
-    assert [cell.role for cell in run.cells("skipped")] == ["bound", "bound"]
+    assert [cell.role for cell in run.cells("skipped")] == ["certified", "certified"]
     assert {cell.status for cell in run.cells() if cell.problem} == {"partial", "timeout", "failed"}
 
 

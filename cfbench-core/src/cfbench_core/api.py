@@ -15,7 +15,7 @@ from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
-from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.registry import Component, Registry, installation_advice, installed
 from cfbench_core.stages import Task
 from cfbench_core.used_components import check_all_contribute
 
@@ -106,10 +106,7 @@ def _default_suite(registry: Registry) -> str:
     """The first installed suite that has something to explain with."""
     suites = registry.suites_to_run()
     if not suites:
-        raise UserError(
-            "nothing to run: no explainer is installed. Try: pip install cfbench-explainers-native  (recommenders)"
-            "  or  pip install cfbench-tabular  (classifiers)  or  pip install cfbench-text  (written explanations)"
-        )
+        raise UserError(f"nothing to run: no explainer is installed. Try: {installation_advice()}")
     return suites[0]
 
 

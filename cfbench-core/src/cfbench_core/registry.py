@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,13 +16,6 @@ from packaging.version import Version
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.hooks import ENTRY_POINT_GROUP, KIND_OF_HOOK, Hooks
 from cfbench_core.specs import ComponentSpec, plural
-
-KNOWN_SUITES = {
-    "recsys": "cfbench-explainers-native or cfbench-explainers-gnn",
-    "tabular": "cfbench-tabular",
-    "text": "cfbench-text",
-}
-"""What to install for a suite that is not there."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +105,10 @@ class Registry:
         if broken:
             hint += f" It may be in what could not be loaded: {', '.join(broken)}; see cfbench plugins."
         if kind == "suite":
-            install = KNOWN_SUITES.get(name)
-            advice = f" Install it: pip install {install}" if install else " (cfbench list suites)"
+            install = known_extras().get(name)
+            advice = (
+                f" Install it: pip install {' or '.join(install)}" if install else " (cfbench list suites)"
+            )
             raise UserError(f"no suite {name!r} is installed.{hint}{advice}")
         raise UserError(f"no {kind} {name!r}.{hint}  (cfbench list {plural(kind)})")
 
@@ -123,6 +119,25 @@ class Registry:
     def _conflict(self, id: str) -> str:
         owners = " and ".join(f"{c.distribution} {c.distribution_version}" for c in self._defined[id])
         return f"{id} is defined by both {owners}: uninstall one of them"
+
+
+def known_extras() -> dict[str, list[str]]:
+    """The distributions of further suites by the extra of cfbench-core that names them, from its metadata.
+
+    ``{"recsys": ["cfbench-explainers-native", ...], ...}``; the code itself knows of no suite.
+    """
+    found: dict[str, list[str]] = {}
+    for line in metadata.requires("cfbench-core") or []:
+        requirement = Requirement(line)
+        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", str(requirement.marker or ""))
+        if extra and requirement.name.startswith("cfbench-"):
+            found.setdefault(extra[1], []).append(requirement.name)
+    return found
+
+
+def installation_advice() -> str:
+    """ "pip install cfbench-tabular (tabular)  or  ..."; for messages when nothing is installed."""
+    return "  or  ".join(f"pip install {names[0]} ({suite})" for suite, names in known_extras().items())
 
 
 @functools.cache

@@ -12,6 +12,9 @@ from typing import Any
 KINDS = ("suite", "dataset", "recommender", "classifier", "explainer", "metric", "analysis", "executor")
 """The kinds of component that the core and its suites know. A suite may use others of its own."""
 
+ROLES = ("certified", "reference", "baseline")
+"""The roles of controls; see :class:`ComponentSpec`."""
+
 Capabilities = Mapping[str, AbstractSet[str]]
 """An axis (``"level"``) and its values (``{"item", "list"}``)."""
 
@@ -32,7 +35,9 @@ class ComponentSpec:
         needs: what it needs of its partners: ``{"recommender": {"access": {"gradients"}}}``.
         papers: the publications that it implements or comes from: keys of its package's ``papers.toml``.
         version: raise it when results change; results cached under another version are not used.
-        role: ``"bound"`` or ``"floor"`` for a control that is not a competitor, else empty.
+        role: of a control that does not compete with the others: ``"baseline"``, what every method should beat;
+            ``"reference"``, a strong search without proof; ``"certified"``, an optimum that is proven within a stated
+            limit. Else empty.
         presets: named options that were found by a search, ``"package:folder/file.yaml"`` (see ``presets.py``).
         details: whatever else its suite wants to know before importing it. ``"default": False``: a run without a
             configuration leaves it out, for example because it takes long.

@@ -32,7 +32,12 @@ def test_lines_of_any_numbers_and_names_are_a_drawing(
 @settings(max_examples=150, deadline=None)
 @given(
     points=st.lists(
-        st.builds(Point, words, *[numbers] * 6, role=st.sampled_from(["", "bound", "floor", "partial"])),
+        st.builds(
+            Point,
+            words,
+            *[numbers] * 6,
+            role=st.sampled_from(["", "certified", "reference", "baseline", "partial"]),
+        ),
         max_size=6,
     ),
     log=st.booleans(),

@@ -11,14 +11,14 @@ from cfbench_core.reports.charts import Bar, Node, bar_chart, tree_chart
 
 
 def test_bars_start_at_zero_and_are_as_long_as_their_values() -> None:
-    bars = [Bar("a", 1.0, 0.9, 1.1), Bar("b", 0.5), Bar("none", NAN), Bar("luck", 0.25, role="floor")]
+    bars = [Bar("a", 1.0, 0.9, 1.1), Bar("b", 0.5), Bar("none", NAN), Bar("luck", 0.25, role="baseline")]
     root = read(bar_chart(bars, title="Coverage", x_label="share", direction="higher", x_range=(0, 1)))
     a, b, luck = of_class(root, "amount")
     assert a.attrib["x"] == b.attrib["x"] == luck.attrib["x"]
     lengths = [float(bar.attrib["width"]) for bar in (a, b, luck)]
     assert lengths[0] == pytest.approx(2 * lengths[1], abs=0.2)
     assert lengths[1] == pytest.approx(2 * lengths[2], abs=0.2)
-    assert "floor" in luck.attrib["class"] and "luck (floor)" in [e.text for e in root.iter("text")]
+    assert "baseline" in luck.attrib["class"] and "luck (baseline)" in [e.text for e in root.iter("text")]
     assert "none none" in root.attrib["aria-label"] and "a 1 (0.9 to 1.1)" in root.attrib["aria-label"]
     assert len(of_class(root, "whisker")) == 1
 

@@ -83,10 +83,10 @@ def test_names_stand_in_the_order_of_the_ends_and_near_them() -> None:
 
 
 def test_controls_are_grey_and_say_what_they_are() -> None:
-    given_series = [Series("a", [0, 1], [1, 2]), Series("random", [0, 1], [0, 0], role="floor")]
+    given_series = [Series("a", [0, 1], [1, 2]), Series("random", [0, 1], [0, 0], role="baseline")]
     root = read(line_chart(given_series, **LABELS))
-    assert len(of_class(root, "floor", "series")) == 2 and not of_class(root, "c1")
-    assert [t.text for t in of_class(root, "name")] == ["a", "random (floor)"]
+    assert len(of_class(root, "baseline", "series")) == 2 and not of_class(root, "c1")
+    assert [t.text for t in of_class(root, "name")] == ["a", "random (baseline)"]
 
 
 def test_the_same_place_gives_the_same_look_in_another_chart() -> None:

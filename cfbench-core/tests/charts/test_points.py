@@ -37,7 +37,7 @@ def test_the_front_joins_those_whom_nobody_beats_on_both(
 ) -> None:
     """A square on its tip: a left, b right, c above, d below; a control and an incomplete one beat them all."""
     points = [Point("a", 0, 5), Point("b", 10, 5), Point("c", 5, 10), Point("d", 5, 0)]
-    points += [Point("bound", x, y, role="bound") for x in (0, 10) for y in (0, 10)]
+    points += [Point("certified", x, y, role="certified") for x in (0, 10) for y in (0, 10)]
     points += [Point("half", x, y, role="partial") for x in (0, 10) for y in (0, 10)]
     directions = {"x_direction": x_direction, "y_direction": y_direction}
     root = read(scatter_chart(points, **{**PLANE, **directions}))
@@ -72,7 +72,7 @@ def test_decades_are_equally_wide_and_what_is_not_positive_is_told_below() -> No
 def test_names_of_points_do_not_cover_each_other_or_a_mark() -> None:
     rng = np.random.default_rng(0)
     crowd = [
-        Point(f"explainer-{n}", *rng.normal(5, 0.1, 2), role="floor" if n == 3 else "") for n in range(14)
+        Point(f"explainer-{n}", *rng.normal(5, 0.1, 2), role="baseline" if n == 3 else "") for n in range(14)
     ]
     same = [Point(f"the-same-{n}", 1.0, 1.0) for n in range(6)]
     for points in (crowd, same, [*crowd, *same]):

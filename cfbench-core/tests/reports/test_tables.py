@@ -19,19 +19,19 @@ def test_a_table_by_hand(tmp_path: Path) -> None:
     run = small_run(
         tmp_path / "run",
         {"good": [1.0, 1.0, 1.0, 0.8], "bad": [0.0, 0.0, 0.2, 0.2], "luck": [0.4, 0.5, 0.4, 0.5]},
-        roles={"luck": "floor"},
+        roles={"luck": "baseline"},
     )
     (table,) = tables(run)
     assert table.caption == "d, m"
     assert [header.label for header in table.headers] == ["hit ↑"]
-    assert [row.label for row in table.rows] == ["good", "bad", "luck (floor)"]
+    assert [row.label for row in table.rows] == ["good", "bad", "luck (baseline)"]
     assert [row.entries[0].number.mean for row in table.rows] == pytest.approx([0.95, 0.1, 0.45])
     low, high = table.rows[0].entries[0].number[1:3]
     assert (low, high) == (pytest.approx(0.85), 1.0)  # 2.5% of the resamples are below, 0.8 thrice is 1.6%
     assert table.rows[0].entries[0].text == "0.950 ± 0.075"
     assert emphasis(table) == {"good": "best", "bad": "second", "luck": ""}
     assert table.leads[0].names == ("good",)
-    assert table.leads[0].floors_not_beaten == ()
+    assert table.leads[0].baselines_not_beaten == ()
 
 
 def test_the_smaller_mean_wins_where_lower_is_better(tmp_path: Path) -> None:
@@ -67,11 +67,15 @@ def test_level_means_that_the_paired_difference_may_be_chance(tmp_path: Path) ->
 
 def test_a_control_never_wins_and_a_floor_that_is_not_beaten_is_named(tmp_path: Path) -> None:
     values = {"ours": [0.4, 0.6, 0.5, 0.5], "top": [1.0] * 4, "luck": [0.5, 0.5, 0.6, 0.4], "zero": [0.0] * 4}
-    run = small_run(tmp_path / "run", values, roles={"top": "bound", "luck": "floor", "zero": "floor"})
+    run = small_run(
+        tmp_path / "run", values, roles={"top": "certified", "luck": "baseline", "zero": "baseline"}
+    )
     (table,) = tables(run)
     assert emphasis(table) == {"ours": "best", "top": "", "luck": "", "zero": ""}
-    assert table.leads[0].floors_not_beaten == ("luck",)
-    assert "In 1 of all 1, even the best does no better than a floor (luck)." in render(run, "html")
+    assert table.leads[0].baselines_not_beaten == ("luck",)
+    assert "In 1 of all 1, even the best does not significantly better than a baseline (luck)." in render(
+        run, "html"
+    )
 
 
 def test_an_incomplete_cell_cannot_win_and_shows_how_many_units_it_stands_on(run: Run) -> None:

@@ -23,8 +23,8 @@ EXPLAINERS = {  # POS-P, NEG-P, gini, seconds, role
     "shap": (0.223, 0.615, 0.47, 0.0095, ""),
     "cosine": (0.310, 0.520, 0.28, 0.0002, ""),
     "slow & careful_1": (0.240, 0.600, 0.55, 1.4, ""),
-    "exact-contribution": (0.205, 0.630, 0.44, 0.0001, "bound"),
-    "random": (0.402, 0.405, 0.33, 0.00005, "floor"),
+    "exact-contribution": (0.205, 0.630, 0.44, 0.0001, "certified"),
+    "random": (0.402, 0.405, 0.33, 0.00005, "baseline"),
 }
 ITEMS, CHUNK = 5, 20
 

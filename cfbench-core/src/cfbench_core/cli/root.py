@@ -38,13 +38,56 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
         context.exit()
 
 
-cli = Group(
+class RootGroup(Group):
+    """The commands of the core, and those that installed suites bring.
+
+    A suite's spec names its commands: ``details={"commands": {"advise": "package.module:command"}}``. The registry is
+    read only for a command that the core does not have, and for the help.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *_suite_commands()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        self._add_suite_commands(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        self._add_suite_commands(args[0])
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = _suite_commands()
+        if found:
+            self.references = {**found, **self.references}
+            self.sections = {**self.sections, "Of installed suites": found}
+        super().format_commands(ctx, formatter)
+
+    def _add_suite_commands(self, name: str) -> None:
+        if name not in self.references and not name.startswith("-"):
+            self.references = {**_suite_commands(), **self.references}
+
+
+def _suite_commands() -> dict[str, str]:
+    """The commands of installed suites by name."""
+    from cfbench_core.registry import installed
+
+    return {
+        str(name): str(target)
+        for component in installed().components("suite")
+        for name, target in component.spec.details.get("commands", {}).items()
+    }
+
+
+cli = RootGroup(
     name="cfbench",
     help="Which counterfactual explainer should I trust, for this model, on this data?",
     sections={
         "Look around": _section("list", "describe", "plugins", "doctor"),
         "Run": _section("init", "plan", "run", "evaluate", "status", "tune"),
-        "Read results": _section("report", "explain", "compare", "analyse", "advise", "cite"),
+        "Read results": _section("report", "explain", "compare", "analyse", "cite"),
         "Data and cache": _section("data", "cache"),
         "Extend": _section("new-plugin", "check", "completion"),
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cfbench_core.errors import UserError
-from cfbench_core.registry import KNOWN_SUITES, Registry
+from cfbench_core.registry import Registry, installation_advice
 from cfbench_core.specs import resolve
 
 
@@ -18,7 +18,6 @@ def the_suite(name: str | None, registry: Registry) -> Any:
     if name is None:
         suites = registry.suites()
         if not suites:
-            advice = "  or  ".join(f"pip install {what} ({suite})" for suite, what in KNOWN_SUITES.items())
-            raise UserError(f"no suite is installed. Try: {advice}")
+            raise UserError(f"no suite is installed. Try: {installation_advice()}")
         name = next(iter(registry.suites_to_run()), suites[0])
     return resolve(registry.find(name, "suite", name).spec.target)()

@@ -18,7 +18,7 @@ from cfbench_core.config.fields import InputFile, OfKind, Range, type_name, unwr
 from cfbench_core.config.imported import imported_spec
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.presets import presets_of
-from cfbench_core.registry import Component, Registry
+from cfbench_core.registry import Component, Registry, installation_advice
 from cfbench_core.specs import ComponentSpec, plural
 
 RESERVED = frozenset({"name", "import", "label", "preset"})
@@ -115,7 +115,7 @@ class _Decoder:
         node = self.value_of("suite")
         if node is self.document.root:
             suites = self.registry.suites()
-            known = " or ".join(suites) or "none is installed; try pip install cfbench-explainers-native"
+            known = " or ".join(suites) or f"none is installed; try {installation_advice()}"
             raise UserError(f"{self.document.source}: suite: is missing; say which one ({known})")
         if not isinstance(node, yaml.ScalarNode):
             raise UserError(f"{self.document.where(node)}: suite: must be a name")

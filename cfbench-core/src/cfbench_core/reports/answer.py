@@ -71,12 +71,12 @@ def _leaders(standings: Sequence[Standing], telling: int) -> Iterator[str]:
 
 
 def _caution(leads: Sequence[Lead]) -> Iterator[str]:
-    chance = [lead for lead in leads if lead.floors_not_beaten]
+    chance = [lead for lead in leads if lead.baselines_not_beaten]
     if chance:
-        floors = sorted({name for lead in chance for name in lead.floors_not_beaten})
+        baselines = sorted({name for lead in chance for name in lead.baselines_not_beaten})
         yield (
-            f"In {len(chance)} of all {len(leads)}, even the best does no better than a floor "
-            f"({', '.join(floors)})."
+            f"In {len(chance)} of all {len(leads)}, even the best is not significantly better than a baseline "
+            f"({', '.join(baselines)})."
         )
 
 

@@ -1,6 +1,6 @@
 """The plots of a report's tables and ranks, as inline SVG (see ``charts``).
 
-No meaning rests on colour alone: the best are filled and the others hollow, bounds are dashed and floors
+No meaning rests on colour alone: the best are filled and the others hollow, certified and reference rows are dashed and baselines
 dotted, and everything carries its name.
 """
 
@@ -103,7 +103,7 @@ def _axis(scale: Scale, top: float, bottom: float) -> Iterator[str]:
 def _control(
     rows: Sequence[Row], place: int, scale: Scale, y: float, bottom: float, band: bool
 ) -> Iterator[str]:
-    """Bounds or floors: their means as lines across, their intervals as bands, their names above."""
+    """Controls: their means as lines across, their intervals as bands, their names above."""
     role = rows[0].role
     for row in rows:
         number = row.entries[place].number

@@ -16,8 +16,8 @@ LEGEND = (
     "Mean ± half the width of its 95% interval. Bold: the best, and all whose difference from it "
     "could be chance (95% paired interval: two may differ clearly though their own intervals overlap). "
     "Underlined: the next. Where units lack a value (53 of 150), the best is told by ranks over all units, "
-    "a missing value being the last. Bounds show what is reachable, floors what is had for nothing; neither "
-    "competes, nor do incomplete cells."
+    "a missing value being the last. Certified and reference rows show what is reachable, baselines what every method "
+    "should beat; these controls do not compete, nor do incomplete cells."
 )
 _OUTCOMES = {"out_of_memory": "out of memory", "planned": "not run yet"}
 
@@ -107,14 +107,14 @@ class Lead:
         names: the best first, then those level with it.
         text: the best one's mean and interval.
         competitors: all that have a number here, those too that are incomplete and cannot win.
-        floors_not_beaten: the floors from which the best cannot be told, or that are better.
+        baselines_not_beaten: the baselines from which the best cannot be told, or that are better.
     """
 
     header: Header
     names: tuple[str, ...]
     text: str
     competitors: tuple[str, ...]
-    floors_not_beaten: tuple[str, ...] = ()
+    baselines_not_beaten: tuple[str, ...] = ()
 
     @property
     def tells(self) -> bool:

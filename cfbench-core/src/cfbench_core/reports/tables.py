@@ -33,7 +33,7 @@ from cfbench_core.statistics import align
 if TYPE_CHECKING:
     import pandas as pd
 
-_ORDER = {"": 0, "bound": 1, "floor": 2}
+_ORDER = {"": 0, "certified": 1, "reference": 2, "baseline": 3}
 
 
 def tables(run: Run) -> list[Table]:
@@ -87,7 +87,7 @@ class _Builder:
         self.cells = sorted(cells, key=self._place)
         measured = [cell for cell in self.cells if cell.id in run.unit_values]
         competitors = [cell for cell in measured if not cell.role and cell.done]
-        self.compared = [*competitors, *(cell for cell in measured if cell.role == "floor")]
+        self.compared = [*competitors, *(cell for cell in measured if cell.role == "baseline")]
 
     def _texts(self, names: Iterable[str]) -> list[str]:
         return label_texts({name: self.labels[name] for name in names}, self.run.layout.label_formats)
@@ -103,7 +103,7 @@ class _Builder:
             yield Header(TIME, "ms" if brief else "s", 1000.0 if brief else 1.0)
 
     def _place(self, cell: RunCell) -> tuple[int, bool, bool, list[float], str]:
-        """Competitors, bounds, floors; each by the first metric, the best first (the next metrics decide where it is
+        """Competitors, certified, reference and baseline rows; each by the first metric, the best first (the next metrics decide where it is
         equal), then the incomplete, then the rest."""
         compared = [
             (header.arrow, number.mean)

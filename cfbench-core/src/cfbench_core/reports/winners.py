@@ -1,6 +1,6 @@
 """Who wins a column of a table, and who is level with the winner.
 
-Only competitors can win: bounds and floors are controls. A cell that is incomplete cannot win either, for its
+Only competitors can win: certified, reference and baseline rows are controls. A cell that is incomplete cannot win either, for its
 mean is over the units that it managed, which may be the easy ones.
 
 The *best* is the competitor with the best mean. Another is *level with the best* if the 95% paired bootstrap
@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
     """Of one column, as places of the explainers.
 
     ``level``: the best, then those level with it, the better first; empty where nobody can win. ``second``:
-    the next, or None. ``not_beaten``: the floors from which the best cannot be told, or that are better.
+    the next, or None. ``not_beaten``: the baselines from which the best cannot be told, or that are better.
     """
 
     level: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ def verdicts(
 
     Args:
         values: (units, explainers, columns), NaN where there is none; the first ``competitors`` explainers
-            compete, the others are floors.
+            compete, the others are baselines.
         directions: (columns,) "higher", "lower" or "": nobody wins where neither is better.
         clusters: (units,) which units belong together.
     """
@@ -94,6 +94,6 @@ def _verdict(means: FloatArray, best: int, low: FloatArray, high: FloatArray, co
     is_level = ~((low > 0) | (high < 0))
     level = (best, *(place for place in order if place != best and is_level[place]))
     others = [place for place in order if place not in level]
-    floors = range(competitors, len(means))
-    not_beaten = tuple(place for place in floors if np.isfinite(means[place]) and not low[place] > 0)
+    baselines = range(competitors, len(means))
+    not_beaten = tuple(place for place in baselines if np.isfinite(means[place]) and not low[place] > 0)
     return Verdict(level, others[0] if others else None, not_beaten)

@@ -73,7 +73,7 @@ def command(
             raise click.UsageError("--set and --out need the NAME of an analysis")
         _list(runs, form)
     else:
-        tell(name, runs, changes, form, file)
+        show_answer(name, runs, changes, form, file)
 
 
 def _name_and_runs(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -131,7 +131,7 @@ def _list(runs: Sequence[Run], form: str) -> None:
     click.echo(f"\nThe answer to one: cfbench analyse NAME {' '.join(str(run.directory) for run in runs)}")
 
 
-def tell(name: str, runs: Sequence[Run], changes: Sequence[str], form: str, file: Path | None) -> None:
+def show_answer(name: str, runs: Sequence[Run], changes: Sequence[str], form: str, file: Path | None) -> None:
     """The answer of an analysis to runs, on the terminal or into a file.
 
     Raises:

@@ -87,8 +87,9 @@ def _show(component: Component, registry: Registry) -> None:
     spec = component.spec
     axes = axes_of(spec.suite, registry)
     control = {
-        "bound": "  (a bound: a control, not a competitor)",
-        "floor": "  (a floor: a control, not a competitor)",
+        "certified": "  (certified: a proven optimum within its stated limit; a control, not a competitor)",
+        "reference": "  (reference: a strong search without proof; a control, not a competitor)",
+        "baseline": "  (baseline: what every method should beat; a control, not a competitor)",
     }
     output.heading(spec.id)
     click.echo(f"{spec.summary}{control.get(spec.role, '')}\n")

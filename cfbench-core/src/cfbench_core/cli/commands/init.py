@@ -63,5 +63,5 @@ def _reader_of_csv(name: str | None, registry: Registry) -> Any:
     for suite in (the_suite(name, registry) for name in names):
         if hasattr(suite, "csv_document"):
             return suite
-    which = f"the suite {name} does not read" if name is not None else "no suite that is installed reads"
-    raise UserError(f"--csv: {which} CSV files. Try: pip install cfbench-tabular")
+    which = f"the suite {name} does not read" if name is not None else "no installed suite reads"
+    raise UserError(f"--csv: {which} CSV files (cfbench list suites)")

@@ -12,7 +12,7 @@ from cfbench_core.cli.capabilities import axes_of, needed, used, values
 from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.papers import short_references
-from cfbench_core.registry import KNOWN_SUITES, Component, Registry, installed
+from cfbench_core.registry import Component, Registry, installed, known_extras
 from cfbench_core.specs import KINDS, plural
 
 CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
@@ -112,10 +112,11 @@ def _table(suite: str, kind: str, components: Sequence[Component], registry: Reg
 
 def _advise(suite: str | None) -> None:
     """What to install when there is nothing to explain with."""
-    wanted = {suite: KNOWN_SUITES[suite]} if suite in KNOWN_SUITES else KNOWN_SUITES
+    known = known_extras()
+    wanted = {suite: known[suite]} if suite in known else known
     click.echo("No explainer is installed yet. Choose what you want to explain:")
     for name, distributions in wanted.items():
-        for distribution in distributions.split(" or "):
+        for distribution in distributions:
             click.echo(f"  pip install {distribution.ljust(27)}  ({name})")
     click.echo("and call 'cfbench list' again.")
 

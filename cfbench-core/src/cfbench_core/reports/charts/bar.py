@@ -32,7 +32,7 @@ class Bar:
         name: stands on its left.
         value: its length; a missing one (NaN) has none.
         low, high: ends of its 95% interval, if it has one.
-        role: "bound" or "floor" for a control, which has a colour and a pattern of its own; else empty.
+        role: "certified", "reference" or "baseline" for a control, which has a colour and a pattern of its own; else empty.
         text: printed at its end; by default the value.
     """
 

@@ -47,7 +47,7 @@ class Series:
         name: stands at its end.
         x, y: equally long; where either is missing (NaN) the line has a gap.
         low, high: ends of 95% intervals, as long as x; missing ones are not drawn.
-        role: "bound" or "floor" for a control, which is grey; else empty.
+        role: "certified", "reference" or "baseline" for a control, which is grey; else empty.
         place: which look it has (0, 1, ...), so that it is the same in several charts; by default its own place
             among the competitors of the chart.
     """

@@ -27,6 +27,7 @@ from cfbench_core.reports.charts.svg import (
     told,
     written,
 )
+from cfbench_core.specs import ROLES
 
 WIDTH = 520
 _TOP, _PLOT = 30, 250
@@ -39,7 +40,7 @@ class Point:
     Attributes:
         x, y: one that lacks either (NaN) is not drawn.
         x_low, x_high, y_low, y_high: ends of 95% intervals; NaN where there are none.
-        role: "bound" or "floor" for a control, "partial" for an incomplete competitor; these are not on the front.
+        role: "certified", "reference" or "baseline" for a control, "partial" for an incomplete competitor; these are not on the front.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Point:
 
     @property
     def label(self) -> str:
-        return f"{self.name} ({self.role})" if self.role in ("bound", "floor") else self.name
+        return f"{self.name} ({self.role})" if self.role in ROLES else self.name
 
 
 def scatter_chart(
@@ -206,10 +207,12 @@ def _intervals(point: Point, x: Scale, y: Scale) -> Iterator[tuple[float, float,
 
 
 def _mark(point: Point, x: float, y: float, tooltip: str) -> str:
-    if point.role == "bound":
-        return element("path mark bound", tooltip, d=f"M{x:.1f},{y - 6:.1f}l6,6l-6,6l-6,-6z")
-    if point.role == "floor":
-        return element("rect mark floor", tooltip, x=x - 4.5, y=y - 4.5, width=9, height=9)
+    if point.role == "certified":
+        return element("path mark certified", tooltip, d=f"M{x:.1f},{y - 6:.1f}l6,6l-6,6l-6,-6z")
+    if point.role == "reference":
+        return element("path mark reference", tooltip, d=f"M{x:.1f},{y + 6:.1f}l5.6,-10.2h-11.2z")
+    if point.role == "baseline":
+        return element("rect mark baseline", tooltip, x=x - 4.5, y=y - 4.5, width=9, height=9)
     return element(f"circle dot best {point.role}".rstrip(), tooltip, cx=x, cy=y, r=4.5)
 
 

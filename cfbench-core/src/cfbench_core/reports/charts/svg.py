@@ -12,7 +12,7 @@ from html import escape
 from typing import NamedTuple
 
 NAME = 27
-"""So many letters of a name are shown: "exact-contribution (bound)" is whole."""
+"""So many letters of a name are shown: "exact-contribution (certified)" is whole."""
 LINE = 13
 """The height of a line of 11 px."""
 LARGEST = 1e300
@@ -195,9 +195,9 @@ class Look(NamedTuple):
 
 
 def look(place: int, role: str = "") -> Look:
-    """Of the competitor at a place; controls are grey, bounds dashed, floors dotted."""
+    """Of the competitor at a place; controls are grey, certified and reference dashed, baselines dotted."""
     if role:
-        return Look(role, "lozenge" if role == "bound" else "box", "")
+        return Look(role, {"certified": "lozenge", "reference": "delta"}.get(role, "box"), "")
     return Look(f"c{place % COLOURS}", SHAPES[place % len(SHAPES)], f"d{place % DASHES}")
 
 

@@ -1,4 +1,4 @@
-"""``cfbench advise``: which explainer suits which data, told from finished runs: their suite's analysis ``advice``."""
+"""``cfbench advise``: which explainer suits which data, estimated from finished runs by the analysis ``advice``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import click
 
 from cfbench_core import analyses
 from cfbench_core.cli import completions
-from cfbench_core.cli.commands.analyse import FORMATS, format_of, tell
+from cfbench_core.cli.commands.analyse import FORMATS, format_of, show_answer
 from cfbench_core.cli.group import subcommand
-from cfbench_core.errors import UserError
-from cfbench_core.registry import installed
 
 NAME = "advice"
 
@@ -21,7 +19,7 @@ NAME = "advice"
     examples=(
         "cfbench advise runs/study                                 trees, their accuracy, and suggestions",
         "cfbench advise runs/study --set rows=800 --set auc=0.8    for data and a model like yours",
-        "cfbench advise runs/a runs/b --out advice.html            with pictures",
+        "cfbench advise runs/a runs/b --out advice.html            with figures",
     ),
 )
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completions.runs)
@@ -30,18 +28,15 @@ NAME = "advice"
     "changes",
     metavar="OPTION=VALUE",
     multiple=True,
-    help="What your data are like, and which answers count: cfbench describe advice.",
+    help="What your data are like, and which counterfactuals count: cfbench describe advice.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="By default that of FILE, else terminal.")
 @click.option(
     "--out", "file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write to FILE."
 )
 def command(runs: tuple[str, ...], changes: tuple[str, ...], form: str | None, file: Path | None) -> None:
-    """Which explainer suits which data, model and row, and how much that knows.
+    """Suggest an explainer for data, a model and a row.
 
-    The same as 'cfbench analyse advice RUN...'.
+    The accuracy of the suggestions is shown first. The same as 'cfbench analyse advice RUN...'.
     """
-    opened = analyses.opened(list(runs))
-    if NAME not in installed().names(opened[0].suite, "analysis"):
-        raise UserError(f"the suite {opened[0].suite} has no advisor (an analysis called {NAME!r})")
-    tell(NAME, opened, changes, form or format_of(file), file)
+    show_answer(NAME, analyses.opened(list(runs)), changes, form or format_of(file), file)
