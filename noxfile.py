@@ -5,6 +5,7 @@ Every distribution is tested in an environment of its own that holds only what i
 
 from __future__ import annotations
 
+import json
 import shutil
 import tomllib
 from pathlib import Path
@@ -39,15 +40,41 @@ def wheel_of(distribution: str) -> Path:
     return found[-1]
 
 
+EDITABLE = [f"-e./{name}[test]" for name in DISTRIBUTIONS]
+TYPES = ("mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, and types of the core."""
-    session.install("ruff", "mypy", "types-PyYAML", "types-tabulate", "pandas-stubs", "pytest")
-    core = tomllib.loads((ROOT / "cfbench-core" / "pyproject.toml").read_text())["project"]
-    session.install(*core["dependencies"])
+    """Style, and strict types of all distributions."""
+    session.install("-c", str(CONSTRAINTS), "ruff", *TYPES, *EDITABLE)
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    session.run("mypy", "cfbench-core/src")
+    for name in DISTRIBUTIONS:
+        session.run("mypy", f"{name}/src")
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Branch coverage of each distribution by its own tests, as one table; no other session measures it."""
+    session.install("-c", str(CONSTRAINTS), "pytest-cov", *EDITABLE)
+    folder = Path(session.create_tmp()).resolve()
+    rows = []
+    for name in DISTRIBUTIONS:
+        report = folder / f"{name}.json"
+        package = name.replace("-", "_")
+        with session.chdir(ROOT / name):
+            session.run("pytest", "tests", "-q", "-p", "no:cacheprovider", f"--cov={package}", "--cov-branch",
+                        "--cov-report=", f"--cov-report=json:{report}", *session.posargs,
+                        env={"OMP_NUM_THREADS": "1", "COVERAGE_FILE": str(folder / f"{name}.data")})  # fmt: skip
+        totals = json.loads(report.read_text())["totals"]
+        lines = totals["covered_lines"] / max(totals["num_statements"], 1)
+        branches = totals["covered_branches"] / max(totals["num_branches"], 1)
+        rows.append((name, f"{lines:.1%}", f"{branches:.1%}", f"{totals['percent_covered']:.1f}%"))
+    width = max(map(len, DISTRIBUTIONS))
+    print(f"{'distribution':{width}}   lines  branches    both")
+    for name, lines_text, branches_text, both in rows:
+        print(f"{name:{width}}  {lines_text:>6}  {branches_text:>8}  {both:>6}")
 
 
 @nox.session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,15 @@ import pytest
 from cfbench_core.registry import Component, Plugin, Registry
 
 sys.path.insert(0, str(Path(__file__).parent / "samples"))  # toy_suite, importable in workers too
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    """Every process that a test starts ends with it."""
+    import child_processes
+
+    yield
+    child_processes.end_all()
 
 
 @pytest.fixture

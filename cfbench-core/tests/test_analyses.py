@@ -75,7 +75,7 @@ def test_options_are_checked_as_everywhere(run: Run, asking: Registry) -> None:
 
 
 def test_what_cannot_be_asked_says_why(run: Run, asking: Registry) -> None:
-    with pytest.raises(UserError, match=r"never cannot be asked of .*run: it has no tides"):
+    with pytest.raises(UserError, match=r"never does not apply to .*run: it has no tides"):
         cfbench_core.analyse("never", run, registry=asking)
     with pytest.raises(UserError, match="no metric product was measured"):
         cfbench_core.analyse("means", run, registry=asking, metric="product")
@@ -124,8 +124,8 @@ def test_the_report_of_a_run_has_the_answers_after_its_tables(run: Run) -> None:
 
 def test_what_was_not_asked_is_folded_away_with_its_reason(run: Run) -> None:
     asked = section((run.directory / "report.html").read_text(encoding="utf-8"))
-    folded = asked[asked.index("What was not asked, and why") :]
-    assert "When does the tide come? <em>Not here: it has no tides.</em>" in folded
+    folded = asked[asked.index("Analyses not run") :]
+    assert "When does the tide come? <em>Not applicable: it has no tides.</em>" in folded
 
 
 def test_an_analysis_that_fails_loses_its_place_only_and_is_warned_about(run: Run, asking: Registry) -> None:
@@ -203,7 +203,9 @@ def test_people_get_intervals_in_one_column_and_what_is_the_same_everywhere_in_a
 
 
 @pytest.mark.parametrize(("width", "left_out"), [(31, ""), (30, "role"), (20, "role")])
-def test_a_narrow_terminal_goes_without_what_follows_from_other_columns(width: int, left_out: str) -> None:
+def test_a_narrow_terminal_compatible_without_what_follows_from_other_columns(
+    width: int, left_out: str
+) -> None:
     """The role follows from the explainer; the rest from nothing. All columns take 6 + 10 + 5 + 4 and three gaps of 2."""
     who = ["lime-rs", "random", "popularity"] * 2
     roles = ["", "baseline", "baseline"] * 2

@@ -135,7 +135,7 @@ def test_a_changed_file_under_the_same_etag_is_downloaded_once_more_in_one_piece
 def test_a_wrong_file_is_refused_and_not_kept(tmp_path: Path) -> None:
     with (
         serving(Site(b"x" * len(CONTENT))) as site,
-        pytest.raises(UserError, match=r"its sha256 is [0-9a-f]{64}, must be .*nothing was kept") as caught,
+        pytest.raises(UserError, match=r"its sha256 is [0-9a-f]{64}, must be .*it was discarded") as caught,
     ):
         download(file_at(site.url), tmp_path, None, QUICK)
     assert len(caught.value.lines) == 1

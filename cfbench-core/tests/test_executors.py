@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from child_processes import popen
 from sample_work import task
 
 from cfbench_core.executors import Event, Executor, Finished, Progress, Started
@@ -389,7 +390,7 @@ def parent(tmp_path: Path, function: str) -> Iterator[tuple[subprocess.Popen[str
     flag = tmp_path / "flag"
     code = PARENT.format(path=samples, store=str(tmp_path / "store"), function=function, flag=str(flag))
     command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             idle = int(process.stdout.readline())

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from child_processes import popen
 
 from cfbench_core.stages import Task
 from cfbench_core.store import Store, default_root
@@ -115,8 +116,7 @@ for number in range(40):
 def test_processes_that_write_the_same_artifacts_at_once_leave_whole_ones(tmp_path: Path) -> None:
     start = str(time.time() + 1.0)
     writers = [
-        subprocess.Popen([sys.executable, "-c", RACE.format(here=HERE), str(tmp_path), start, me])
-        for me in "abc"
+        popen([sys.executable, "-c", RACE.format(here=HERE), str(tmp_path), start, me]) for me in "abc"
     ]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     store = Store(tmp_path)
@@ -144,7 +144,7 @@ time.sleep(60)
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 def test_a_writer_that_is_killed_leaves_nothing_that_is_seen_and_its_rest_is_cleaned(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED.format(here=HERE), str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+    with popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "writing\n"
         store = Store(tmp_path)

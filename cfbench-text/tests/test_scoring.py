@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cfbench_core import api
-from cfbench_core.analyses import ask, find
+from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import ObservedTexts, Verdicts
@@ -115,15 +115,15 @@ def test_the_statements_of_a_run_agree_with_st2exp(run):
 
 @pytest.mark.parametrize("name", ["topics", "examples", "gap", "corpus"])
 def test_all_analyses_know_what_to_say_of_such_a_judge(run, name):
-    found = ask(find(name, [run], installed()), [run], installed())
+    found = run_analysis(find(name, [run], installed()), [run], installed())
     assert len(found.table)
 
 
 def test_topics_and_examples_of_such_a_judge(run):
-    topics = ask(find("topics", [run], installed()), [run], installed()).table
+    topics = run_analysis(find("topics", [run], installed()), [run], installed()).table
     assert set(topics["judge"]) == {"topic"} and (topics["contradicted"] == 0).all()
     assert topics["precision"].between(0, 1).all() and topics["said"].sum() > 0
-    examples = ask(find("examples", [run], installed()), [run], installed())
+    examples = run_analysis(find("examples", [run], installed()), [run], installed())
     supported = examples.table[(examples.table["side"] == "text") & (examples.table["verdict"] == "entailed")]
     assert supported["closest"].notna().all()  # the one on its topic: such a judge names none
     assert "supported:" in examples.text

@@ -143,10 +143,10 @@ def test_statements_and_texts_made_elsewhere_do_not_depend_on_chunks(run, cache,
 
 
 def test_the_corpus_analysis_counts_texts_by_hand(run):
-    from cfbench_core.analyses import ask, find
+    from cfbench_core.analyses import find, run_analysis
     from cfbench_core.registry import installed
 
-    answer = ask(find("corpus", [run], installed()), [run], installed())
+    answer = run_analysis(find("corpus", [run], installed()), [run], installed())
     table = answer.table.set_index("model")
     for model, texts in run.explanations.groupby("model"):
         assert table.loc[model, "USR"] == texts["text"].nunique() / len(texts)

@@ -1,4 +1,4 @@
-"""Analyses: questions that are asked of finished runs, across cells. Components of kind "analysis".
+"""Analyses of finished runs, across cells. Components of kind "analysis".
 
 A metric looks at one explanation; an analysis looks at tables of a run, or of several runs of one suite:
 how results change along the list, with the scope, with the quality of the model. Each is in the HTML report
@@ -48,13 +48,13 @@ class Analysis(Protocol):
     """Made from its configuration, like every component. Importing it imports neither torch nor pandas."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
-        """Why these runs cannot be asked, in a few words; empty when they can. Looks at plans only: cheap."""
+        """Why the analysis does not apply to these runs, in a few words; empty if it does. Reads plans only."""
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """The answer, tidy: a row for each statement, numbers unrounded. Printed, and written as CSV."""
 
     def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
-        """The answer drawn; from the table alone, so that a kept CSV can be drawn again."""
+        """The figures; drawn from the table alone, so that a stored CSV can be drawn again."""
 
     def words(self, table: pd.DataFrame) -> str:
         """The answer in one or two sentences, with the numbers that carry it; "" if it has none."""
@@ -65,7 +65,7 @@ class Analysis(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a question to runs: asked and answered, not asked (``incompatibility``), or failed (``problem``)."""
+    """The result of an analysis: a table, or why it does not apply (``incompatibility``) or failed (``problem``)."""
 
     name: str
     question: str
@@ -77,10 +77,10 @@ class Answer:
     text: str = ""
 
     def required_table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """The table, or a UserError with the reason why these runs were not asked."""
+        """The table, or a UserError with the reason why there is none."""
         if self.table is None:
             named = " and ".join(str(run.directory) for run in runs)
-            raise UserError(f"{self.name} cannot be asked of {named}: {self.incompatibility or self.problem}")
+            raise UserError(f"{self.name} does not apply to {named}: {self.incompatibility or self.problem}")
         return self.table
 
 
@@ -95,7 +95,7 @@ def opened(runs: Runs) -> list[Run]:
     suites = list(dict.fromkeys(run.suite for run in found))
     if len(suites) != 1:
         raise UserError(
-            f"runs of one suite can be asked together, these are of {' and '.join(suites) or 'none'}"
+            f"only runs of one suite can be analysed together, these are of {' and '.join(suites) or 'none'}"
         )
     return found
 
@@ -106,9 +106,9 @@ def find(name: str, runs: Sequence[Run], registry: Registry) -> Component:
 
 
 def applicable(runs: Sequence[Run], registry: Registry) -> list[tuple[Component, str]]:
-    """The analyses of the runs' suite by name, each with why it cannot be asked of them; empty where it can.
+    """The analyses of the runs' suite by name, each with the reason why it does not apply; empty if it does.
 
-    One that is broken cannot be asked either, and says so.
+    The reason of an analysis that is broken is its error.
     """
     found = []
     for component in registry.components("analysis", runs[0].suite):
@@ -120,13 +120,13 @@ def applicable(runs: Sequence[Run], registry: Registry) -> list[tuple[Component,
     return found
 
 
-def ask(
+def run_analysis(
     component: Component,
     runs: Sequence[Run],
     registry: Registry,
     options: Mapping[str, Any] | Document = _DEFAULTS,
 ) -> Answer:
-    """The answer to one question, or why it is not asked of these runs.
+    """The result of one analysis, or why it does not apply to these runs.
 
     Args:
         options: of the analysis, as Python data or as a document with ``--set`` changes.
@@ -152,11 +152,11 @@ def ask(
 
 
 def answers(runs: Sequence[Run], registry: Registry) -> list[Answer]:
-    """Of every analysis of the runs' suite, by name. One that fails does not keep the others from answering."""
+    """Of every analysis of the runs' suite, by name. One that fails does not stop the others."""
     found = []
     for component in registry.components("analysis", runs[0].suite):
         try:
-            found.append(ask(component, runs, registry))
+            found.append(run_analysis(component, runs, registry))
         except UserError as error:
             problem = _first_line(error.__cause__ or error)
             found.append(Answer(component.spec.name, component.spec.summary, problem=problem))

@@ -36,7 +36,7 @@ Configuration = str | Path | Mapping[str, Any] | None
 class Prepared:
     """A configuration that was read and understood: the suite, its settings, the plan, and who computes it.
 
-    ``explanations`` is the table, made elsewhere, that is scored; None where cfbench explains.
+    ``explanations`` is the table of external explanations to score; None if cfbench computes them.
     """
 
     suite: Any
@@ -67,7 +67,7 @@ def prepare(
         set: changes such as ``"protocol.k=[3, 5]"``.
         executor, workers: in place of the configuration's.
         access: where data sets are looked for, and whether they may be downloaded.
-        explanations: score this table, made elsewhere, in place of explaining.
+        explanations: a table of external explanations to score; no explainer runs.
 
     Raises:
         UserError: with a line for everything that is wrong.
@@ -133,7 +133,7 @@ def run(
         out: the run directory; a new one below ``runs/`` if None. A directory that holds an earlier, unfinished run
             of the same configuration is completed.
         fresh: compute everything again, whatever the cache holds.
-        observer: is told how it goes on.
+        observer: is notified of progress.
         options: as in :func:`prepare`.
     """
     prepared = prepare(configuration, **options)
@@ -166,7 +166,7 @@ def execute(
             results, store = _compute(prepared, recorder, fresh, observer)
             recorder.write_environment({**environment, "computed_by": computed_by(results)})
             recorder.write_tables(results, store)
-            recorder.write_plan(results, _data_in_words(prepared, results))
+            recorder.write_plan(results, _data_description(prepared, results))
         finally:
             recorder.close()
         run = Run(directory)
@@ -190,7 +190,7 @@ def _compute(
 
 
 def open_executor(prepared: Prepared, store: Store, log: Path, fresh: bool = False) -> Executor:
-    """The executor that a configuration asks for. Whoever opens it closes it."""
+    """The executor that a configuration names. The caller closes it."""
     config, spec = prepared.config, prepared.executor.spec
     executor: Executor = loaded(spec.target, spec, prepared.executor.distribution)(
         store.root,
@@ -205,7 +205,7 @@ def open_executor(prepared: Prepared, store: Store, log: Path, fresh: bool = Fal
 
 
 class _Recording:
-    """Writes each outcome down before it tells the observer."""
+    """Records each outcome before it notifies the observer."""
 
     def __init__(self, recorder: Any, observer: Observer | None) -> None:
         self.recorder = recorder
@@ -225,13 +225,13 @@ class _Recording:
             self.observer.finished(task, outcome, done, known)
 
 
-def _data_in_words(prepared: Prepared, results: Results) -> str:
+def _data_description(prepared: Prepared, results: Results) -> str:
     read = [stage for stage in prepared.plan.stages() if stage.kind == "data"]
     summaries = {
         stage.label: outcome.summary for stage in read for _, outcome in results.of(stage) if outcome.done
     }
-    told: str = prepared.suite.describe_data(prepared.config, summaries)
-    return told
+    description: str = prepared.suite.describe_data(prepared.config, summaries)
+    return description
 
 
 def _write_reports(run: Run, prepared: Prepared) -> None:
@@ -251,19 +251,19 @@ def analyse(
     registry: Registry | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """The answer of an analysis to one run, or to several of one suite, as a tidy frame: numbers unrounded.
+    """The table of an analysis of one run, or of several of one suite, as a tidy frame with unrounded numbers.
 
     Args:
         name: of the analysis; ``cfbench list analyses`` has them.
         runs: a run, its directory, or several.
-        options: of the analysis, as ``cfbench describe NAME`` tells them.
+        options: of the analysis, as ``cfbench describe NAME`` lists them.
 
     Raises:
-        UserError: for an unknown name, wrong options, runs that cannot be asked this, or an analysis that fails.
+        UserError: for an unknown name, wrong options, runs to which it does not apply, or an analysis that fails.
     """
     from cfbench_core import analyses
 
     registry = registry or installed()
-    asked = analyses.opened(runs)
-    answer = analyses.ask(analyses.find(name, asked, registry), asked, registry, options)
-    return answer.required_table(asked)
+    opened = analyses.opened(runs)
+    answer = analyses.run_analysis(analyses.find(name, opened, registry), opened, registry, options)
+    return answer.required_table(opened)

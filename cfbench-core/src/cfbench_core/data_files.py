@@ -11,7 +11,7 @@ Searched in this order:
 2. the package itself, when the data set is embedded;
 3. the data directories: ``--data-dir``, ``$CFBENCH_DATA_DIR``, ``./data``, the user's cache. In each of them
    ``<id>/``, ``<suite>/<id>/``, ``<suite>/`` and the directory itself; in the last two only names that begin
-   with the id count (``ml-1m.parquet``) or tell a folder (``datasets/Adult.csv.gz``), because a ``ratings.dat``
+   with the id count (``ml-1m.parquet``) or contain a folder (``datasets/Adult.csv.gz``), because a ``ratings.dat``
    there may be anybody's;
 4. a download from the owner, unless that is forbidden.
 """
@@ -65,7 +65,7 @@ class Source:
     sha256: Mapping[str, str] = field(default_factory=dict)
 
     def parameters(self) -> dict[str, Any]:
-        """As JSON, for the parameters of a stage. A path inside a package is kept relative to it."""
+        """As JSON, for the parameters of a stage. A path inside a package is stored relative to it."""
         root = _package_folder(self.package) if self.package else None
         paths = {
             name: str(path.relative_to(root) if root else path.resolve())
@@ -94,10 +94,10 @@ class Place:
 
 @dataclass(frozen=True)
 class DataAccess:
-    """Where data sets may be looked for, whether they may be downloaded, and who is told of it.
+    """Where data sets may be looked for, whether they may be downloaded, and who is notified.
 
     ``notify`` is given lines for people: a licence, once, before the first byte; what could not be checked.
-    ``planning``: nothing is downloaded; what a run would download is told, and stands in a plan without its files.
+    ``planning``: nothing is downloaded; what a run would download is reported and planned without its files.
     """
 
     data_dir: Path | None = None
@@ -200,8 +200,8 @@ def _at_path(files: DataFiles, path: Path) -> Source:
     same_name = [form for form in files.forms if form.files[0] == path.name]
     same_kind = [form for form in files.forms if _suffix(form.files[0]) == _suffix(path.name)]
     for form in same_name or same_kind:
-        beside = {name: path.with_name(name) for name in (*form.files[1:], *form.extras)}
-        there = {name: other for name, other in beside.items() if other.is_file()}
+        others = {name: path.with_name(name) for name in (*form.files[1:], *form.extras)}
+        there = {name: other for name, other in others.items() if other.is_file()}
         if all(name in there for name in form.files[1:]):
             return Source({form.files[0]: path, **there}, where)
     raise UserError(f"{path}: {files.id} cannot be read from this file; it must be like {_any_form(files)}")
@@ -262,11 +262,11 @@ def fetch(files: DataFiles, access: DataAccess) -> Path:
     """Downloads a data set into ``<data directory>/<id>/`` and returns that folder.
 
     The data directory is ``--data-dir``, else ``$CFBENCH_DATA_DIR`` if it may be written to, else the cache.
-    Beside the data stand ``licence.txt`` and ``source.json``: from where, when, what was checked, and a
+    Next to the data stand ``licence.txt`` and ``source.json``: from where, when, what was checked, and a
     SHA-256 of each file.
 
     Raises:
-        UserError: if it cannot be downloaded, or is not what it should be; nothing wrong is kept.
+        UserError: if it cannot be downloaded, or is not what it should be; a wrong file is discarded.
     """
     if not files.downloads:
         raise UserError(f"{files.id}: cannot be downloaded. {how_to_get(files)}.")
@@ -304,7 +304,7 @@ def _by_hand(files: DataFiles, file: DataFile) -> str:
 
 
 def _show_licence(files: DataFiles, folder: Path, access: DataAccess) -> None:
-    """Tells the terms before the first download into this folder, and keeps them there."""
+    """Shows the terms before the first download into this folder, and stores them there."""
     if (folder / LICENCE).exists():
         return
     terms = f"{files.id}: {files.licence}. Terms: {files.page}"

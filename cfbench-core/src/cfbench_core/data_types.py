@@ -19,7 +19,7 @@ class DataFile:
         bytes, sha256: what it must be. None: not known, so not checked, as the record of the download says.
         licence, page: the owner's terms in a few words, and where they can be read.
         members: for a zip archive, what is taken out of it (``"ml-1m/ratings.dat"``, saved as
-            ``ratings.dat``); the archive itself is not kept.
+            ``ratings.dat``); the archive itself is deleted.
     """
 
     name: str

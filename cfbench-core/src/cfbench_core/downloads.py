@@ -1,6 +1,6 @@
 """Downloads that survive a broken line, and are what they should be or are not there at all.
 
-A file grows as ``name.part``; a connection that breaks off, stalls or is killed is taken up where it stopped
+A file grows as ``name.part``; a download that breaks off, stalls or is killed resumes where it stopped
 (HTTP Range), provided the server says that the file is still the same (If-Range, with the ETag or date it
 gave at first). The file gets its name when its size and SHA-256 are right.
 
@@ -82,7 +82,7 @@ def download(
         if fault:
             part.discard()
             raise UserError(
-                f"{file.url}: {fault}. The file was changed by its owner or on the way; nothing was kept."
+                f"{file.url}: {fault}. The file was changed by its owner or on the way; it was discarded."
             )
         part.path.replace(target)
         part.validator_path.unlink(missing_ok=True)
@@ -143,7 +143,7 @@ def _complete(part: _Part, progress: Progress, patience: Patience) -> None:
             longest = max(longest, part.size)
             if failures >= patience.attempts:
                 raise UserError(
-                    f"{part.file.url}: {broken} ({failures} attempts). The same command goes on from there."
+                    f"{part.file.url}: {broken} ({failures} attempts). The same command resumes the download."
                 ) from broken
             time.sleep(patience.pause * 2 ** (failures - 1))
 
@@ -162,7 +162,7 @@ def _attempt(part: _Part, progress: Progress, timeout: float) -> None:
         continued = response.status == 206 and _range_start(response.headers) == part.size
         if response.status == 206 and not continued:
             part.discard()
-            raise _BrokenError("the server sent another range than it was asked for")
+            raise _BrokenError("the server sent another range than was requested")
         if continued:
             part.resumed = True
         else:
@@ -200,7 +200,7 @@ def _range_start(headers: Any) -> int | None:
 
 @contextlib.contextmanager
 def _connection_trouble(part: _Part) -> Iterator[None]:
-    """Tells trouble that may pass (``_BrokenError``) from trouble that will not (``UserError``)."""
+    """Raises ``_BrokenError`` for transient errors and ``UserError`` for permanent ones."""
     url = part.file.url
     try:
         yield
@@ -221,12 +221,12 @@ def _connection_trouble(part: _Part) -> Iterator[None]:
             raise UserError(
                 f"{url}: its certificate is not trusted ({error.reason.verify_message})"
             ) from error
-        raise _BrokenError(_in_words(error.reason)) from error
+        raise _BrokenError(_describe(error.reason)) from error
     except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
-        raise _BrokenError(_in_words(error)) from error
+        raise _BrokenError(_describe(error)) from error
 
 
-def _in_words(error: object) -> str:
+def _describe(error: object) -> str:
     if isinstance(error, TimeoutError):
         return "the server does not answer"
     if isinstance(error, http.client.HTTPException):

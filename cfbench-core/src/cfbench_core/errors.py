@@ -18,12 +18,14 @@ class UserError(Exception):
 
 
 class AnalysisWarning(UserWarning):
-    """An analysis failed where others go on: in a report."""
+    """An analysis of a report failed; the other analyses and the report continue."""
 
 
 class ResultWarning(UserWarning):
-    """What people should know beside a number, said by whoever computes it: ``warnings.warn("3 of 9 texts were
-    cut", Remark)``. It is kept with what was computed and shown below the table. Other warnings are not."""
+    """A caveat about a result: ``warnings.warn("3 of 9 texts were cut", ResultWarning)``.
+
+    It is stored with the result and shown below its table. Warnings of other classes are not.
+    """
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

@@ -112,8 +112,8 @@ def disk_full_message(folder: Path) -> str:
     free = shutil.disk_usage(there).free / 1e6
     return (
         f"{folder}: the disk is full ({free:,.1f} MB left). Free some space (cfbench cache gc), or choose"
-        " another folder (--out; for the cache: $CFBENCH_CACHE_DIR). What was finished is kept: the same"
-        " command goes on."
+        " another folder (--out; for the cache: $CFBENCH_CACHE_DIR). Finished results are stored: the same"
+        " command resumes."
     )
 
 

@@ -1,4 +1,4 @@
-"""How a piece of work ended: a value, never an exception that leaves the runner."""
+"""The outcome of a task: a value, never an exception that leaves the runner."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DONE: frozenset[Status] = frozenset({"ok", "cached"})
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a piece of work.
+    """How a task ended.
 
-    ``reason`` is one line for people; ``traceback`` the whole story, kept in the run directory.
-    ``summary`` is what the stage reported of itself (JSON), for example a recommender's quality. ``computed_by``
-    is the environment that computed it, as its artifact says: not today's, for a cached one.
+    ``reason`` is one line for people; ``traceback`` is stored in the run directory.
+    ``summary`` is what the stage returned (JSON), for example a recommender's quality. ``computed_by`` is the
+    environment that computed it, as its artifact records it; for a cached result not the current one.
     """
 
     status: Status
@@ -33,8 +33,8 @@ class Outcome:
         return self.status in DONE
 
 
-def in_one_line(remarks: Iterable[str], most: int = 3) -> str:
-    """Remarks, each once, the first few of many."""
-    distinct = list(dict.fromkeys(remarks))
-    more = [f"and {len(distinct) - most} more remarks"] if len(distinct) > most else []
+def in_one_line(warnings: Iterable[str], most: int = 3) -> str:
+    """Warnings, each once, the first few of many."""
+    distinct = list(dict.fromkeys(warnings))
+    more = [f"and {len(distinct) - most} more warnings"] if len(distinct) > most else []
     return "; ".join([*distinct[:most], *more])

@@ -9,8 +9,8 @@ A component's spec names a YAML resource of its distribution, ``presets="package
       options: {dimensions: 32}
       search: {source: table 3 of the paper}
 
-A configuration takes them by ``{name: mf, preset: ml-1m}``; what stands beside ``preset`` wins. A run writes the
-options, not the preset's name, into its ``config.yaml``: they stay what they were when the preset changes. What
+A configuration takes them by ``{name: mf, preset: ml-1m}``; options given next to ``preset`` take precedence. A run writes
+the options, not the preset's name, into its ``config.yaml``: they stay what they were when the preset changes. What
 ``search`` holds is for people (``cfbench describe mf``); ``cfbench tune --preset-into`` writes both.
 """
 

@@ -1,7 +1,7 @@
 """Reads a run directory: the plan with how each cell ended, and the tables, as pandas frames.
 
 The files are those of the contract (``docs/explanation/design.md``, section 5); they are read when first
-asked for. ``summary.csv`` is written here, from the others.
+used. ``summary.csv`` is written here, from the others.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from cfbench_core.statistics import FloatArray, UnitValues
 
 TIME = Column("time", "lower", None, "How long does one explanation take, in seconds of wall time?")
-"""The column that every cell has beside its metrics, from ``costs.parquet``."""
+"""The column that every cell has in addition to its metrics, from ``costs.parquet``."""
 
-AGAIN = "the same cfbench run with --out on this directory writes it anew"
+REWRITE = "the same cfbench run with --out on this directory rewrites it"
 
 _NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
 _SCORES = ("cell", "metric", "unit", "value", "status")
@@ -85,7 +85,7 @@ class Run:
         """``plan.json``: suite, layout, and the list of cells."""
         plan = self._json("plan.json")
         if not {"suite", "layout", "cells"} <= plan.keys():
-            raise UserError(f"{self.directory / 'plan.json'}: has no suite, layout and cells; {AGAIN}")
+            raise UserError(f"{self.directory / 'plan.json'}: has no suite, layout and cells; {REWRITE}")
         return plan
 
     @functools.cached_property
@@ -97,7 +97,7 @@ class Run:
         except yaml.YAMLError as error:
             raise _unreadable(path, error) from None
         if not isinstance(config, dict):
-            raise UserError(f"{path}: cannot be read (not a mapping); {AGAIN}")
+            raise UserError(f"{path}: cannot be read (not a mapping); {REWRITE}")
         return config
 
     @functools.cached_property
@@ -115,8 +115,8 @@ class Run:
         return str(self.plan.get("data", ""))
 
     def summaries(self, kind: str) -> Mapping[str, Mapping[str, Any]]:
-        """What the stages of a kind ("data", "model", "statements") told of themselves, by their labels; "signatures":
-        what determines numbers beside the options, by stage. Empty for earlier runs, and before the run's end."""
+        """The summaries of the stages of a kind ("data", "model", "statements") by their labels; "signatures": what
+        determines numbers in addition to the options, by stage. Empty for earlier runs, and before the run's end."""
         found: Mapping[str, Mapping[str, Any]] = self.plan.get("summaries", {}).get(kind, {})
         return found
 
@@ -161,11 +161,11 @@ class Run:
 
     @functools.cached_property
     def explanations(self) -> pd.DataFrame:
-        """What was answered, in the suite's own columns."""
+        """The explanations, in the suite's own columns."""
         return self._parquet("explanations.parquet", ("cell", "unit"), self._any_result)
 
     def explanations_of(self, cell: str) -> pd.DataFrame:
-        """What was answered in one cell. Reads no more than that: of a large run the whole is large."""
+        """The explanations of one cell. Reads no more than that: of a large run the whole is large."""
         return self._parquet(
             "explanations.parquet", ("cell", "unit"), self._any_result, filters=[("cell", "==", cell)]
         )
@@ -177,7 +177,7 @@ class Run:
 
     @functools.cached_property
     def details(self) -> pd.DataFrame:
-        """cell, unit, name, value: what methods told about single answers; empty where none did."""
+        """cell, unit, name, value: details of single explanations; empty if there are none."""
         return self._parquet("details.parquet", ("cell", "unit", "name", "value"), expected=False)
 
     def table(self, name: str) -> pd.DataFrame:
@@ -192,7 +192,7 @@ class Run:
     @functools.cached_property
     def outcomes(self) -> list[dict[str, Any]]:
         """The lines of ``outcomes.jsonl``: key, stage, kind, status, elapsed_seconds, peak_memory_bytes, ... of each
-        piece of work, in the order in which they ended. A run that was taken up again has some twice; the half line
+        task, in the order in which they ended. A resumed run has some twice; the half line
         that a kill left behind is not there."""
         found = []
         for line in self._text("outcomes.jsonl").splitlines():
@@ -259,7 +259,7 @@ class Run:
         try:
             return path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise UserError(f"{path}: is missing; {AGAIN}") from None
+            raise UserError(f"{path}: is missing; {REWRITE}") from None
         except (OSError, UnicodeDecodeError) as error:
             raise _unreadable(path, error) from None
 
@@ -269,7 +269,7 @@ class Run:
         except json.JSONDecodeError as error:
             raise _unreadable(self.directory / name, error) from None
         if not isinstance(value, dict):
-            raise UserError(f"{self.directory / name}: cannot be read (not an object); {AGAIN}")
+            raise UserError(f"{self.directory / name}: cannot be read (not an object); {REWRITE}")
         return value
 
     def _csv(self, name: str, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -307,7 +307,7 @@ class Run:
         try:
             frame = pd.read_parquet(path, filters=filters) if rows else _columns(path)
         except FileNotFoundError:
-            raise UserError(f"{path}: is missing; {AGAIN}") from None
+            raise UserError(f"{path}: is missing; {REWRITE}") from None
         except (OSError, pa.ArrowException) as error:
             raise _unreadable(path, error) from None
         return _checked(frame, columns, path)
@@ -335,13 +335,13 @@ def _cell(entry: Mapping[str, Any]) -> RunCell:
 def _checked(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> pd.DataFrame:
     lacking = [column for column in columns if column not in frame.columns]
     if lacking:
-        raise UserError(f"{path}: has no column {', '.join(lacking)}; {AGAIN}")
+        raise UserError(f"{path}: has no column {', '.join(lacking)}; {REWRITE}")
     return frame
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:
     why = (str(error).splitlines() or [type(error).__name__])[0]
-    return UserError(f"{path}: cannot be read ({why}); {AGAIN}")
+    return UserError(f"{path}: cannot be read ({why}); {REWRITE}")
 
 
 def _columns(path: Path) -> pd.DataFrame:

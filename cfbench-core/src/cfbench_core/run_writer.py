@@ -1,7 +1,7 @@
-"""Writes a run directory: what was asked, what was planned, how each piece of work ended, and the tables.
+"""Writes a run directory: the configuration, the plan, the outcome of each task, and the tables.
 
 See the contract in ``docs/explanation/design.md``. Every file appears whole or not at all, except ``outcomes.jsonl``,
-which grows by one line for each piece of work that ends.
+which grows by one line for each task that ends.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class RunWriter:
 
     def write_plan(self, results: Results | None, data: str = "") -> None:
         """``plan.json``; with results, each cell's status and reason are how it went, ``data`` says what was
-        read, and ``summaries`` holds what the stages of data sets and models told of themselves."""
+        read, and ``summaries`` holds the summaries that the stages of data sets and models returned."""
         cells = self.plan.to_json()
         if results is not None:
             for entry, cell in zip(cells, self.plan.cells, strict=True):
@@ -216,7 +216,7 @@ def _cell_status(cell: Cell, results: Results) -> tuple[str, str]:
     """ok, cached, partial, or the status that all of the cell ended in; and why.
 
     A cell without units is skipped: what there was to explain is known only when the model is there. Its
-    reason, and a remark on a cell that went well, is what the stages' summaries say in ``"note"``.
+    reason, and the warnings of a cell that succeeded, is what the stages' summaries say in ``"note"``.
     """
     problem = results.problem(cell.stages["scores"])
     outcomes = [outcome for _, outcome in results.of(cell.stages["scores"])]
@@ -232,7 +232,7 @@ def _cell_status(cell: Cell, results: Results) -> tuple[str, str]:
 
 
 def _notes(cell: Cell, results: Results) -> str:
-    """What the stages of a cell have to remark, each remark once."""
+    """The warnings of the stages of a cell, each once."""
     notes = [
         str(outcome.summary["note"])
         for stage in cell.stages.values()

@@ -1,4 +1,4 @@
-"""The conformance kit: what the author of a component runs against it to know that it behaves.
+"""The conformance kit: what the author of a component runs to verify it.
 
 A kit is a list of checks, each a function with a question for a docstring. The checks below hold for every
 component; a suite adds those of its own kinds, named in its spec as ``details={"conformance":
@@ -47,11 +47,11 @@ HEAVY = ("torch", "pandas", "sklearn", "tensorflow")
 
 
 class Misbehaviour(AssertionError):  # noqa: N818 (it says what happened)
-    """A component does not do what a check asks. Its message is for the component's author."""
+    """A component fails a check. The message is for the component's author."""
 
 
 class NotApplicable(Exception):  # noqa: N818 (no error)
-    """Raised by a check that asks nothing of this component; with the reason."""
+    """Raised by a check that does not apply to this component, with the reason."""
 
 
 def require(condition: bool, message: str) -> None:
@@ -105,7 +105,7 @@ def checks_of(*functions: Callable[[Subject], None]) -> tuple[Check, ...]:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """How one check went. ``reason`` says why, unless it passed; ``traceback`` is kept for a failure."""
+    """How one check went. ``reason`` says why, unless it passed; ``traceback`` is set for a failure."""
 
     check: str
     question: str
@@ -251,10 +251,10 @@ def _run(check: Check, subject: Subject, waiver: str | None) -> CheckResult:
     except NotApplicable as reason:
         return CheckResult(check.name, check.question, "not applicable", str(reason))
     except Exception as error:  # the component is somebody else's code: whatever it raises is its answer
-        told = str(error) if isinstance(error, Misbehaviour) else f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, Misbehaviour) else f"{type(error).__name__}: {error}"
         if waiver is not None:
-            return CheckResult(check.name, check.question, "waived", f"{waiver} ({told})")
-        return CheckResult(check.name, check.question, "failed", told, traceback.format_exc())
+            return CheckResult(check.name, check.question, "waived", f"{waiver} ({message})")
+        return CheckResult(check.name, check.question, "failed", message, traceback.format_exc())
     return CheckResult(check.name, check.question, "passed")
 
 
@@ -360,7 +360,7 @@ CHECKS = checks_of(
 
 
 def answers_as_an_analysis(subject: Subject) -> None:
-    """Can it be asked: has it incompatibility, table, figures and words?"""
+    """Does it have the methods of an analysis?"""
     made = subject.create()
     lacking = [
         name
@@ -371,12 +371,12 @@ def answers_as_an_analysis(subject: Subject) -> None:
 
 
 def analysis_is_light(subject: Subject) -> None:
-    """Can it be imported without torch, pandas and their like, so that asking whether it applies costs nothing?"""
+    """Can it be imported without torch, pandas and their like, so that checking whether it applies costs nothing?"""
     _require_light(subject.spec.target)
 
 
 ANALYSIS_CHECKS = checks_of(answers_as_an_analysis, analysis_is_light)
-"""Of kind "analysis", beside those of every component."""
+"""Of kind "analysis", in addition to those of every component."""
 
 
 # The declarations of a whole package

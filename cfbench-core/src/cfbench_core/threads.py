@@ -3,7 +3,7 @@
 A sum of floating-point numbers depends on how it is split, so a matrix product on two threads may differ from
 the one on four in its last bits. Environment variables set the number for libraries that are loaded later,
 which is enough in a new worker; here, in a process where NumPy has been at work for long (a notebook, the
-``inline`` executor), only the libraries themselves can be told. threadpoolctl does that for every BLAS and
+``inline`` executor), only the libraries themselves can be limited. threadpoolctl does that for every BLAS and
 OpenMP; torch has a call of its own.
 """
 

@@ -74,7 +74,7 @@ def _conditions(component: ConfiguredComponent) -> str:
     provides = [f"{axis} {_listed(values)}" for axis, values in component.spec.provides.items()]
     parts = [f"it needs {', '.join(needs)}"] if needs else []
     parts += [f"it provides {', '.join(provides)}"] if provides else []
-    return " and ".join(parts) or "nothing asks for it"
+    return " and ".join(parts) or "no stage uses it"
 
 
 def _listed(values: Any) -> str:

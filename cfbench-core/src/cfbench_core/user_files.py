@@ -1,4 +1,4 @@
-"""Files of the user's own, which a configuration names: found, unpacked, and asked for their columns.
+"""Files of the user's own, which a configuration names: found, unpacked, and searched for columns.
 
 What a row is, a suite knows and reads for itself. Whatever is wrong with a file becomes one line that says so.
 """

@@ -41,9 +41,9 @@ def test_without_a_name_all_that_can_be_asked_is_listed(asked: Path, cfbench: Co
         "  How large are the digits?",
         "never",
         "  When does the tide come?",
-        "  not of this run: it has no tides",
+        "  does not apply to this run: it has no tides",
         "",
-        "The answer to one: cfbench analyse NAME runs/one",
+        "Run one: cfbench analyse NAME runs/one",
     ]
     listed = json.loads(cfbench("analyse", "runs/one", "--format", "json").out)
     assert [(line["analysis"], line["applies"]) for line in listed] == [("means", True), ("never", False)]
@@ -89,7 +89,7 @@ def test_the_name_of_the_file_tells_the_format(
     ("arguments", "said"),
     [
         (["mean", "runs/one"], "no analysis 'mean'. Did you mean 'means'?"),
-        (["never", "runs/one"], "never cannot be asked of runs/one: it has no tides"),
+        (["never", "runs/one"], "never does not apply to runs/one: it has no tides"),
         (["means"], "means: say of which run: cfbench analyse means RUN"),
         (["runs/none"], "runs/none: no such directory"),
         (["means", "runs/none"], "runs/none: no such directory"),

@@ -144,7 +144,7 @@ def test_describe_tells_keys_with_type_range_and_default_and_yaml_to_paste(
     table = [" ".join(line) for line in rows(found.out)]
     assert "base whole number >= 2 and <= 16 10 of the digits" in table
     assert "order one of ascending, descending ascending" in table
-    pasted = found.out.partition("To paste\n")[2]
+    pasted = found.out.partition("Example\n")[2]
     assert pasted.startswith(
         "  explainers:\n    - name: digits\n      base: 10\n      order: ascending\n      misbehave: ''\n"
     )
@@ -154,7 +154,7 @@ def test_describe_tells_keys_with_type_range_and_default_and_yaml_to_paste(
 def test_what_describe_says_to_paste_is_a_valid_configuration(toy: Path, cfbench: Command) -> None:
     lines = ["suite: toy", "models: times"]
     for name in ("numbers", "digits"):  # of one there may be several, of the other not
-        pasted = cfbench("describe", name).out.partition("To paste\n")[2].partition("\n\n")[0]
+        pasted = cfbench("describe", name).out.partition("Example\n")[2].partition("\n\n")[0]
         lines += [line.removeprefix("  ") for line in pasted.splitlines()]
     (toy / "pasted.yaml").write_text("\n".join([*lines, ""]))
     assert cfbench("plan", "pasted.yaml").code == 0
@@ -170,7 +170,7 @@ def test_describe_of_an_unknown_name_suggests_the_nearest(toy: Path, cfbench: Co
     assert found.code == 2 and found.err == "no component 'digit'. Did you mean 'digits'?  (cfbench list)\n"
 
 
-def test_describe_says_what_it_goes_with_and_why_not_with_the_others(
+def test_describe_says_what_it_compatible_with_and_why_not_with_the_others(
     install: Install, cfbench: Command
 ) -> None:
     install(
@@ -195,7 +195,7 @@ def cfbench_components():
     found = cfbench("describe", "curious")
     assert "  recommenders: open\n    not: closed (access gradients)\n" in found.out
     described = json.loads(cfbench("describe", "pairs/recommender/closed", "--format", "json").out)
-    assert described["goes_with"] == {"explainer": []}
+    assert described["compatible_with"] == {"explainer": []}
 
 
 @pytest.mark.parametrize("command", [["list"], ["list", "explainers"], ["describe", "mine"], ["plugins"]])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from child_processes import popen
 from file_server import Site, serving
 
 from cfbench_core.cli.group import Group
@@ -70,9 +71,7 @@ def test_the_version_is_that_of_the_distribution(cfbench: Command) -> None:
 
 def test_a_reader_who_has_seen_enough_ends_it_quietly(toy: Path) -> None:
     code = "import sys; from cfbench_core.cli import main; sys.exit(main(['list']))"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
@@ -145,7 +144,7 @@ def checked(toy: Path, install: Install) -> None:
 
 def test_check_passes_what_behaves_and_fails_what_does_not(checked: None, cfbench: Command) -> None:
     good = cfbench("check", "good")
-    assert good.code == 0 and good.out.endswith("\nIt behaves.\n")
+    assert good.code == 0 and good.out.endswith("\nAll checks passed.\n")
     bad = cfbench("check", "bad")
     assert bad.code == 1 and bad.out.endswith("\n1 of 5 checks failed\n")
     (failed,) = [line for line in bad.out.splitlines() if line.startswith("✗")]
@@ -170,7 +169,7 @@ def test_check_finds_a_class_where_one_stands(toy: Path, cfbench: Command) -> No
 
 
 def test_the_cache_is_listed_verified_and_cleared(toy: Path, cfbench: Command) -> None:
-    assert "nothing is kept" in cfbench("cache", "ls").out
+    assert "nothing is cached" in cfbench("cache", "ls").out
     cfbench("run", "study.yaml", "--out", "runs/one")
     kinds = [line.split()[:2] for line in cfbench("cache", "ls").out.splitlines()]
     assert ["model", "1"] in kinds and ["explanations", "5"] in kinds
@@ -188,7 +187,7 @@ def test_the_cache_is_listed_verified_and_cleared(toy: Path, cfbench: Command) -
     assert "would remove 12 artifacts" in cfbench("cache", "gc", "--older-than", "0", "--dry-run").out
     assert cfbench("cache", "gc", "--older-than", "30").out == "removed 0 artifacts, 0 bytes\n"
     assert "removed 12 artifacts" in cfbench("cache", "gc", "--older-than", "0").out
-    assert "nothing is kept" in cfbench("cache", "ls").out
+    assert "nothing is cached" in cfbench("cache", "ls").out
 
 
 DATA_PLUGIN = """
@@ -218,7 +217,7 @@ def test_data_are_listed_and_found_where_they_lie(toy: Path, install: Install, c
     folder.mkdir(parents=True)
     (folder / "by-hand.csv").write_text("user,item\n")
     assert Path(cfbench("data", "path", "by-hand").out.strip()).resolve() == folder
-    assert cfbench("data", "fetch", "by-hand").out.startswith("by-hand: is there already")
+    assert cfbench("data", "fetch", "by-hand").out.startswith("by-hand: exists already")
     verified = cfbench("data", "verify", "by-hand")
     assert verified.code == 0 and "no checksum is known" in verified.out
 

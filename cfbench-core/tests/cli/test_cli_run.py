@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from child_processes import popen
 
 from .conftest import Command
 
@@ -41,8 +42,8 @@ def test_a_run_ends_in_its_tables_an_explanation_in_words_and_its_report(toy: Pa
     digits = next(line.split() for line in lines if line.startswith("digits"))
     assert digits[:3] == ["digits", "5.5", "±1.3"]  # the mean of the digit sums of 0, 2, ..., 38
     assert lines[-2:] == [
-        "In words: 7 is explained by 7.",
-        "Report: runs/one/report.html      Again, for less: cfbench report runs/one --format latex",
+        "Example: 7 is explained by 7.",
+        "Report: runs/one/report.html      Reprint without recomputing: cfbench report runs/one --format latex",
     ]
     assert (toy / "runs/one/report.html").exists()
 
@@ -52,7 +53,7 @@ def test_where_nobody_watches_progress_is_a_few_plain_lines_on_stderr(toy: Path,
     assert lines[0].startswith("cfbench 0.") and lines[0].endswith("1 recommender · 1 explainer · seed 0")
     assert lines[1] == "plan     1 cell: 1 to run, 0 skipped"
     assert re.fullmatch(r"fit      times: accuracy 1\.00, \d+\.\d s", lines[2])
-    assert re.fullmatch(r"explain  10/10 pieces of work, \d+:\d\d", lines[-1])
+    assert re.fullmatch(r"explain  10/10 tasks, \d+:\d\d", lines[-1])
     assert len(lines) <= 13
 
 
@@ -62,7 +63,7 @@ def test_quiet_says_nothing_on_stderr(toy: Path, cfbench: Command) -> None:
 
 def test_a_terminal_gets_bars_on_stderr_and_the_report_stays_on_stdout(toy: Path) -> None:
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
+    with popen(
         [sys.executable, "-c", CFBENCH, "run", "study.yaml", "--out", "runs/one"],
         cwd=toy,
         env=environment(toy),
@@ -113,7 +114,7 @@ def test_failed_cells_make_exit_code_1_and_are_told_with_their_reason(toy: Path,
     assert sum(reason in line for line in done.err.splitlines()) == 1  # once, though more depends on it
     told = next(line for line in done.out.splitlines() if line.startswith("numbers/times/bad"))
     assert told == f"numbers/times/bad: partial: 1 of 5 chunks: {reason}"
-    assert "The whole story of each: runs/one/logs" in done.out
+    assert "Tracebacks: runs/one/logs" in done.out
     assert any("seven is not for me" in log.read_text() for log in (toy / "runs/one/logs").iterdir())
     assert cfbench("status", "runs/one").code == 1
 
@@ -173,7 +174,7 @@ def test_debug_shows_where_an_error_came_from(toy: Path, cfbench: Command) -> No
 
 def test_ctrl_c_is_exit_code_130_and_the_same_command_goes_on(toy: Path, cfbench: Command) -> None:
     change_study(toy, f"[{{name: digits, misbehave: 'wait:{toy / 'go'}'}}]")
-    process = subprocess.Popen(
+    process = popen(
         [sys.executable, "-c", CFBENCH, "run", "study.yaml", "--out", "runs/one"],
         cwd=toy,
         env=environment(toy),
@@ -190,7 +191,7 @@ def test_ctrl_c_is_exit_code_130_and_the_same_command_goes_on(toy: Path, cfbench
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "stopped; the same command goes on from here"
+    assert err.splitlines()[-1] == "stopped; the same command resumes"
     assert json.loads(cfbench("status", "runs/one", "--format", "json").out)["state"] == "stopped"
 
     (toy / "go").touch()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from child_processes import popen
 
 from .conftest import Command, Install
 
@@ -74,16 +75,16 @@ def test_called_again_it_goes_on_and_says_so(toy: Path, cfbench: Command) -> Non
     cfbench(*call, "3")
     more = cfbench(*call, "5")
     assert "resumed  3 of 5 trials are in tuned-times.trials" in more.err.splitlines()
-    assert more.out.splitlines()[0] == "3 of 5 trials were there already"
+    assert more.out.splitlines()[0] == "3 of 5 trials existed already"
     nothing = cfbench(*call, "5")
     assert nothing.code == 0 and nothing.err == ""
-    assert nothing.out.splitlines()[0] == "5 trials were there already; for more: --trials 10"
+    assert nothing.out.splitlines()[0] == "5 trials existed already; for more: --trials 10"
     assert nothing.out.splitlines()[1:] == more.out.splitlines()[1:]
 
 
 def test_a_terminal_gets_a_bar_with_the_best_so_far(toy: Path) -> None:
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
+    with popen(
         [sys.executable, "-c", CFBENCH, "tune", "study.yaml", "--component", "times", "--trials", "4"],
         cwd=toy,
         env=environment(toy),
@@ -118,7 +119,7 @@ def _until_closed(descriptor: int) -> str:
 def test_ctrl_c_is_exit_code_130_with_the_best_so_far_written(toy: Path, cfbench: Command) -> None:
     call = ["tune", "study.yaml", "--set", "models=[{name: times, pause: 0.3}]", "--set", "executor=process",
             "--component", "times", "--trials", "5"]  # fmt: skip
-    process = subprocess.Popen(
+    process = popen(
         [sys.executable, "-c", CFBENCH, *call],
         cwd=toy,
         env=environment(toy),
@@ -132,13 +133,13 @@ def test_ctrl_c_is_exit_code_130_with_the_best_so_far_written(toy: Path, cfbench
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "stopped; the same command goes on from here"
+    assert err.splitlines()[-1] == "stopped; the same command resumes"
     trials = json.loads((toy / "tuned-times.trials/trials.json").read_text())["trials"]
     assert 1 <= len(trials) < 5
     assert "factor" in yaml.safe_load((toy / "tuned-times.yaml").read_text())["models"][0]
     assert cfbench("run", "tuned-times.yaml", "--dry-run").code == 0
     done = cfbench(*call)
-    assert done.code == 0 and done.out.startswith(f"{len(trials)} of 5 trials were there already\n")
+    assert done.code == 0 and done.out.startswith(f"{len(trials)} of 5 trials existed already\n")
 
 
 def test_when_all_trials_fail_it_is_exit_code_1(toy: Path, cfbench: Command) -> None:
@@ -180,7 +181,7 @@ def test_when_the_time_is_over_it_says_how_far_it_came(toy: Path, cfbench: Comma
     slow = ["--set", "models=[{name: times, pause: 0.2}]"]
     done = cfbench("tune", "study.yaml", *slow, "--component", "times", "--trials", "90", "--timeout", "0.3")
     assert done.code == 0
-    assert re.match(r"the time was over after \d of 90 trials; the same command goes on\n", done.out)
+    assert re.match(r"the time was over after \d of 90 trials; the same command resumes\n", done.out)
 
 
 @pytest.mark.parametrize("duration", ["0", "0s", "0.0m", "0 h"])

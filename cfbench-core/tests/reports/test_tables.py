@@ -117,7 +117,7 @@ def test_units_that_nobody_has_a_value_for_change_nothing(tmp_path: Path) -> Non
 
 def test_what_tells_nobody_apart_is_not_counted(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run", {"a": [1.0] * 5, "b": [1.0] * 5})
-    assert "Nothing here tells one from another." in render(run, "html")
+    assert "No comparison shows a significant difference." in render(run, "html")
 
 
 def test_one_unit_has_a_mean_and_no_interval(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_titles_tell_tables_apart_and_quality_stands_beside_them(run: Run) -> No
 
 def test_times_are_shown_in_milliseconds_where_they_are_short(run: Run) -> None:
     table = tables(run)[0]
-    assert table.headers[-1].label == "ms each ↓"
+    assert table.headers[-1].label == "time per explanation (ms) ↓"
     costs = run.costs.groupby("cell")["elapsed_seconds"].mean()
     row = next(row for row in table.rows if row.name == "shap")
     assert row.entries[-1].number.mean == pytest.approx(1000 * costs["toy-shop/mf/shap/item/5"])

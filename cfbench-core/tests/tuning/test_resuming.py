@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from child_processes import popen
 from toy_searches import study
 
 from cfbench_core.errors import UserError
@@ -111,7 +112,7 @@ def test_a_search_that_is_killed_loses_the_running_trial_and_no_other(tmp_path: 
     parts.mkdir()
     environment = {**os.environ, "CFBENCH_CACHE_DIR": str(tmp_path / "other")}
     for already in (2, 5):
-        process = subprocess.Popen(command, cwd=parts, env=environment)
+        process = popen(command, cwd=parts, env=environment)
         wait_for(lambda already=already: len(recorded(parts)) >= already)
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -68,7 +68,7 @@ def test_what_all_trials_share_ends_the_search_when_it_fails(registry: Registry)
         (
             {"explainers": [{"name": "digits", "label": "a"}, {"name": "digits", "label": "b"}]},
             "digits",
-            "stands for several: say which one of explainer/a, explainer/b",
+            "is ambiguous; it may be explainer/a, explainer/b",
         ),
         ({}, "numbers", "toy/dataset/numbers cannot be tuned: none of its options says what to try"),
         ({"explainers": ["plain"]}, "plain", "toy/explainer/plain cannot be tuned: none of its options"),

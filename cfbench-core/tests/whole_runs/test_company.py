@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from child_processes import popen
 from toy_runs import artifacts, configuration, run, script_of, wait_for
 
 from cfbench_core.errors import UserError
@@ -20,9 +21,7 @@ from cfbench_core.store import Store
 def start(flag: Path, out: Path) -> subprocess.Popen[str]:
     """A run in a process of its own, which stops at number 7 until a file appears."""
     waiting = configuration(explainers=[{"name": "digits", "misbehave": f"wait:{flag}"}])
-    return subprocess.Popen(
-        [sys.executable, "-c", script_of(waiting, out)], stderr=subprocess.PIPE, text=True
-    )
+    return popen([sys.executable, "-c", script_of(waiting, out)], stderr=subprocess.PIPE, text=True)
 
 
 def test_two_runs_at_once_with_one_cache_end_in_the_same_bytes(registry: Registry, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import toy_runs
+from child_processes import popen
 from toy_runs import script_of, wait_for
 
 from cfbench_core.errors import UserError
@@ -183,7 +184,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_in_the_same_bytes(tmp_path: Pa
         executor=executor, workers=2, explainers=[{"name": "digits", "misbehave": f"wait:{flag}"}]
     )
     script = script_of(waiting, tmp_path / "killed")
-    child = subprocess.Popen([sys.executable, "-c", script])
+    child = popen([sys.executable, "-c", script])
     log = tmp_path / "killed" / "outcomes.jsonl"
     wait_for(child, tmp_path / "killed")
     os.kill(child.pid, signal.SIGKILL)
@@ -203,7 +204,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_in_the_same_bytes(tmp_path: Pa
 def test_ctrl_c_leaves_at_once_and_nothing_running(tmp_path: Path) -> None:
     waiting = configuration(executor="process", explainers=[{"name": "digits", "misbehave": "hang"}])
     script = script_of(waiting, tmp_path / "run")
-    child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    child = popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
     wait_for(child, tmp_path / "run")
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=20)

@@ -3,7 +3,7 @@
 import pytest
 
 from cfbench_core import api
-from cfbench_core.analyses import ask, find
+from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
 
 STUDY = {
@@ -32,4 +32,4 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="session")
 def answer(run):
     """``answer("topics")``: what an analysis says of the run."""
-    return lambda name, **options: ask(find(name, [run], installed()), [run], installed(), options)
+    return lambda name, **options: run_analysis(find(name, [run], installed()), [run], installed(), options)

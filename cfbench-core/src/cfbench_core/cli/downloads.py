@@ -1,4 +1,4 @@
-"""Shows a download: a bar on a terminal, one line elsewhere; and the licence before it."""
+"""Shows a download: a bar on a terminal, one line otherwise; and the licence before it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def data_access(
     """Access to data sets that shows on stderr what it downloads."""
     bars = _Bars(quiet)
     try:
-        yield DataAccess(data_dir, offline, bars.moved, bars.told, planning)
+        yield DataAccess(data_dir, offline, bars.moved, bars.notify, planning)
     finally:
         bars.close()
 
@@ -36,7 +36,7 @@ class _Bars:
         self.progress: Progress | None = None
         self.tasks: dict[str, TaskID] = {}
 
-    def told(self, line: str) -> None:
+    def notify(self, line: str) -> None:
         if self.progress is not None and self.progress.live.is_started:
             self.progress.console.print(line, markup=False, highlight=False)
         else:

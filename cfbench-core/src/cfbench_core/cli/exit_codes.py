@@ -1,4 +1,4 @@
-"""What the shell is told. Part of the contract (``docs/explanation/design.md``)."""
+"""Exit codes. Part of the contract (``docs/explanation/design.md``)."""
 
 OK = 0
 FAILED = 1

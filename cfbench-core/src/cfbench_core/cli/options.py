@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have, said once."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reading(function: F) -> F:
             "--suite", metavar="S", shell_complete=completions.suites, help="Without CONFIG: whose default."
         ),
         data_dir,
-        click.option("--offline", is_flag=True, help="Never download; say what is missing."),
+        click.option("--offline", is_flag=True, help="Never download; report what is missing."),
     )
 
 
@@ -59,12 +59,10 @@ def executing(function: F) -> F:
             "--executor",
             metavar="E",
             shell_complete=completions.executors,
-            help="Where work is done: inline, process.",
+            help="Where tasks run: inline, process.",
         ),
-        click.option(
-            "--workers", metavar="N", type=click.IntRange(min=1), help="How many pieces of work at a time."
-        ),
-        click.option("--fresh", is_flag=True, help="Compute everything again, whatever the cache holds."),
+        click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Number of tasks at a time."),
+        click.option("--fresh", is_flag=True, help="Recompute everything; ignore the cache."),
         click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
     )
 

@@ -23,8 +23,8 @@ def stdout_console() -> Console:
     """A rich console on stdout; 120 columns wide where it is no terminal and nobody says otherwise."""
     from rich.console import Console
 
-    told = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if told else 120)
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if known else 120)
 
 
 def heading(text: str) -> None:
@@ -38,14 +38,14 @@ def table(
 
     On a terminal that is too narrow the columns in ``spare`` are left out, the last first; a line says so.
     """
-    kept = _fitting(columns, rows, indent, spare)
-    widths = _widths(kept, columns, rows)
+    shown = _fitting(columns, rows, indent, spare)
+    widths = _widths(shown, columns, rows)
     click.secho(
-        indent + GAP.join(columns[i].ljust(w) for i, w in zip(kept, widths, strict=True)).rstrip(), bold=True
+        indent + GAP.join(columns[i].ljust(w) for i, w in zip(shown, widths, strict=True)).rstrip(), bold=True
     )
     for row in rows:
-        click.echo(indent + GAP.join(row[i].ljust(w) for i, w in zip(kept, widths, strict=True)).rstrip())
-    left_out = [name for i, name in enumerate(columns) if i not in kept]
+        click.echo(indent + GAP.join(row[i].ljust(w) for i, w in zip(shown, widths, strict=True)).rstrip())
+    left_out = [name for i, name in enumerate(columns) if i not in shown]
     if left_out:
         click.secho(
             f"{indent}(too narrow here for: {', '.join(left_out)}; --format json has everything)", dim=True
@@ -119,16 +119,16 @@ def _plain(value: Any) -> Any:
 def _fitting(
     columns: Sequence[str], rows: Sequence[Sequence[str]], indent: str, spare: Sequence[str]
 ) -> list[int]:
-    kept = [*range(len(columns))]
+    shown = [*range(len(columns))]
     if not sys.stdout.isatty():
-        return kept
+        return shown
     room = shutil.get_terminal_size().columns
     for name in reversed(spare):
-        if len(indent) + sum(_widths(kept, columns, rows)) + len(GAP) * (len(kept) - 1) <= room:
+        if len(indent) + sum(_widths(shown, columns, rows)) + len(GAP) * (len(shown) - 1) <= room:
             break
-        kept = [i for i in kept if columns[i] != name]
-    return kept
+        shown = [i for i in shown if columns[i] != name]
+    return shown
 
 
-def _widths(kept: Sequence[int], columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    return [max(len(columns[i]), *(len(row[i]) for row in rows), 0) for i in kept]
+def _widths(shown: Sequence[int], columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(columns[i]), *(len(row[i]) for row in rows), 0) for i in shown]

@@ -1,4 +1,4 @@
-"""What ended badly in a run, one line for each reason."""
+"""The failures of a run, one line for each reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from cfbench_core.run_directory import Run, RunCell
 
 ENOUGH = 10
-"""So many reasons are shown."""
+"""The number of reasons that are shown."""
 
 
 def ended_badly(cell: RunCell) -> bool:
@@ -16,7 +16,7 @@ def ended_badly(cell: RunCell) -> bool:
 
 
 def show_problems(run: Run) -> None:
-    """One line for each reason, with the cells that it cost, and where the whole story lies."""
+    """One line for each reason, with the cells that it cost, and where the tracebacks are."""
     reasons: dict[str, list[RunCell]] = {}
     for cell in run.cells():
         if ended_badly(cell):
@@ -32,4 +32,4 @@ def show_problems(run: Run) -> None:
             f"... and {len(reasons) - ENOUGH} more reasons: cfbench status {run.directory} --format json"
         )
     if (run.directory / "logs").is_dir():
-        click.echo(f"The whole story of each: {run.directory / 'logs'}")
+        click.echo(f"Tracebacks: {run.directory / 'logs'}")

@@ -1,4 +1,4 @@
-"""Shows the progress of a run: bars on a terminal, short lines elsewhere, always on stderr.
+"""Shows the progress of a run: bars on a terminal, short lines otherwise, always on stderr.
 
 Both are observers of :mod:`cfbench_core.runner`. Each model, and each explainer that is trained in advance, has a bar
 of its own; everything that is computed chunk by chunk shares one, "explain".
@@ -74,4 +74,4 @@ class Lines:
         if tenths > self.tenths or tally.chunks_done == tally.chunks_known:
             self.tenths = tenths
             elapsed = duration(time.monotonic() - self.start)
-            self.say(f"explain  {tally.chunks_done}/{tally.chunks_known} pieces of work, {elapsed}")
+            self.say(f"explain  {tally.chunks_done}/{tally.chunks_known} tasks, {elapsed}")

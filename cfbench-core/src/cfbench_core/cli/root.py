@@ -1,6 +1,6 @@
 """The root of the command line: the commands, and what becomes of errors.
 
-Exit codes: 0 all went well, 1 some cells failed (or a check did), 2 the configuration or the call is wrong,
+Exit codes: 0 everything succeeded, 1 some cells failed (or a check did), 2 the configuration or the call is wrong,
 3 nothing to run, 130 stopped with Ctrl-C. A fault of cfbench itself, which is none of these, is 70.
 """
 
@@ -20,7 +20,7 @@ from cfbench_core.cli.group import Group
 from cfbench_core.errors import AnalysisWarning, UserError
 
 RESUMABLE = {"run", "evaluate", "explain", "data", "tune"}
-"""Commands that go on where they were stopped when they are called again."""
+"""Commands that resume when they are called again."""
 
 ENVIRONMENT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 """What the user's disk or rights are to blame for, not cfbench."""
@@ -85,17 +85,17 @@ cli = RootGroup(
     name="cfbench",
     help="Which counterfactual explainer should I trust, for this model, on this data?",
     sections={
-        "Look around": _section("list", "describe", "plugins", "doctor"),
+        "Discover": _section("list", "describe", "plugins", "doctor"),
         "Run": _section("init", "plan", "run", "evaluate", "status", "tune"),
         "Read results": _section("report", "explain", "compare", "analyse", "cite"),
         "Data and cache": _section("data", "cache"),
         "Extend": _section("new-plugin", "check", "completion"),
     },
     examples=(
-        "cfbench run                              a small, real default over all that is installed",
-        "cfbench list explainers                  what there is to compare",
+        "cfbench run                              a small, real default study over everything installed",
+        "cfbench list explainers                  what can be compared",
         "cfbench init study.yaml                  a configuration to start from",
-        "cfbench run study.yaml --out runs/study  run it; called again, it goes on where it stopped",
+        "cfbench run study.yaml --out runs/study  run it; called again, it resumes",
     ),
     params=[
         click.Option(
@@ -104,7 +104,7 @@ cli = RootGroup(
             is_eager=True,
             expose_value=False,
             callback=_show_version,
-            help="Show the version and leave.",
+            help="Show the version and exit.",
         )
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show_our_warnings() -> None:
-    """What went wrong beside what was asked for is a line on stderr, each time; other people's warnings are theirs."""
+    """Shows warnings of analyses as a line on stderr, each time; other warnings stay as they are."""
     others = warnings.showwarning
 
     def show(
@@ -148,9 +148,7 @@ def _called(given: Sequence[str], debug: bool) -> int:
         return WRONG
     except click.Abort:  # Ctrl-C
         name = next((argument for argument in given if not argument.startswith("-")), "")
-        return _say(
-            "stopped; the same command goes on from here" if name in RESUMABLE else "stopped", STOPPED
-        )
+        return _say("stopped; the same command resumes" if name in RESUMABLE else "stopped", STOPPED)
     except UserError as error:
         return _say("\n".join(error.lines), WRONG, error if debug else None)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The end of a run is an answer: tables, what failed, one explanation in words, where the report is."""
+"""The end of a run: tables, failures, one explanation as a sentence, and the path of the report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 BELOW = 10
-"""Lines of the screen that are kept for what stands below the tables."""
+"""Lines of the screen that are reserved for what follows the tables."""
 
 
 def show_end(run: Run) -> None:
@@ -29,22 +29,22 @@ def show_end(run: Run) -> None:
     click.echo()
     _show_tables(run, console)
     show_problems(run)
-    words = in_words_of(run)
+    words = verbalization_of(run)
     if words:
         click.echo()
-        click.echo(hanging("In words: ", words))
+        click.echo(hanging("Example: ", words))
     click.echo(_where(run))
 
 
 def _where(run: Run) -> str:
     """On one line if it fits."""
     report = f"Report: {run.directory / 'report.html'}"
-    again = f"Again, for less: cfbench report {run.directory} --format latex"
-    line = f"{report}      {again}"
-    return line if len(line) <= shutil.get_terminal_size((120, 24)).columns else f"{report}\n{again}"
+    reprint = f"Reprint without recomputing: cfbench report {run.directory} --format latex"
+    line = f"{report}      {reprint}"
+    return line if len(line) <= shutil.get_terminal_size((120, 24)).columns else f"{report}\n{reprint}"
 
 
-def in_words_of(run: Run) -> str:
+def verbalization_of(run: Run) -> str:
     """One explanation of a run as its suite says it; nothing when the suite is not installed any more."""
     registry = installed()
     if run.suite not in registry.suites():

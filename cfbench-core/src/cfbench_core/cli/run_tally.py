@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from cfbench_core.plan import Plan
 
 LEARNED = {"model": "fit", "explainer": "prepare"}
-"""Kinds of work with a bar of their own, and the word before it."""
+"""Kinds of stage with a bar of their own, and its title."""
 
 ENOUGH_BARS = 8
 """With more models than this, they share one bar."""
 
 ENOUGH_PROBLEMS = 5
-"""So many problems are told while the run goes on; the end tells all of them."""
+"""The number of problems that are shown during the run; its end shows all of them."""
 
 
 def head_line(prepared: Prepared, summaries: dict[str, Any]) -> str:
@@ -52,9 +52,9 @@ def quality(outcome: Outcome) -> str:
 
 
 class Tally:
-    """What both observers keep: how far the chunks are, the data in words, which problems were told.
+    """The state of both observers: finished chunks, a description of the data, the problems that were shown.
 
-    The head line tells of the data, so what is said before they are read waits for it.
+    The head line describes the data, so lines before it wait until the data are read.
     """
 
     def __init__(self, prepared: Prepared, write: Callable[[str], None]) -> None:
@@ -111,7 +111,7 @@ class Tally:
             self.begin()
 
     def problem(self, task: Task, outcome: Outcome) -> None:
-        """Tells a reason once: what depends on work that failed fails for the same reason."""
+        """Shows each reason once: what depends on a failed task fails for the same reason."""
         if outcome.reason not in self.reasons and len(self.reasons) < ENOUGH_PROBLEMS:
             self.reasons.add(outcome.reason)
             self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {task.label}: {outcome.reason}")

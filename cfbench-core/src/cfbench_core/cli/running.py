@@ -1,4 +1,4 @@
-"""What ``run`` and ``evaluate`` share: watch it go on, show its end, tell the shell."""
+"""What ``run``, ``evaluate`` and ``explain`` share: planning, progress, the results at the end and the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows how a search goes on, on stderr: a bar on a terminal; elsewhere a line where something better was found."""
+"""Shows the progress of a search on stderr: a bar on a terminal, otherwise a line for each improvement."""
 
 from __future__ import annotations
 

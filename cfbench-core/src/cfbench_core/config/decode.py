@@ -22,7 +22,7 @@ from cfbench_core.registry import Component, Registry, installation_advice
 from cfbench_core.specs import ComponentSpec, plural
 
 RESERVED = frozenset({"name", "import", "label", "preset"})
-"""What a component's mapping says beside its options; no option may be called so."""
+"""Keys of a component's mapping that are not options; no option may have these names."""
 
 WRONG = object()
 """Stands for a value that could not be decoded; its error is already in the list."""

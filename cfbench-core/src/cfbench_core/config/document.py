@@ -26,7 +26,7 @@ class Document:
         self.source = source
         self.folder = folder
         self._sources: dict[int, str] = {}  # id of a node that --set (or a preset) brought -> where from
-        self._brought: list[yaml.Node] = []  # kept, so that no other node is given the id of one of them
+        self._brought: list[yaml.Node] = []  # referenced, so that no other node reuses the id of one of them
         try:
             root = yaml.compose(text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
@@ -76,7 +76,7 @@ class Document:
             self._assign(path.split("."), node, assignment)
 
     def brought(self, data: Mapping[str, Any], source: str) -> yaml.MappingNode:
-        """Data from elsewhere as a node of this document; ``source`` is where its errors say that it came from."""
+        """Data from another source as a node of this document; its errors name ``source``."""
         node = yaml.compose(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True), Loader=_Loader)
         assert isinstance(node, yaml.MappingNode)
         self._mark(node, source)

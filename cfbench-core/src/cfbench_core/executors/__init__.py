@@ -1,13 +1,13 @@
-"""Who computes: executors take work and tell how it goes on. Components of kind "executor", suite "core".
+"""Executors compute tasks and report their progress. Components of kind "executor", suite "core".
 
 An executor is constructed as ``Cls(store_root, workers, threads, limits, search_path, fresh, log=None)``:
 
 - store_root: the folder of the artifact store;
-- workers: pieces of work at a time; threads: of numerical libraries in each;
-- limits: what one piece of work may use (:class:`cfbench_core.suites.Limits`);
+- workers: tasks at a time; threads: of numerical libraries in each;
+- limits: what one task may use (:class:`cfbench_core.suites.Limits`);
 - search_path: folders where modules of the user's own are looked for;
 - fresh: compute again what the store has;
-- log: a file to which what the work prints is added, where it does not go to the terminal.
+- log: a file to which what tasks print is appended, where it does not go to the terminal.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cfbench_core.stages import Task
 
 @dataclass(frozen=True)
 class Started:
-    """The work was given to whoever computes it."""
+    """The task has started."""
 
     task: Task
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The work is ``done`` of ``total`` steps on its way."""
+    """The task has completed ``done`` of ``total`` steps."""
 
     task: Task
     done: int
@@ -37,7 +37,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Finished:
-    """The work has ended, well or badly. The last event of a piece of work."""
+    """The task has ended, successfully or not. The last event of a task."""
 
     task: Task
     outcome: Outcome
@@ -47,10 +47,10 @@ Event = Started | Progress | Finished
 
 
 class Executor(Protocol):
-    """What the runner needs of an executor. Every submitted work is Started once, then Finished once."""
+    """What the runner needs of an executor. Every submitted task is Started once, then Finished once."""
 
     def submit(self, task: Task) -> None:
-        """Takes a piece of work whose inputs are in the store. Returns at once."""
+        """Accepts a task whose inputs are in the store. Returns at once."""
 
     def wait(self) -> Event:
         """The next event; blocks until there is one.

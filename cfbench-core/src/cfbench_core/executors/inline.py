@@ -27,7 +27,7 @@ class InlineExecutor:
     """No other process, so nothing can end the work: limits are not enforced, and a crash ends the run.
 
     Work is computed inside :meth:`wait`, in the thread that calls it, so breakpoints and Ctrl-C work as
-    usual, what the work prints is seen at once, and its progress is told when it is over.
+    usual, what the work prints is seen at once, and its progress is reported at its end.
     """
 
     def __init__(

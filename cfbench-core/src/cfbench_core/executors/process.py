@@ -1,7 +1,7 @@
 """Computes in worker processes, and ends what takes too long or too much memory.
 
-Workers live long: what they imported and loaded serves the next work. A thread watches them, so limits hold
-whatever the caller does meanwhile. What ends badly costs its own work only: a fresh worker takes the next.
+Workers are reused: what they imported and loaded serves the next task. A thread monitors them, so limits hold
+whatever the caller does meanwhile. A crash costs one task only: a fresh worker takes the next.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from cfbench_core.store import Store
 from cfbench_core.suites import Limits
 
 POLL_SECONDS = 0.05
-"""How often the limits are looked at."""
+"""The interval between checks of the limits."""
 
 CHILDREN_EVERY = 10
 """Processes that workers started are looked for at every tenth poll: it takes longer than weighing them."""
 
 IMPORT_SECONDS = 300.0
-"""What a worker may take to start and to import a component, unless the limit of its work is higher."""
+"""What a worker may take to start and to import a component, unless the time limit of its task is higher."""
 
 GOODBYE_SECONDS = 1.0
 """What idle workers may take to end by themselves when the executor is closed."""
 
 LOOKAHEAD = 500
-"""So many of the oldest pieces of work are looked through for the one that suits a worker best."""
+"""The number of oldest tasks among which the best one for a worker is chosen."""
 
 SPEC = ComponentSpec(
     id="core/executor/process",
@@ -138,8 +138,8 @@ class ProcessExecutor:
         """A worker and work whose inputs it has loaded; else work that suits nobody else; else the oldest."""
 
         def fitness(worker: WorkerProcess, task: Task) -> tuple[int, int]:
-            elsewhere = max((w.shares_inputs(task) for w in self._workers if w is not worker), default=0)
-            return worker.shares_inputs(task), -elsewhere
+            others = max((w.shares_inputs(task) for w in self._workers if w is not worker), default=0)
+            return worker.shares_inputs(task), -others
 
         pairs = [(worker, task) for task in islice(self._pending, LOOKAHEAD) for worker in idle]
         return max(pairs, key=lambda pair: fitness(*pair))  # max takes the first of equals, the oldest work

@@ -1,8 +1,8 @@
-"""A worker process: reads work, one JSON line each, computes it, and tells how it goes on, one JSON line
+"""A worker process: reads tasks, one JSON line each, computes them, and reports progress, one JSON line
 each.
 
 Started by :mod:`cfbench_core.executors.process` as ``python -m cfbench_core.executors.worker``, so users need
-no ``if __name__ == "__main__"``. The first line is the settings, every other one a piece of work. Answers are
+no ``if __name__ == "__main__"``. The first line is the settings, every other one a task. Answers are
 ``{"event": "begun"}``, ``{"event": "progress", "done": 3, "total": 10}`` and ``{"event": "finished",
 "outcome": "..."}``.
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 PROGRESS_SECONDS = 0.1
-"""Progress is told no more often than this."""
+"""Progress is reported no more often than this."""
 
 GOODBYE_SECONDS = 5.0
 """How long an idle worker may take to end by itself when its parent is gone."""
@@ -99,7 +99,7 @@ def _private_channel() -> tuple[IO[str], IO[str]]:
     """Standard input and output as files of our own; what anybody prints goes to standard error (the log)
     from now on.
 
-    Both are kept from programs that a stage starts: they could neither read work nor pretend to be us.
+    Programs that a stage starts do not inherit either: they can neither read tasks nor write events.
     """
     incoming = os.fdopen(os.dup(0), "r", encoding="utf-8")
     outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -111,7 +111,7 @@ def _private_channel() -> tuple[IO[str], IO[str]]:
 
 
 def _die_with(parent: int) -> None:
-    """Asks Linux to kill this process when its parent ends, even while code in C keeps Python from running.
+    """Requests that Linux kill this process when its parent ends, even while code in C holds the interpreter.
 
     What the worker itself has started is not reached by that; everywhere else it is ended with the worker.
     """
@@ -120,7 +120,7 @@ def _die_with(parent: int) -> None:
     import ctypes
 
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
-    if os.getppid() != parent:  # it ended before we asked
+    if os.getppid() != parent:  # it ended before the request
         end_own_group()
 
 

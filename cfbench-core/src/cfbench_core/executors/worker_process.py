@@ -25,14 +25,14 @@ from cfbench_core.stages import Task
 from cfbench_core.threads import thread_variables
 
 REMEMBERED_INPUTS = 24
-"""So many loaded inputs are kept by a process (see ``Task.load``)."""
+"""The number of loaded inputs that a process caches (see ``TaskContext.load``)."""
 
 OUTPUT_BYTES = 1_000_000
-"""Of what a piece of work prints, the last megabyte is kept."""
+"""Of what a task prints, the last megabyte is stored."""
 
 
 class WorkerProcess:
-    """A process that computes one piece of work at a time.
+    """A process that computes one task at a time.
 
     Its messages arrive as pairs (worker, message) in ``inbox``. It is the leader of a session of its own, so
     Ctrl-C in the terminal does not reach it, and it is ended together with everything that it started.
@@ -117,7 +117,7 @@ class WorkerProcess:
         """Whether the process has ended, and all that it had to say is in the inbox."""
         if self._process.returncode is None and _is_running(self._system):
             return False
-        self._kill_group()  # children that hold the pipe open would keep the reader waiting
+        self._kill_group()  # children that hold the pipe open would block the reader
         self._reader.join(timeout=1.0)
         return True
 
@@ -140,7 +140,7 @@ class WorkerProcess:
     # Ending
 
     def dismiss(self) -> None:
-        """Asks an idle worker to end by itself."""
+        """Tells an idle worker to exit."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()

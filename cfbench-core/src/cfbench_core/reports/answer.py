@@ -1,7 +1,7 @@
-"""Which explainer leads, over all tables: counted in comparisons, and said in a few sentences.
+"""Which explainer leads, over all tables: counted in comparisons, and summarised in a few sentences.
 
 A comparison is one column of one table that has a better direction. Times are none, nor are columns that repeat
-another; a comparison in which all explainers are level tells nobody apart and counts for nobody.
+another; a comparison without a significant difference counts for nobody.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 @dataclass
 class Standing:
-    """In how many comparisons one took part, is the best alone, or is level with it."""
+    """In how many comparisons one took part, is the sole best, or is statistically tied for best."""
 
     name: str
     measured: int = 0
-    alone: int = 0
-    level: int = 0
+    sole: int = 0
+    tied: int = 0
 
     @property
     def best(self) -> int:
-        return self.alone + self.level
+        return self.sole + self.tied
 
 
 def standings_of(leads: Sequence[Lead]) -> list[Standing]:
-    """Competitors, over the columns that tell any two apart; those most often best first."""
+    """Competitors, over the columns with a significant difference; those most often best first."""
     found: dict[str, Standing] = {}
     for lead in leads:
         for name in lead.competitors:
             standing = found.setdefault(name, Standing(name))
-            if lead.tells:
+            if lead.distinguishes:
                 standing.measured += 1
-                standing.alone += lead.names == (name,)
-                standing.level += name in lead.names and len(lead.names) > 1
-    return sorted(found.values(), key=lambda s: (-s.best, -s.alone, s.name))
+                standing.sole += lead.names == (name,)
+                standing.tied += name in lead.names and len(lead.names) > 1
+    return sorted(found.values(), key=lambda s: (-s.best, -s.sole, s.name))
 
 
 def answer_of(standings: Sequence[Standing], leads: Sequence[Lead]) -> str:
@@ -49,13 +49,13 @@ def answer_of(standings: Sequence[Standing], leads: Sequence[Lead]) -> str:
 
 
 def _sentences(standings: Sequence[Standing], leads: Sequence[Lead]) -> Iterator[str]:
-    telling = sum(lead.tells for lead in leads)
+    telling = sum(lead.distinguishes for lead in leads)
     if telling:
         yield from _leaders(standings, telling)
         if idle := len(leads) - telling:
-            yield f"{_counted(idle, 'more comparison')} told nobody apart."
+            yield f"{_counted(idle, 'further comparison')} showed no significant difference."
     else:
-        yield "Nothing here tells one from another."
+        yield "No comparison shows a significant difference."
     yield from _caution(leads)
 
 
@@ -64,10 +64,10 @@ def _leaders(standings: Sequence[Standing], telling: int) -> Iterator[str]:
     first = [s for s in standings if s.best == standings[0].best]
     names = _listed([s.name for s in first])
     verb = "leads: it is" if len(first) == 1 else "lead: each is"
-    yield f"{names} {verb} the best, or level with the best, in {first[0].best} of {_counted(telling, 'comparison')}."
+    yield f"{names} {verb} best, or statistically tied for best, in {first[0].best} of {_counted(telling, 'comparison')}."
     for standing in standings:
         if standing not in first and standing.measured == standing.best > 0:
-            yield f"{standing.name} took part in only {standing.measured} of them and is the best, or level, in each."
+            yield f"{standing.name} took part in only {standing.measured} of them and is best, or tied for best, in each."
 
 
 def _caution(leads: Sequence[Lead]) -> Iterator[str]:

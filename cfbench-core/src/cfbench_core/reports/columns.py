@@ -1,8 +1,7 @@
-"""Which columns of a table need no place of their own, so that a table shows only what tells something.
+"""Which columns of a table need no place of their own, so that a table shows only informative columns.
 
-A column that repeats another, number by number, is told in a note ("Success@5: as PN-S@5"): at item level, where
-every answer is verified, share displaced, success and coverage are one thing. So is a column without a better
-direction that has one number in every line: what depends on the model alone, or additions where nobody adds.
+A column that repeats another, number by number, is mentioned in a note ("Success@5: identical to PN-S@5"). So is a column
+without a better direction that has one number in every row, for example one that depends on the model alone.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def repeated(columns: Sequence[Column], lines: Sequence[Sequence[Number]]) -> dict[int, int | None]:
-    """Places of the columns to leave out, each with the place that it repeats; None for one number in every line.
+    """Places of the columns to leave out, each with the place that it repeats; None for one number in every row.
 
     ``lines``: for each line that has numbers, one for each column.
     """

@@ -32,13 +32,13 @@ class Cells:
     left_out: int = 0
 
     def without(self, places: Collection[int]) -> Cells:
-        """Without some columns, which are not told either."""
-        kept = [place for place in range(len(self.heads)) if place not in places]
+        """Without some columns."""
+        chosen = [place for place in range(len(self.heads)) if place not in places]
         return dataclasses.replace(
             self,
-            heads=tuple(self.heads[place] for place in kept),
-            numbers=tuple(self.numbers[place] for place in kept),
-            rows=tuple(tuple(row[place] for place in kept) for row in self.rows),
+            heads=tuple(self.heads[place] for place in chosen),
+            numbers=tuple(self.numbers[place] for place in chosen),
+            rows=tuple(tuple(row[place] for place in chosen) for row in self.rows),
         )
 
     def follows(self) -> list[int]:
@@ -68,7 +68,7 @@ def cells(frame: pd.DataFrame, most: int | None = None) -> Cells:
     import pandas as pd
 
     frame = _with_intervals(frame)
-    columns = [[told(value) for value in frame.iloc[:, place]] for place in range(frame.shape[1])]
+    columns = [[formatted(value) for value in frame.iloc[:, place]] for place in range(frame.shape[1])]
     varies = [place for place, column in enumerate(columns) if len(column) < 2 or len(set(column)) > 1]
     numbers = [
         name == INTERVAL or (pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind))
@@ -92,7 +92,9 @@ def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     """``ci_low`` and ``ci_high`` as one column of text, "0.28 to 0.34"."""
     if not {"ci_low", "ci_high"} <= {*frame.columns}:
         return frame
-    ends = [(told(low), told(high)) for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)]
+    ends = [
+        (formatted(low), formatted(high)) for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)
+    ]
     texts = [MISSING if MISSING in pair else " to ".join(pair) for pair in ends]
     place = [*frame.columns].index("ci_low")
     shown = frame.drop(columns=["ci_low", "ci_high"])
@@ -100,7 +102,7 @@ def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def told(value: Any) -> str:
+def formatted(value: Any) -> str:
     """ "0.3142", "12,346", "–" for what is missing, "yes" and "no"."""
     import numpy as np
     import pandas as pd
@@ -116,5 +118,5 @@ def told(value: Any) -> str:
             return MISSING
         return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     if isinstance(value, (tuple, list, set, frozenset, np.ndarray)):
-        return ", ".join(told(inner) for inner in value)
+        return ", ".join(formatted(inner) for inner in value)
     return MISSING if value is None or value is pd.NA or value is pd.NaT else str(value)

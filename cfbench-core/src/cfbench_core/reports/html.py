@@ -78,7 +78,7 @@ def render(run: Run, verbalization: str = "", answers: Sequence[Answer] = ()) ->
         quality=_quality(run),
         standings=standings,
         answer=answer_of(standings, leads),
-        compared=sum(lead.tells for lead in leads),
+        compared=sum(lead.distinguishes for lead in leads),
         leads=len(leads),
         tables=all_tables,
         rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
@@ -86,7 +86,7 @@ def render(run: Run, verbalization: str = "", answers: Sequence[Answer] = ()) ->
         legend=LEGEND,
         verbalization=verbalization,
         answers=[answer for answer in answers if not answer.incompatibility],
-        not_asked=[answer for answer in answers if answer.incompatibility],
+        not_run=[answer for answer in answers if answer.incompatibility],
         directories=[run.directory],
         most_figures=MOST_FIGURES,
         problems=[
@@ -130,7 +130,7 @@ def _facts(run: Run, data: str) -> list[str]:
 
 
 def _questions(all_tables: Sequence[Table]) -> list[Header]:
-    """The columns that say what they ask, each once."""
+    """The columns that have a definition, each once."""
     headers = {header.column.name: header for table in all_tables for header in table.headers}
     return [header for header in headers.values() if header.column.question]
 

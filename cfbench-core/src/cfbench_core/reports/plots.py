@@ -1,7 +1,7 @@
 """The plots of a report's tables and ranks, as inline SVG (see ``charts``).
 
-No meaning rests on colour alone: the best are filled and the others hollow, certified and reference rows are dashed and baselines
-dotted, and everything carries its name.
+No meaning rests on colour alone: the best are filled and the others hollow, certified and reference rows are
+dashed and baselines dotted, and everything carries its name.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def critical_difference_plot(
 
     Args:
         difference: the critical one, drawn above as a yardstick.
-        bars: indices of methods that cannot be told apart, from
+        bars: indices of methods without a significant difference, from
             :func:`cfbench_core.statistics.indistinguishable`; each is a bar on the right.
     """
     order = [int(method) for method in np.argsort(average_ranks, kind="stable")]

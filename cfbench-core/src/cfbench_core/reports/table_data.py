@@ -13,11 +13,10 @@ from cfbench_core.run_directory import TIME
 Emphasis = Literal["", "best", "second"]
 
 LEGEND = (
-    "Mean ± half the width of its 95% interval. Bold: the best, and all whose difference from it "
-    "could be chance (95% paired interval: two may differ clearly though their own intervals overlap). "
-    "Underlined: the next. Where units lack a value (53 of 150), the best is told by ranks over all units, "
-    "a missing value being the last. Certified and reference rows show what is reachable, baselines what every method "
-    "should beat; these controls do not compete, nor do incomplete cells."
+    "Mean ± half the width of its 95% interval. Bold: the best, and all that are statistically tied with it (the 95% "
+    "paired interval of the difference contains zero). Underlined: the next. Where units lack a value (53 of 150), the "
+    "best is determined by ranks over all units, a missing value being the last. Certified and reference rows show what "
+    "is reachable, baselines what every method should beat; these controls do not compete, nor do incomplete cells."
 )
 _OUTCOMES = {"out_of_memory": "out of memory", "planned": "not run yet"}
 
@@ -83,7 +82,7 @@ class Header:
 
     @property
     def name(self) -> str:
-        return f"{self.unit} each" if self.unit else self.column.name
+        return f"time per explanation ({self.unit})" if self.unit else self.column.name
 
     @property
     def arrow(self) -> str:
@@ -104,10 +103,10 @@ class Lead:
     """Who leads one column.
 
     Attributes:
-        names: the best first, then those level with it.
+        names: the best first, then those statistically tied with it.
         text: the best one's mean and interval.
         competitors: all that have a number here, those too that are incomplete and cannot win.
-        baselines_not_beaten: the baselines from which the best cannot be told, or that are better.
+        baselines_not_beaten: the baselines from which the best does not differ significantly, or that are better.
     """
 
     header: Header
@@ -117,14 +116,14 @@ class Lead:
     baselines_not_beaten: tuple[str, ...] = ()
 
     @property
-    def tells(self) -> bool:
-        """Whether the column tells any two competitors apart."""
+    def distinguishes(self) -> bool:
+        """Whether any two competitors differ significantly in the column."""
         return len(self.names) < len(self.competitors)
 
 
 @dataclass(frozen=True)
 class Aside:
-    """A column that is told in a note: it repeats the column ``like``, or has ``text`` in every line (None)."""
+    """A column that a note replaces: it repeats the column ``like``, or has ``text`` in every row (None)."""
 
     header: Header
     like: Header | None
@@ -138,7 +137,7 @@ class Table:
     Attributes:
         labels: what the cells have in common, as the layout says; ``label_texts`` the same for people.
         row_label: what a line is: "explainer".
-        title: the part of the labels that tells this table from the others of the run.
+        title: the part of the labels that distinguishes this table from the others of the run.
         quality: the model's, by metric.
         headers: every column; ``shown`` are the places of those that stand in the table.
         rows: every explainer; ``lines`` are those that were to run.
@@ -182,8 +181,8 @@ class Table:
         return ", ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
 
     @property
-    def remarks(self) -> list[str]:
-        """What lines with numbers have to remark: "a, b: 3 of 9 texts were cut", without names if all do."""
+    def warnings(self) -> list[str]:
+        """The warnings of rows with numbers: "a, b: 3 of 9 texts were cut", without names if all have it."""
         whole = [row for row in self.lines if not row.outcome and row.status != "partial"]
         found: dict[str, list[str]] = {}
         for row in whole:
@@ -196,9 +195,9 @@ class Table:
 
     @property
     def notes(self) -> list[str]:
-        """All there is to know beside the numbers, a line each."""
-        absent = [f"Not here: {self.absent}"] if self.absent else []
-        return [*self.problems, *self.remarks, *absent, *_told_aside(self.asides)]
+        """All notes to the numbers, a line each."""
+        absent = [f"Not applicable: {self.absent}"] if self.absent else []
+        return [*self.problems, *self.warnings, *absent, *_notes_of_asides(self.asides)]
 
 
 def outcome_words(status: str) -> str:
@@ -217,14 +216,14 @@ def _problem(row: Row) -> Iterator[str]:
         yield f"{row.name}: incomplete, {row.reason}"
 
 
-def _told_aside(asides: Sequence[Aside]) -> Iterator[str]:
-    """ "Coverage, Success@5: as PN-S@5", and "In every line: #Additions 0"."""
-    alike: dict[str, list[str]] = {}
+def _notes_of_asides(asides: Sequence[Aside]) -> Iterator[str]:
+    """ "Coverage, Success@5: as PN-S@5", and "Same for all rows: #Additions 0"."""
+    repeating: dict[str, list[str]] = {}
     for aside in asides:
         if aside.like is not None:
-            alike.setdefault(aside.like.name, []).append(aside.header.name)
-    for like, names in alike.items():
-        yield f"{', '.join(names)}: as {like}"
+            repeating.setdefault(aside.like.name, []).append(aside.header.name)
+    for like, names in repeating.items():
+        yield f"{', '.join(names)}: identical to {like}"
     constant = [f"{aside.header.name} {aside.text}" for aside in asides if aside.like is None]
     if constant:
-        yield f"In every line: {', '.join(constant)}"
+        yield f"Same for all rows: {', '.join(constant)}"

@@ -48,7 +48,7 @@ def tables(run: Run) -> list[Table]:
 
 def _titled(by: Sequence[str], groups: Sequence[tuple[str | int, ...]]) -> list[str]:
     """The labels that make a title: not the first (the data set's) where all tables share it, and not the last
-    where the others tell the tables apart (a scope that follows from the model)."""
+    where the others distinguish the tables (a scope that follows from the model)."""
     names = list(by)
     if len(groups) > 1 and len({group[0] for group in groups}) == 1:
         names = names[1:]
@@ -99,12 +99,11 @@ class _Builder:
         seconds = [summary[cell.id, TIME.name].mean for cell in cells if (cell.id, TIME.name) in summary]
         seconds = [value for value in seconds if not math.isnan(value)]
         if seconds:
-            brief = float(np.median(seconds)) < 1
-            yield Header(TIME, "ms" if brief else "s", 1000.0 if brief else 1.0)
+            yield Header(TIME, "ms", 1000.0)
 
     def _place(self, cell: RunCell) -> tuple[int, bool, bool, list[float], str]:
-        """Competitors, certified, reference and baseline rows; each by the first metric, the best first (the next metrics decide where it is
-        equal), then the incomplete, then the rest."""
+        """Competitors, then controls by role; each by the first metric, the best first (ties by the next metrics), then
+        the incomplete, then the rest."""
         compared = [
             (header.arrow, number.mean)
             for header, number in zip(self.headers, self.numbers[cell.id], strict=True)
@@ -124,7 +123,7 @@ class _Builder:
         hidden = repeated([header.column for header in self.headers], measured)
         shown = tuple(place for place in range(len(self.headers)) if place not in hidden)
         leads = tuple(
-            self._lead(place, found[place], decimals[place]) for place in shown if found[place].level
+            self._lead(place, found[place], decimals[place]) for place in shown if found[place].tied
         )
         asides = tuple(
             Aside(
@@ -149,11 +148,11 @@ class _Builder:
 
     def _lead(self, place: int, verdict: Verdict, decimals: int | None) -> Lead:
         names = [self.names[cell.id] for cell in self.compared]
-        best = self.compared[verdict.level[0]]
+        best = self.compared[verdict.tied[0]]
         measured = [cell for cell in self.cells if not cell.role and self.numbers[cell.id][place].n]
         return Lead(
             self.headers[place],
-            tuple(names[i] for i in verdict.level),
+            tuple(names[i] for i in verdict.tied),
             _text(self.numbers[best.id][place], decimals),
             tuple(self.names[cell.id] for cell in measured),
             tuple(names[i] for i in verdict.not_beaten),
@@ -170,7 +169,7 @@ class _Builder:
         missing = "–" if cell.done or cell.status == "partial" else outcome_words(cell.status)
         entries = []
         for number, places, verdict in zip(self.numbers[cell.id], decimals, found, strict=True):
-            emphasis: Emphasis = "best" if at in verdict.level else "second" if at == verdict.second else ""
+            emphasis: Emphasis = "best" if at in verdict.tied else "second" if at == verdict.second else ""
             entries.append(Entry(_text(number, places) if number.n else missing, number, emphasis))
         return Row(self.names[cell.id], cell.role, cell.status, cell.reason, tuple(entries))
 
@@ -194,7 +193,7 @@ class _Builder:
 
 
 def _row_names(run: Run, cells: Sequence[RunCell]) -> list[str]:
-    """The label that the layout names; where that is not unique, with what else tells the cells apart."""
+    """The label that the layout names; where that is not unique, with what else distinguishes the cells."""
     others = [name for name in cells[0].labels if name not in (*run.layout.by, run.layout.row)]
     others = [name for name in others if len({cell.labels.get(name) for cell in cells}) > 1]
     return [

@@ -1,4 +1,4 @@
-"""Tables on a terminal: the columns that tell most, as many as fit beside the names, and the time."""
+"""Tables on a terminal: the first columns, as many as fit beside the names, and the time."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def show(tables: Sequence[Table], console: Console) -> None:
     for table in tables:
         show_one(table, console)
     if tables:
-        legend = "± 95% interval; bold: best or level with it; underlined: next"
+        legend = "± 95% interval; bold: best or statistically tied; underlined: next"
         fewer = any(_fewer(row, place) for t in tables for row in t.lines for place in t.shown)
         console.print(Text(legend + (f"; {_FEWER}: fewer units" if fewer else ""), style="dim"))
 
 
 def show_one(table: Table, console: Console) -> None:
-    """One table, its remarks and an empty line."""
+    """One table, its notes and an empty line."""
     from rich.text import Text
 
     title = Text(table.title, style="bold")
@@ -42,19 +42,19 @@ def show_one(table: Table, console: Console) -> None:
     places = _fitting(table, console.width)
     if table.lines:
         console.print(_painted(table, places))
-    for remark in _remarks(table, len(table.headers) - len(places)):
-        console.print(Text(f"  {remark}", style="dim"))
+    for note in _notes(table, len(table.headers) - len(places)):
+        console.print(Text(f"  {note}", style="dim"))
     console.print()
 
 
-def _remarks(table: Table, left_out: int) -> Iterator[str]:
+def _notes(table: Table, left_out: int) -> Iterator[str]:
     yield from table.problems
-    yield from table.remarks
-    remarks = [f"not here: {table.absent}"] if table.absent else []
+    yield from table.warnings
+    notes = [f"not applicable: {table.absent}"] if table.absent else []
     if left_out:
-        remarks.append(f"+{left_out} column{'s' if left_out > 1 else ''} in the report")
-    if remarks:
-        yield " · ".join(remarks)
+        notes.append(f"+{left_out} column{'s' if left_out > 1 else ''} in the report")
+    if notes:
+        yield " · ".join(notes)
 
 
 def _fitting(table: Table, width: int) -> list[int]:
@@ -62,16 +62,18 @@ def _fitting(table: Table, width: int) -> list[int]:
     then the others."""
     telling = [place for place in table.shown if table.headers[place].column is not TIME]
     telling.sort(key=lambda place: not table.headers[place].arrow)
-    kept = [place for place in table.shown if table.headers[place].column is TIME]
+    chosen = [place for place in table.shown if table.headers[place].column is TIME]
     room = (
-        width - max((len(row.label) for row in table.lines), default=0) - sum(_width(table, p) for p in kept)
+        width
+        - max((len(row.label) for row in table.lines), default=0)
+        - sum(_width(table, p) for p in chosen)
     )
     for number, place in enumerate(telling):
         room -= _width(table, place)
         if room < 0 and number:
             break
-        kept.append(place)
-    return sorted(kept)
+        chosen.append(place)
+    return sorted(chosen)
 
 
 def _width(table: Table, place: int) -> int:
@@ -96,8 +98,6 @@ def _painted(table: Table, places: Sequence[int]) -> RichTable:
 def _head(table: Table, place: int) -> str:
     """The column's name, folded where it is wide and wider than its numbers; its arrow stays with the last word."""
     header = table.headers[place]
-    if header.column is TIME:
-        return header.name
     words = header.name.split()
     words[-1] = f"{words[-1]} {header.arrow}".rstrip()
     numbers = (len(_entry(row, header, place).plain) for row in table.lines)

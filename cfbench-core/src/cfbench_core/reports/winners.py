@@ -1,18 +1,18 @@
-"""Who wins a column of a table, and who is level with the winner.
+"""Who wins a column of a table, and who is statistically tied with the winner.
 
-Only competitors can win: certified, reference and baseline rows are controls. A cell that is incomplete cannot win either, for its
-mean is over the units that it managed, which may be the easy ones.
+Only competitors can win: certified, reference and baseline rows are controls. A cell that is incomplete cannot win
+either, for its mean is over the units that it managed, which may be the easy ones.
 
-The *best* is the competitor with the best mean. Another is *level with the best* if the 95% paired bootstrap
+The *best* is the competitor with the best mean. Another is *statistically tied with the best* if the 95% paired bootstrap
 interval of their difference, over the units that both have and resampled by cluster, contains zero; or if
-there are too few common units to tell. Best and level are bold; the best of the others is underlined.
+there are too few common units. Best and tied are bold; the best of the others is underlined.
 
 Where a competitor has no value for a unit that another has one for (the sparsity of an answer that was not
 found), means are over different units and say little. Such a column is decided by ranks instead: for each
 unit the competitors are ranked, those without a value sharing the last place, and the best is the one with
 the best average rank over all units.
 
-The intervals are not corrected for the number of competitors: of twenty that are level in truth, one is
+The intervals are not corrected for the number of competitors: of twenty that are equal in truth, one is
 wrongly left out.
 """
 
@@ -30,11 +30,11 @@ from cfbench_core.statistics import FloatArray, bootstrap_interval, ranks
 class Verdict(NamedTuple):
     """Of one column, as places of the explainers.
 
-    ``level``: the best, then those level with it, the better first; empty where nobody can win. ``second``:
-    the next, or None. ``not_beaten``: the baselines from which the best cannot be told, or that are better.
+    ``tied``: the best, then those statistically tied with it, the better first; empty where nobody can win. ``second``:
+    the next, or None. ``not_beaten``: the baselines from which the best does not differ significantly, or that are better.
     """
 
-    level: tuple[int, ...] = ()
+    tied: tuple[int, ...] = ()
     second: int | None = None
     not_beaten: tuple[int, ...] = ()
 
@@ -91,9 +91,9 @@ def _verdict(means: FloatArray, best: int, low: FloatArray, high: FloatArray, co
     order = [
         int(place) for place in np.argsort(means[:competitors], kind="stable") if np.isfinite(means[place])
     ]
-    is_level = ~((low > 0) | (high < 0))
-    level = (best, *(place for place in order if place != best and is_level[place]))
-    others = [place for place in order if place not in level]
+    is_tied = ~((low > 0) | (high < 0))
+    tied = (best, *(place for place in order if place != best and is_tied[place]))
+    others = [place for place in order if place not in tied]
     baselines = range(competitors, len(means))
     not_beaten = tuple(place for place in baselines if np.isfinite(means[place]) and not low[place] > 0)
-    return Verdict(level, others[0] if others else None, not_beaten)
+    return Verdict(tied, others[0] if others else None, not_beaten)

@@ -2,7 +2,7 @@
 
 Two rules hold all through. Units that belong together (the items of one user's list) are not independent, so
 the bootstrap draws *clusters* of units, not units. And all random draws come from a stream with a fixed name,
-so that equal scores have equal intervals, whoever computes them and beside what.
+so that equal scores have equal intervals, whoever computes them and with whatever else.
 """
 
 from cfbench_core.statistics.bootstrap import (

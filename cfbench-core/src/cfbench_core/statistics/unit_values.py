@@ -46,7 +46,7 @@ def unit_values(
 ) -> dict[str, UnitValues]:
     """The long table of scores (cell, metric, unit, value) as one matrix for each cell, units sorted.
 
-    It may come in parts, of which none is kept. Rows without a unit stand for units that could not even be listed, and
+    It may come in parts, which are not stored. Rows without a unit stand for units that could not even be listed, and
     are left out.
 
     Args:

@@ -15,7 +15,7 @@ from cfbench_core.tuning.space import Dimension
 
 @dataclass(frozen=True)
 class Search:
-    """A search that was understood and has not begun; made by :func:`open_search`.
+    """A search that was validated and has not begun; made by :func:`open_search`.
 
     Attributes:
         prepared: the configuration.
@@ -23,7 +23,7 @@ class Search:
         reference: the component, as it was configured.
         tunable: how its suite judges it.
         space: what is searched.
-        out: the configuration that comes of it; its trials are kept beside it.
+        out: the configuration that comes of it; its trials are stored next to it.
         command: what to write down as the call.
     """
 
@@ -43,7 +43,7 @@ class Search:
 
     @property
     def directory(self) -> Path:
-        """Where the trials are kept: ``tuned.trials`` for ``tuned.yaml``."""
+        """The folder of the trials: ``tuned.trials`` for ``tuned.yaml``."""
         return self.out.with_suffix(".trials")
 
     @property

@@ -1,4 +1,4 @@
-"""The trials of a search on disk: ``tuned.trials/`` beside ``tuned.yaml``.
+"""The trials of a search on disk: ``tuned.trials/`` next to ``tuned.yaml``.
 
     trials.json    what is searched, and every trial: read when the same command is called again
     trials.csv     the same trials as a table, for people
@@ -54,7 +54,7 @@ class Journal:
 
     Args:
         identity: what is searched, as JSON; a directory with trials of something else is not touched. Its keys
-            are told to the user, the last one only where no other tells the difference.
+            are shown to the user, the last one only if nothing else differs.
         restart: forget the trials that are there.
 
     Raises:
@@ -78,16 +78,16 @@ class Journal:
     def _read(self) -> list[Trial]:
         if not self.path.exists():
             return []
-        again = "give another --out, or --restart to begin again"
+        advice = "give another --out, or --restart to discard its trials"
         try:
             document = json.loads(self.path.read_bytes())
             earlier, trials = document["search"], [Trial(**entry) for entry in document["trials"]]
         except (ValueError, KeyError, TypeError):
-            raise UserError(f"{self.path}: is not the record of a search; {again}") from None
+            raise UserError(f"{self.path}: is not the record of a search; {advice}") from None
         differing = [name for name in self.identity if earlier.get(name) != self.identity[name]]
         if differing:
             named = ", ".join(differing[:-1] or differing)
-            raise UserError(f"{self.directory}: holds another search (different: {named}); {again}")
+            raise UserError(f"{self.directory}: holds another search (different: {named}); {advice}")
         return [dataclasses.replace(trial, options=self._restored(trial.options)) for trial in trials]
 
     def _restored(self, options: Mapping[str, Any]) -> dict[str, Any]:

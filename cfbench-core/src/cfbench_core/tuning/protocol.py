@@ -4,7 +4,7 @@ A suite whose components can be tuned has a method ::
 
     def tunable(self, config, registry, access, reference, metric, sample) -> Tunable
 
-``reference`` is the component of ``config`` whose options are searched; ``metric`` what the user asked for, None
+``reference`` is the component of ``config`` whose options are searched; ``metric`` what the user chose, None
 for the suite's choice; ``sample`` on how many users or rows an explainer is judged. It raises UserError where there
 is nothing to judge by. The value must come from validation data: neither what a run reports on (test data,
 explained users) nor what the component learns from.

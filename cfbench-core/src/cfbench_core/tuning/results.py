@@ -44,7 +44,7 @@ class Tuned:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of the best trial: what was searched, and what the configuration had set beside it. Empty without one."""
+        """Of the best trial: what was searched, and the other options that the configuration had set. Empty without one."""
         if self.best is None:
             return {}
         document = self.search.reference.document(defaults=False)
@@ -75,7 +75,7 @@ class Tuned:
         return f"{metric} {number(best.value)} {where}, the best of {len(self.trials)}{compared}"
 
     def preset(self, name: str) -> Preset:
-        """The best options, with all that is needed to find them again.
+        """The best options, with everything that is needed to reproduce the search.
 
         Raises:
             ValueError: when there is no best trial.

@@ -1,10 +1,10 @@
 """Which options to try next: optuna's tree-structured Parzen estimator (Bergstra et al. 2011).
 
-The sampler of trial n is made anew, seeded with (seed, n) and told all earlier trials. So it has no state of its
-own, and a search that is taken up again goes on exactly as it would have.
+The sampler of trial n is made anew, seeded with (seed, n) and given all earlier trials. So it has no state of its
+own, and a resumed search continues exactly as it would have.
 
-A trial that failed (diverged, took too long) is told as one that was as bad as the worst: optuna would forget it,
-and go there again.
+A trial that failed (diverged, took too long) is reported to optuna as one that was as bad as the
+worst: otherwise optuna would ignore it and try the same options again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RANDOM_TRIALS = 8
 
 
 @dataclass(frozen=True)
-class Told:
+class Observation:
     """An earlier trial as the sampler knows it; ``value`` is None where it failed."""
 
     options: Mapping[str, Any]
@@ -44,7 +44,7 @@ def require_optuna() -> None:
 
 
 def propose(
-    space: Sequence[Dimension], earlier: Sequence[Told], direction: str, seed: int, number: int
+    space: Sequence[Dimension], earlier: Sequence[Observation], direction: str, seed: int, number: int
 ) -> dict[str, Any]:
     """The options of trial ``number``. Earlier trials outside of the space (where it begins, say) are left out."""
     import optuna
@@ -58,12 +58,12 @@ def propose(
         higher = direction == "higher"
         study = optuna.create_study(sampler=sampler, direction="maximize" if higher else "minimize")
         distributions = {dimension.name: _distribution(dimension) for dimension in space}
-        values = [told.value for told in earlier if told.value is not None]
+        values = [seen.value for seen in earlier if seen.value is not None]
         worst = (min if higher else max)(values, default=None)
-        for told in earlier:
-            if all(told.options[dimension.name] in dimension for dimension in space):
-                value = worst if told.value is None else told.value
-                study.add_trial(_frozen(told.options, value, space, distributions))
+        for seen in earlier:
+            if all(seen.options[dimension.name] in dimension for dimension in space):
+                value = worst if seen.value is None else seen.value
+                study.add_trial(_frozen(seen.options, value, space, distributions))
         drawn = study.ask(distributions).params
     finally:
         optuna.logging.set_verbosity(verbosity)

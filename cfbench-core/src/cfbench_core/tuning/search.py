@@ -29,7 +29,7 @@ from cfbench_core.tuning.definition import Search
 from cfbench_core.tuning.journal import Journal, Trial
 from cfbench_core.tuning.protocol import TrialPlan
 from cfbench_core.tuning.results import Tuned, write_configuration
-from cfbench_core.tuning.sampler import Told, propose, require_optuna
+from cfbench_core.tuning.sampler import Observation, propose, require_optuna
 from cfbench_core.tuning.space import Dimension, search_space
 
 TRIALS = 20
@@ -38,10 +38,10 @@ SAMPLE = 100
 
 
 class Observer(Protocol):
-    """Is told how a search goes on."""
+    """Is notified of the progress of a search."""
 
     def begun(self, trials: Sequence[Trial]) -> None:
-        """The search is about to go on; these trials are there already."""
+        """The search starts or resumes; these trials are complete."""
 
     def preparing(self, label: str) -> None:
         """What all trials share is being computed: this stage of it."""
@@ -113,7 +113,7 @@ def tune(
 ) -> Tuned:
     """Searches the options of one component on validation data, and writes a configuration with the best.
 
-    Called again with the same arguments, it goes on where it was stopped. Arguments as in :func:`open_search`
+    Called again with the same arguments, it resumes. Arguments as in :func:`open_search`
     and :func:`run_search`.
     """
     search = open_search(configuration, component=component, **options)
@@ -127,7 +127,7 @@ def run_search(
     restart: bool = False,
     observer: Observer | None = None,
 ) -> Tuned:
-    """Goes on until there are ``trials`` in all, those of earlier calls included.
+    """Runs until there are ``trials`` in all, those of earlier calls included.
 
     Args:
         timeout: seconds after which no other trial is begun.
@@ -170,7 +170,7 @@ def _continue(
 def _next(search: Search, trials: Sequence[Trial]) -> dict[str, Any]:
     if not trials:
         return search.configured
-    earlier = [Told(trial.options, trial.value) for trial in trials]
+    earlier = [Observation(trial.options, trial.value) for trial in trials]
     seed = search.prepared.config.seed
     return propose(search.space, earlier, search.tunable.direction, seed, len(trials))
 
@@ -230,7 +230,7 @@ def _computer(search: Search, observer: Observer) -> Iterator[_Computer]:
 
 
 class _Computer:
-    """Computes the plans of one search with one executor, whose workers keep what they loaded."""
+    """Computes the plans of one search with one executor, whose workers cache what they loaded."""
 
     def __init__(self, search: Search, store: Store, executor: Executor, observer: Observer) -> None:
         self.search = search
@@ -286,7 +286,7 @@ class _Computer:
 
 
 class _Preparing:
-    """Tells the observer of a search what the runner does about the stages that trials share."""
+    """Notifies the observer of a search of the stages that all trials share."""
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
@@ -300,7 +300,7 @@ class _Preparing:
 
 
 class _Trying:
-    """Tells the observer of a search how far a trial is: pieces of work, and the running ones by their share."""
+    """Notifies the observer of a search of the progress of a trial: finished tasks and fractions of running ones."""
 
     def __init__(self, observer: Observer, number: int) -> None:
         self.observer = observer
@@ -313,12 +313,12 @@ class _Trying:
 
     def progress(self, task: Task, done: int, total: int) -> None:
         self.running[task.key] = min(done / total, 1.0) if total else 0.0
-        self._tell()
+        self._notify()
 
     def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
         self.running.pop(task.key, None)
         self.done, self.known = done, known
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self.observer.progress(self.number, (self.done + sum(self.running.values())) / max(self.known, 1))

@@ -53,7 +53,7 @@ class Dimension:
         return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
 
     def at_its_edge(self, value: object) -> bool:
-        """Whether a number stands where the search could not go on, so that something better may lie beyond."""
+        """Whether a number stands at the edge of the searched range, so that something better may lie beyond."""
         return not self.choices and value in (self.low, self.high)
 
 

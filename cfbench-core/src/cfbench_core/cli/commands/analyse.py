@@ -1,4 +1,4 @@
-"""``cfbench analyse``: a question to finished runs, across their cells."""
+"""``cfbench analyse``: analyses of finished runs, across their cells."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _SUFFIXES = {
 @subcommand(
     "analyse",
     examples=(
-        "cfbench analyse runs/study                           what can be asked of this run",
-        "cfbench analyse positions runs/study                 the answer, here",
+        "cfbench analyse runs/study                           which analyses apply to this run",
+        "cfbench analyse positions runs/study                 the result, on the terminal",
         "cfbench analyse positions runs/study --format csv    unrounded, for programs",
         "cfbench analyse positions runs/a runs/b --out positions.html",
     ),
@@ -60,10 +60,10 @@ _SUFFIXES = {
 def command(
     arguments: tuple[str, ...], changes: tuple[str, ...], form: str | None, file: Path | None
 ) -> None:
-    """Ask a question of finished runs, across their cells.
+    """Run an analysis of finished runs, across their cells.
 
-    Without NAME: which analyses their suite has, what they ask, and which of these runs can be asked. With NAME
-    the answer, in words and as a table. Several runs of one suite are asked together.
+    Without NAME, list the analyses of their suite and which of them apply to these runs. With NAME, show the result
+    as text and as a table. Several runs of one suite are analysed together.
     """
     name, directories = _name_and_runs(arguments)
     runs = analyses.opened(directories)
@@ -90,11 +90,13 @@ def _name_and_runs(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def format_of(file: Path | None) -> str:
-    """The format that a file's name asks for; for people where there is none."""
+    """The format that a file's name implies; the terminal's without a file."""
     if file is None:
         return "terminal"
     if file.suffix.lower() not in _SUFFIXES:
-        raise click.UsageError(f"say --format, one of {', '.join(FORMATS)}: {file} does not tell")
+        raise click.UsageError(
+            f"say --format, one of {', '.join(FORMATS)}: the name {file} does not determine it"
+        )
     return _SUFFIXES[file.suffix.lower()]
 
 
@@ -124,18 +126,19 @@ def _list(runs: Sequence[Run], form: str) -> None:
         if incompatibility:
             click.secho(
                 output.hanging(
-                    "  ", f"not of {'this run' if len(runs) == 1 else 'these runs'}: {incompatibility}"
+                    "  ",
+                    f"does not apply to {'this run' if len(runs) == 1 else 'these runs'}: {incompatibility}",
                 ),
                 dim=True,
             )
-    click.echo(f"\nThe answer to one: cfbench analyse NAME {' '.join(str(run.directory) for run in runs)}")
+    click.echo(f"\nRun one: cfbench analyse NAME {' '.join(str(run.directory) for run in runs)}")
 
 
 def show_answer(name: str, runs: Sequence[Run], changes: Sequence[str], form: str, file: Path | None) -> None:
-    """The answer of an analysis to runs, on the terminal or into a file.
+    """Shows the result of an analysis on the terminal, or writes it to a file.
 
     Raises:
-        UserError: for an unknown name, wrong options, or runs that cannot be asked this.
+        UserError: for an unknown name, wrong options, or runs to which it does not apply.
     """
     from cfbench_core.files import write_atomically
     from cfbench_core.reports.analysis import render, show
@@ -144,7 +147,7 @@ def show_answer(name: str, runs: Sequence[Run], changes: Sequence[str], form: st
     component = analyses.find(name, runs, registry)
     options = Document.of({}, name)
     options.set(changes)
-    answer = analyses.ask(component, runs, registry, options)
+    answer = analyses.run_analysis(component, runs, registry, options)
     answer.required_table(runs)
     if file is not None:
         write_atomically(file, render(answer, runs, form))

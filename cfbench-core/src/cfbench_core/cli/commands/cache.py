@@ -1,4 +1,4 @@
-"""``cfbench cache``: what was computed and is kept."""
+"""``cfbench cache``: lists, cleans and verifies cached results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ command = group(
     "cache",
     module=__name__,
     commands={"ls": "ls", "gc": "gc", "verify": "verify"},
-    help="See, verify and clear what was computed and is kept.",
+    help="List, clean and verify cached results.",
     examples=(
-        "cfbench cache ls                   how much there is of what, and where",
+        "cfbench cache ls                   number and size of artifacts by kind",
         "cfbench cache ls model             the models, one by one",
         "cfbench cache gc --older-than 30   remove what was not used for 30 days",
         "cfbench cache verify               compare every file with its checksum",
@@ -30,13 +30,13 @@ command = group(
 @click.argument("kind", required=False)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def ls(kind: str | None, form: str) -> None:
-    """List what is kept, by kind; or each artifact of one KIND: data, model, scores, ..."""
+    """List cached artifacts by kind, or each artifact of one KIND: data, model, scores, ..."""
     store = Store()
     entries = [entry for entry in store.entries() if kind in (None, entry.kind)]
     if form == "json":
         output.as_json([_described(entry) for entry in entries])
     elif not entries:
-        click.echo(f"{store.root}: nothing is kept{f' of kind {kind}' if kind else ''}")
+        click.echo(f"{store.root}: nothing is cached{f' of kind {kind}' if kind else ''}")
     elif kind is None:
         _show_kinds(store, entries)
     else:
@@ -73,7 +73,7 @@ def _described(entry: Entry) -> dict[str, object]:
     "gc",
     examples=(
         "cfbench cache gc --older-than 30           not used for 30 days",
-        "cfbench cache gc --older-than 0 --dry-run  everything; only say what",
+        "cfbench cache gc --older-than 0 --dry-run  everything; only show it",
     ),
 )
 @click.option(
@@ -83,9 +83,9 @@ def _described(entry: Entry) -> dict[str, object]:
     required=True,
     help="Not used for so long; 0: all.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 def gc(older_than: float, dry_run: bool) -> None:
-    """Remove what was not used for some days. It is computed again when it is needed."""
+    """Remove artifacts that were not used for some days. They are recomputed when needed."""
     store = Store()
     limit = time.time() - older_than * 86400
     old = [entry for entry in store.entries() if entry.used <= limit]
@@ -96,11 +96,9 @@ def gc(older_than: float, dry_run: bool) -> None:
 
 
 @subcommand("verify", examples=("cfbench cache verify", "cfbench cache verify --remove"))
-@click.option(
-    "--remove", is_flag=True, help="Remove what is damaged; it is computed again when it is needed."
-)
+@click.option("--remove", is_flag=True, help="Remove damaged artifacts; they are recomputed when needed.")
 def verify(remove: bool) -> int:
-    """Read every kept file and compare it with its SHA-256. Exits with 1 if one is damaged."""
+    """Compare every cached file with its SHA-256. Exits with 1 if one is damaged."""
     store = Store()
     entries = store.entries()
     damaged = 0

@@ -28,23 +28,21 @@ MARKS = {
     "check",
     examples=(
         "cfbench check lime-rs                          an installed component",
-        "cfbench check my_lab.explainers:Ours           a class of your own, found from this folder",
+        "cfbench check my_lab.explainers:Ours           your own class, found from this folder",
         "cfbench check lime-rs --waive stays-in-scope='adds items on purpose'",
     ),
 )
 @click.argument("component", metavar="ID|MODULE:CLASS", shell_complete=completions.component_ids)
-@click.option("--suite", metavar="S", shell_complete=completions.suites, help="Of a class of your own.")
-@click.option(
-    "--kind", default="explainer", show_default=True, metavar="KIND", help="Of a class of your own."
-)
+@click.option("--suite", metavar="S", shell_complete=completions.suites, help="Of your own class.")
+@click.option("--kind", default="explainer", show_default=True, metavar="KIND", help="Of your own class.")
 @click.option(
     "--waive", "waivers", metavar="CHECK=REASON", multiple=True, help="Accept a failing check, with a reason."
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(component: str, suite: str | None, kind: str, waivers: tuple[str, ...], form: str) -> int:
-    """Check that a component behaves: the conformance kit.
+    """Run the conformance checks of a component.
 
-    Is it deterministic, within its scope, at ease with awkward users, true to its declared capabilities, ...?
+    They cover the contract of its kind, determinism, its declared capabilities and edge cases.
     Exits with 1 if a check fails that is not waived.
     """
     from cfbench_core.testing import check_component
@@ -77,7 +75,9 @@ def _show(report: Report) -> None:
         click.echo(f"{click.style(mark, fg=colour)} {result.check.ljust(width)}  {text}")
     failed = len(report.failures)
     click.echo(
-        f"\n{failed} of {output.count(len(report.results), 'check')} failed" if failed else "\nIt behaves."
+        f"\n{failed} of {output.count(len(report.results), 'check')} failed"
+        if failed
+        else "\nAll checks passed."
     )
 
 

@@ -1,4 +1,4 @@
-"""``cfbench data``: data sets on disk: what there is, fetching, checking, and where they lie."""
+"""``cfbench data``: lists, downloads, verifies and locates data sets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ command = group(
     "data",
     module=__name__,
     commands={"list": "list_datasets", "fetch": "fetch", "verify": "verify", "path": "path"},
-    help="See, fetch and check data sets.",
+    help="List, download and verify data sets.",
     examples=(
-        "cfbench data list              what is there, and how to get the rest",
+        "cfbench data list              what is available, and how to get the rest",
         "cfbench data fetch ml-1m       download it from its owner, and check it",
         "cfbench data verify            compare what is there with its checksums",
-        "cfbench data path ml-1m        where it lies",
+        "cfbench data path ml-1m        where it is stored",
     ),
 )
 
@@ -63,12 +63,12 @@ def list_datasets(data_dir: Path | None, form: str) -> None:
 @click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=completions.datasets)
 @options.data_dir
 def fetch(ids: tuple[str, ...], data_dir: Path | None) -> None:
-    """Download data sets from their owners. One that was interrupted goes on where it stopped."""
+    """Download data sets from their owners. An interrupted download resumes."""
     for id in ids:
         spec = _dataset(id).spec
         before = data_status.status(spec, data_dir)
         if before.state in ("embedded", "found"):
-            click.echo(f"{id}: is there already: {before.where}")
+            click.echo(f"{id}: exists already: {before.where}")
             continue
         files = data_status.files_of(spec)
         if files is None:

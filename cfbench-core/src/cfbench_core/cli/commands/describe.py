@@ -35,7 +35,7 @@ from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plur
 @click.argument("id", shell_complete=completions.component_ids)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(id: str, form: str) -> None:
-    """Describe a component: its keys, its partners, YAML to paste.
+    """Describe a component: its options, what it is compatible with, and an example.
 
     ID is its name, or its full id (suite/kind/name) where the name stands for several. Of a suite the keys
     are those of a whole configuration.
@@ -54,7 +54,7 @@ def _find(id: str, registry: Registry) -> Component:
         return found[0]
     if found:
         ids = ", ".join(component.spec.id for component in found)
-        raise UserError(f"{id!r} stands for several: say which one of {ids}")
+        raise UserError(f"{id!r} is ambiguous; it may be {ids}")
     if id in registry.conflicts():
         raise UserError(next(line for line in registry.problems() if line.startswith(id)))
     specs = [component.spec for component in registry.components()]
@@ -76,7 +76,7 @@ def _described(component: Component, registry: Registry) -> dict[str, Any]:
         "distribution_version": component.distribution_version,
         "configuration": [dataclasses.asdict(key) for key in _keys(component.spec)],
         "presets": {name: dataclasses.asdict(preset) for name, preset in presets_of(component.spec).items()},
-        "goes_with": {
+        "compatible_with": {
             kind: [p.spec.name for p in fitting] for kind, fitting, _ in partners(component, registry)
         },
         "text": _docstring(component.spec.target),
@@ -110,11 +110,11 @@ def _show(component: Component, registry: Registry) -> None:
     _show_presets(spec)
     snippet = _snippet(spec, registry)
     if snippet:
-        output.heading("\nTo paste")
+        output.heading("\nExample")
         click.echo(_indented(snippet))
     text = _docstring(spec.target)
     if text:
-        output.heading("\nIn its own words")
+        output.heading("\nDocumentation")
         click.echo(_indented(text))
 
 
@@ -130,7 +130,7 @@ def _show_keys(spec: ComponentSpec) -> None:
     keys = _keys(spec)
     if not keys:
         if spec.kind not in ("metric", "executor"):
-            click.echo("\nThere is nothing to set.")
+            click.echo("\nIt has no options.")
         return
     output.heading("\nConfiguration")
     rows = [[key.name, _type(key), key.default, key.help] for key in keys]
@@ -170,7 +170,7 @@ def _type(key: FieldInfo) -> str:
 def partners(
     component: Component, registry: Registry
 ) -> Iterator[tuple[str, list[Component], dict[str, str]]]:
-    """By kind: the components it goes with, and why it does not go with the others.
+    """By kind: the compatible components, and why the others are not.
 
     Whoever states a need decides; kinds between which nobody needs anything are left out. On an axis along which
     both provide something (the scope of a recommender and of an explainer) they must have a value in common.
@@ -206,7 +206,7 @@ def _show_partners(component: Component, registry: Registry, axes: Axes) -> None
     found = [*partners(component, registry)]
     if not found:
         return
-    output.heading("\nGoes with")
+    output.heading("\nCompatible with")
     for kind, fitting, reasons in found:
         names = ", ".join(partner.spec.name for partner in fitting) or "none that is installed"
         click.echo(click.wrap_text(names, 100, f"  {plural(kind)}: ", "    "))

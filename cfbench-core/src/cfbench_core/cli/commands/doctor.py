@@ -1,4 +1,4 @@
-"""``cfbench doctor``: is everything in place? Looks, and changes nothing."""
+"""``cfbench doctor``: diagnoses the installation without changing it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LITTLE_SPACE = 2e9
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. ``advice`` is empty when it is well."""
+    """The result of one check. ``advice`` is empty if there is no problem."""
 
     subject: str
     found: str
@@ -37,15 +37,15 @@ class Finding(NamedTuple):
 @subcommand(
     "doctor",
     examples=(
-        "cfbench doctor                  what to mention in a report of a problem",
+        "cfbench doctor                  what to include in a bug report",
         "cfbench doctor --format json",
     ),
 )
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(form: str) -> int:
-    """Look at the installation: versions, GPU, folders, disk.
+    """Diagnose the installation: versions, GPU, folders, disk space.
 
-    Exits with 1 if something is amiss.
+    Exits with 1 if there is a problem.
     """
     findings = list(_findings())
     if form == "json":
@@ -63,7 +63,7 @@ def _show(findings: list[Finding]) -> None:
         if finding.advice:
             click.echo(f"  {'':{width}}  {finding.advice}")
     amiss = sum(bool(finding.advice) for finding in findings)
-    click.echo(f"\n{output.count(amiss, 'thing')} to look at." if amiss else "\nAll is well.")
+    click.echo(f"\n{output.count(amiss, 'problem')} found." if amiss else "\nNo problems found.")
 
 
 def _findings() -> Iterator[Finding]:
@@ -92,18 +92,18 @@ def _machine() -> Finding:
 
 
 def _torch() -> Finding:
-    """Asked of another process: only torch knows of the GPU, and the core does not import torch."""
+    """Queried in another process: only torch knows of the GPU, and the core does not import torch."""
     if find_spec("torch") is None:
         return Finding("torch", "not installed (not every suite needs it)")
     question = (
         "import torch; gpu = torch.cuda.is_available(); "
         "print(torch.__version__, '·', torch.cuda.get_device_name(0) if gpu else 'no GPU, uses the CPU')"
     )
-    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
-    if asked.returncode:
-        error = (asked.stderr.strip().splitlines() or ["no word from it"])[-1]
+    answer = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        error = (answer.stderr.strip().splitlines() or ["no error message"])[-1]
         return Finding("torch", f"cannot be imported: {error}", "install it anew: pip install torch")
-    return Finding("torch", asked.stdout.strip())
+    return Finding("torch", answer.stdout.strip())
 
 
 def _distributions() -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""``cfbench evaluate``: scores explanations that were made elsewhere."""
+"""``cfbench evaluate``: scores external explanations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cfbench_core.cli.prepare import prepared
     "evaluate",
     examples=(
         "cfbench evaluate study.yaml --explanations theirs.parquet",
-        "cfbench evaluate study.yaml --explanations runs/study/explanations.parquet --out runs/again",
+        "cfbench evaluate study.yaml --explanations runs/study/explanations.parquet --out runs/rescored",
     ),
 )
 @options.configuration(required=True)
@@ -41,10 +41,10 @@ def command(
     fresh: bool,
     quiet: bool,
 ) -> int:
-    """Score explanations that were made elsewhere.
+    """Score external explanations.
 
-    Data, models, units and metrics are those of CONFIG; its explainers are not run. The numbers are those
-    that cfbench would have given had it made these explanations. Exit codes are those of 'cfbench run'.
+    Data, models, units and metrics are those of CONFIG; its explainers are not run. The scores equal
+    those of a run that computes the same explanations. Exit codes are those of 'cfbench run'.
     """
     from cfbench_core.cli.running import execute_and_show
 

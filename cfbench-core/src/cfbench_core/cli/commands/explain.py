@@ -1,4 +1,4 @@
-"""``cfbench explain``: the answers for one unit (a user, a row, ...) in words."""
+"""``cfbench explain``: the explanations of one unit as sentences."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 @subcommand(
     "explain",
     examples=(
-        "cfbench explain runs/study --unit spyder              of a run that there is",
-        "cfbench explain study.yaml --unit spyder/python3-six  compute what is missing first",
-        "cfbench explain runs/study                            the clearest answer of each explainer",
+        "cfbench explain runs/study --unit spyder              of a finished run",
+        "cfbench explain study.yaml --unit spyder/python3-six  computes what is missing first",
+        "cfbench explain runs/study                            the clearest explanation of each explainer",
     ),
 )
 @click.argument("target", metavar="DIR|CONFIG", type=click.Path(path_type=Path))
 @click.option(
     "--unit",
     metavar="ID",
-    help="As in the column 'unit' of scores.parquet; or its beginning, a user.",
+    help="As in the column 'unit' of scores.parquet, or its part before a slash.",
 )
 @options.reading
 @options.executing
@@ -49,10 +49,10 @@ def command(
     fresh: bool,
     quiet: bool,
 ) -> int:
-    """Tell in words what is answered for one user or row.
+    """Show the explanations of one unit as sentences.
 
     DIR is a run directory; CONFIG is run first, from the cache where it can be.
-    Exits with 1 if no answer works.
+    Exits with 1 if no explanation is a valid counterfactual.
     """
     if target.is_dir():
         run = Run(target)
@@ -71,7 +71,7 @@ def command(
         )
         run = execute_shown(planned, out=out, fresh=fresh, quiet=quiet)
     units = _units(run, unit) if unit is not None else None
-    return OK if _tell(run, units) else FAILED
+    return OK if _show(run, units) else FAILED
 
 
 class _Part(Run):
@@ -100,7 +100,7 @@ class _Part(Run):
 
 
 def _units(run: Run, wanted: str) -> frozenset[str]:
-    """The units that an id means: itself, or all that begin with it and a slash (a user's items)."""
+    """The units that an id stands for: itself, or all that begin with it and a slash."""
     known = [str(unit) for unit in run.scores["unit"].dropna().unique()]
     found = frozenset(unit for unit in known if unit == wanted or unit.startswith(f"{wanted}/"))
     if not found:
@@ -112,11 +112,11 @@ def _units(run: Run, wanted: str) -> frozenset[str]:
     return found
 
 
-def _tell(run: Run, units: frozenset[str] | None) -> bool:
-    """Whether there was anything to tell."""
+def _show(run: Run, units: frozenset[str] | None) -> bool:
+    """Whether there was any explanation to show."""
     from cfbench_core.reports.labels import label_texts
 
-    told = False
+    shown = False
     title = ""
     for cell, words in _sentences(run, units):
         here = " · ".join(
@@ -124,20 +124,20 @@ def _tell(run: Run, units: frozenset[str] | None) -> bool:
         )
         if here != title:
             title = here
-            output.heading(f"\n{title}" if told else title)
+            output.heading(f"\n{title}" if shown else title)
         click.echo(output.hanging(f"  {cell.labels[run.layout.row]}: ", words))
-        told = True
-    if not told:
-        click.echo("No answer works: nothing that was named changes what is explained.")
-    return told
+        shown = True
+    if not shown:
+        click.echo("No valid counterfactual: no explanation changes the model's output.")
+    return shown
 
 
 def _sentences(run: Run, units: frozenset[str] | None) -> Iterator[tuple[RunCell, str]]:
     """What the suite says of each cell, where it has something to say."""
-    from cfbench_core.cli.run_end import in_words_of
+    from cfbench_core.cli.run_end import verbalization_of
 
     for cell in run.cells():
         if cell.done or cell.status == "partial":
-            words = in_words_of(_Part(run, cell.id, units))
+            words = verbalization_of(_Part(run, cell.id, units))
             if words:
                 yield cell, words

@@ -20,7 +20,7 @@ from cfbench_core.registry import Registry, installed
     examples=(
         "cfbench init                              writes study.yaml",
         "cfbench init --suite tabular iris.yaml",
-        "cfbench init - | less                     only look at it",
+        "cfbench init - | less                     only show it",
         "cfbench init --csv patients.csv --target outcome    for a table of your own",
     ),
 )
@@ -31,10 +31,10 @@ from cfbench_core.registry import Registry, installed
     "table",
     metavar="CSV",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Look at this CSV file, and draft a schema for it.",
+    help="Draft a configuration and a schema for this CSV file.",
 )
 @click.option("--target", metavar="COLUMN", help="With --csv: the column with the classes; else the last.")
-@click.option("--force", is_flag=True, help="Write over a file that exists.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(file: str, suite: str | None, table: Path | None, target: str | None, force: bool) -> None:
     """Write a commented configuration to start from.
 
@@ -52,9 +52,9 @@ def command(file: str, suite: str | None, table: Path | None, target: str | None
         return
     path = Path(file)
     if path.exists() and not force:
-        raise UserError(f"{path}: exists already; give another name, or --force to write over it")
+        raise UserError(f"{path}: exists already; give another name, or --force to overwrite it")
     write_atomically(path, document)
-    click.echo(f"wrote {path}. What it would compute: cfbench plan {path}    Compute it: cfbench run {path}")
+    click.echo(f"wrote {path}. Show the plan: cfbench plan {path}    Run it: cfbench run {path}")
 
 
 def _reader_of_csv(name: str | None, registry: Registry) -> Any:

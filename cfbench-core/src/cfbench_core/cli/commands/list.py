@@ -16,7 +16,7 @@ from cfbench_core.registry import Component, Registry, installed, known_extras
 from cfbench_core.specs import KINDS, plural
 
 CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
-"""Kinds whose rows show what they can do and where they come from; of the others the summary tells more."""
+"""Kinds whose rows show what they can do and where they come from; of other kinds the summary is shown."""
 
 
 @subcommand(
@@ -114,15 +114,15 @@ def _advise(suite: str | None) -> None:
     """What to install when there is nothing to explain with."""
     known = known_extras()
     wanted = {suite: known[suite]} if suite in known else known
-    click.echo("No explainer is installed yet. Choose what you want to explain:")
+    click.echo("No explainer is installed yet. Install a suite:")
     for name, distributions in wanted.items():
         for distribution in distributions:
             click.echo(f"  pip install {distribution.ljust(27)}  ({name})")
-    click.echo("and call 'cfbench list' again.")
+    click.echo("Then call 'cfbench list' again.")
 
 
 def _problems(registry: Registry) -> None:
-    """One line for what could not be loaded; ``cfbench plugins`` tells more."""
+    """One line for what could not be loaded; ``cfbench plugins`` shows more."""
     problems = registry.problems()
     if not problems:
         return

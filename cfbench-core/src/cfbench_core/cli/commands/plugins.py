@@ -1,4 +1,4 @@
-"""``cfbench plugins``: every distribution that brings components, and why one could not be loaded."""
+"""``cfbench plugins``: the distributions that provide components, and why one could not be loaded."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cfbench_core.registry import Plugin, Registry, installed
 @subcommand(
     "plugins",
     examples=(
-        "cfbench plugins               who brings what, and what is broken",
-        "cfbench plugins --tracebacks  the whole story of what is broken",
+        "cfbench plugins               distributions, their components and problems",
+        "cfbench plugins --tracebacks  with the tracebacks of broken plugins",
     ),
 )
 @click.option("--tracebacks", is_flag=True, help="Show where a broken plugin failed.")
@@ -29,7 +29,7 @@ def command(tracebacks: bool, form: str) -> None:
     rows = [
         [plugin.distribution, plugin.version, plugin.module, _brings(plugin)] for plugin in registry.plugins
     ]
-    output.table(["plugin", "version", "module", "brings"], rows, spare=["module"])
+    output.table(["plugin", "version", "module", "components"], rows, spare=["module"])
     _conflicts(registry)
     if tracebacks:
         for plugin in registry.plugins:
@@ -49,7 +49,7 @@ def _brings(plugin: Plugin) -> str:
 def _conflicts(registry: Registry) -> None:
     for id, owners in registry.conflicts().items():
         names = " and ".join(f"{owner.distribution} {owner.distribution_version}" for owner in owners)
-        click.secho(f"\n{id} is defined by {names}: nobody's is used. Uninstall one of them.", fg="yellow")
+        click.secho(f"\n{id} is defined by {names}: neither is used. Uninstall one of them.", fg="yellow")
 
 
 def _described(plugin: Plugin) -> dict[str, object]:

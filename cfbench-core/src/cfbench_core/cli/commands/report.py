@@ -1,4 +1,4 @@
-"""``cfbench report``: a run again, in another format."""
+"""``cfbench report``: the report of a run in another format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMATS = ("html", "md", "latex", "csv")
 @subcommand(
     "report",
     examples=(
-        "cfbench report runs/study                                    the tables, here",
+        "cfbench report runs/study                                    the tables, on the terminal",
         "cfbench report runs/study --format latex --output table.tex  for a paper",
         "cfbench report runs/study --format html                      writes runs/study/report.html",
     ),
@@ -31,8 +31,8 @@ FORMATS = ("html", "md", "latex", "csv")
     help="Write to FILE.",
 )
 def command(directory: Path, form: str | None, file: Path | None) -> None:
-    """Show a run again, or write it in another format."""
-    from cfbench_core.cli.run_end import in_words_of
+    """Show the tables of a run, or write its report in another format."""
+    from cfbench_core.cli.run_end import verbalization_of
     from cfbench_core.reports import print_tables, render
     from cfbench_core.run_directory import Run
 
@@ -43,14 +43,16 @@ def command(directory: Path, form: str | None, file: Path | None) -> None:
     form = form or _format_of(file)
     if form == "html":
         file = file or directory / "report.html"
-    text = render(run, form, file, in_words_of(run) if form == "html" else "")
+    text = render(run, form, file, verbalization_of(run) if form == "html" else "")
     click.echo(f"wrote {file}" if file else text, nl=bool(file))
 
 
 def _format_of(file: Path | None) -> str:
-    """The format that a file's name asks for."""
+    """The format that a file's name implies."""
     suffixes = {".html": "html", ".htm": "html", ".md": "md", ".tex": "latex", ".csv": "csv"}
     form = suffixes.get(file.suffix.lower()) if file else None
     if form is None:
-        raise click.UsageError(f"say --format, one of {', '.join(FORMATS)}: {file} does not tell")
+        raise click.UsageError(
+            f"say --format, one of {', '.join(FORMATS)}: the name {file} does not determine it"
+        )
     return form

@@ -1,4 +1,4 @@
-"""``cfbench run``: the main job."""
+"""``cfbench run``: fits, explains, scores and reports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cfbench_core.cli.prepare import prepared
 @subcommand(
     "run",
     examples=(
-        "cfbench run                                   a small, real default over all that is installed",
-        "cfbench run study.yaml --out runs/study       stopped and called again, it goes on where it was",
+        "cfbench run                                   a small, real default study over everything installed",
+        "cfbench run study.yaml --out runs/study       called again, it resumes",
         "cfbench run study.yaml --set protocol.users=50 --set seed=1",
         "cfbench run study.yaml --workers 2 --offline",
-        "cfbench run study.yaml --dry-run              only show what would be computed",
+        "cfbench run study.yaml --dry-run              only show the plan",
     ),
 )
 @options.configuration(required=False)
@@ -40,10 +40,10 @@ def command(
 ) -> int:
     """Run a configuration: fit, explain, score, and report.
 
-    CONFIG is a YAML file; without it, a small default over all that is installed. Nothing is computed twice:
-    results are kept in a cache, so a run that was stopped goes on, and runs share what they have in common.
+    CONFIG is a YAML file; without it, a small default study over everything that is installed. Results are cached, so
+    a run that was stopped resumes, and runs share what they have in common.
 
-    Exit codes: 0 all went well, 1 some cells failed, 2 the configuration or the call is wrong,
+    Exit codes: 0 success, 1 some cells failed, 2 the configuration or the call is wrong,
     3 nothing to run, 130 stopped with Ctrl-C.
     """
     from cfbench_core.cli.running import execute_and_show, show_dry_run

@@ -1,4 +1,4 @@
-"""``cfbench status``: how far a run directory is, also while another process works in it."""
+"""``cfbench status``: the progress of a run, also while another process computes it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from cfbench_core.run_directory import Run
 @subcommand(
     "status",
     examples=(
-        "cfbench status runs/study                a run that is going on, or is over",
-        "watch -n 5 cfbench status runs/study     keep looking",
+        "cfbench status runs/study                a run in progress, or a finished run",
+        "watch -n 5 cfbench status runs/study     watch it",
     ),
 )
 @options.run_directory()
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(directory: Path, form: str) -> int:
-    """Show how far a run is. Exits as the run did: 0 all went well, 1 some cells failed, 3 nothing to run."""
+    """Show the progress of a run. Exits as the run did: 0 success, 1 some cells failed, 3 nothing to run."""
     run = Run(directory)
     ended = _outcomes(directory)
     if form == "json":
@@ -38,7 +38,7 @@ def command(directory: Path, form: str) -> int:
 
 
 def _outcomes(directory: Path) -> list[Mapping[str, Any]]:
-    """The lines of ``outcomes.jsonl``: the last of each piece of work. A line half written is left out."""
+    """The lines of ``outcomes.jsonl``: the last of each task. A line half written is left out."""
     path = directory / "outcomes.jsonl"
     last: dict[str, Mapping[str, Any]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
@@ -51,7 +51,7 @@ def _outcomes(directory: Path) -> list[Mapping[str, Any]]:
 
 
 def is_running(directory: Path) -> bool:
-    """Whether a process holds the directory's lock at this moment."""
+    """Whether a process holds the directory's lock."""
     try:
         with (directory / ".lock").open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,7 +66,7 @@ def _state(run: Run) -> str:
     if is_running(run.directory):
         return "running"
     unfinished = any(cell.status == "planned" for cell in run.cells())
-    return "stopped; the command that began it goes on from here" if unfinished else "finished"
+    return "stopped; the same command resumes it" if unfinished else "finished"
 
 
 def _described(run: Run, ended: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _described(run: Run, ended: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "suite": run.suite,
         "state": _state(run).partition(";")[0],
         "cells": dict(Counter(cell.status for cell in run.cells())),
-        "work": dict(Counter(outcome["status"] for outcome in ended)),
+        "tasks": dict(Counter(outcome["status"] for outcome in ended)),
         "problems": [
             {"cell": c.id, "status": c.status, "reason": c.reason} for c in run.cells() if ended_badly(c)
         ],
@@ -91,7 +91,7 @@ def _show(run: Run, ended: Sequence[Mapping[str, Any]]) -> None:
             "run": f"{run.directory} ({run.suite})",
             "state": _state(run),
             "cells": _counts(cells),
-            "work": f"{_counts(task)}; computing took {output.duration(seconds)} in all"
+            "tasks": f"{_counts(task)}; computing took {output.duration(seconds)} in all"
             if ended
             else "none yet",
         }

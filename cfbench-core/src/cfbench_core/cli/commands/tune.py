@@ -1,4 +1,4 @@
-"""``cfbench tune``: a search for the options of one component."""
+"""``cfbench tune``: hyperparameters of one component."""
 
 from __future__ import annotations
 
@@ -53,32 +53,32 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="How many in all, those of earlier calls included.",
+    help="Total number of trials, including those of earlier calls.",
 )
 @click.option(
-    "--timeout", metavar="T", callback=seconds, help="Begin no trial after so long: 90s, 10m, 1.5h."
+    "--timeout", metavar="T", callback=seconds, help="Start no trial after this time: 90s, 10m, 1.5h."
 )
-@click.option("--metric", metavar="M", help="What to judge by; the suite's choice unless given.")
+@click.option("--metric", metavar="M", help="Metric to optimise; the suite's choice unless given.")
 @click.option(
     "--sample",
     metavar="N",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="On how many users or rows an explainer is judged.",
+    help="Number of units on which an explainer is evaluated.",
 )
 @click.option(
     "--out",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The configuration to write; tuned-NAME.yaml unless given. Its trials are kept beside it.",
+    help="The configuration to write; tuned-NAME.yaml unless given. Its trials are stored next to it.",
 )
-@click.option("--restart", is_flag=True, help="Forget the trials that are there, and begin again.")
+@click.option("--restart", is_flag=True, help="Discard the existing trials.")
 @click.option(
     "--preset-into",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Put the best options into a file of presets too ...",
+    help="Also write the best options to a file of presets ...",
 )
 @click.option("--name", metavar="NAME", help="... under this name.")
 @options.reading
@@ -86,9 +86,9 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
     "--executor",
     metavar="E",
     shell_complete=completions.executors,
-    help="Where work is done: inline, process.",
+    help="Where tasks run: inline, process.",
 )
-@click.option("--workers", metavar="N", type=click.IntRange(min=1), help="How many pieces of work at a time.")
+@click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Number of tasks at a time.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def command(
     config: Path | None,
@@ -109,15 +109,16 @@ def command(
     workers: int | None,
     quiet: bool,
 ) -> int:
-    """Search the options of one component, on validation data.
+    """Tune the hyperparameters of one component on validation data.
 
-    A recommender is judged by its quality on validation data, an explainer by a metric on users who are neither
-    explained nor learned from. Trial 0 is what CONFIG says. The best trial becomes a configuration for 'cfbench run'.
+    The suite decides how a component is evaluated: a model by its quality on validation data, an explainer by a
+    metric on units that are neither explained nor trained on. Trial 0 is the configuration as given. The best trial
+    becomes a configuration for 'cfbench run'.
 
-    Every trial is kept: stopped and called again, the search goes on as if it had not been stopped.
+    Every trial is stored: a search that was stopped resumes as if it had not been stopped.
     Needs optuna: pip install 'cfbench-core[tune]'.
 
-    Exit codes: 0 all went well, 1 all trials failed, 2 the configuration or the call is wrong,
+    Exit codes: 0 success, 1 all trials failed, 2 the configuration or the call is wrong,
     3 nothing was tried, 130 stopped with Ctrl-C.
     """
     from cfbench_core.cli.tuning import shown
@@ -130,7 +131,7 @@ def command(
         raise UserError(
             f"--suite chooses a default configuration, but {config} is given and names its own suite"
         )
-    told = {"component": component, "trials": trials, "metric": metric, "sample": sample}
+    chosen = {"component": component, "trials": trials, "metric": metric, "sample": sample}
     with data_access(data_dir, offline, quiet) as access:
         search = open_search(
             config,
@@ -138,7 +139,7 @@ def command(
             metric=metric,
             sample=sample,
             out=out,
-            command=_command(config, changes, {"suite": suite, **told}),
+            command=_command(config, changes, {"suite": suite, **chosen}),
             access=access,
             set=changes,
             suite=suite,
@@ -152,12 +153,12 @@ def command(
     return _show(tuned, trials, preset_into)
 
 
-def _command(config: Path | None, changes: tuple[str, ...], told: dict[str, object]) -> str:
+def _command(config: Path | None, changes: tuple[str, ...], chosen: dict[str, object]) -> str:
     """The call as it can be repeated, without what only says where results go or how they are computed."""
     parts = ["cfbench", "tune", *([str(config)] if config is not None else [])]
     parts += [part for change in changes for part in ("--set", change)]
     defaults = {parameter.name: parameter.default for parameter in command.params}
-    for name, value in told.items():
+    for name, value in chosen.items():
         if value is not None and value != defaults[name]:
             parts += [f"--{name}", str(value)]
     return shlex.join(parts)
@@ -168,19 +169,19 @@ def _show(tuned: Tuned, trials: int, preset_into: Path | None) -> int:
     search, best = tuned.search, tuned.best
     done = len(tuned.trials)
     if tuned.resumed >= trials:
-        click.echo(f"{output.count(done, 'trial')} were there already; for more: --trials {2 * done}")
+        click.echo(f"{output.count(done, 'trial')} existed already; for more: --trials {2 * done}")
     elif tuned.resumed:
-        click.echo(f"{tuned.resumed} of {output.count(done, 'trial')} were there already")
+        click.echo(f"{tuned.resumed} of {output.count(done, 'trial')} existed already")
     table = search.directory / "trials.csv"
     if not done:
-        click.echo("nothing was tried: the time was over before the first trial", err=True)
+        click.echo("nothing was tried: the time limit passed before the first trial", err=True)
         return NOTHING_TO_RUN
     if best is None:
         click.secho(f"all {output.count(done, 'trial')} failed; why: {table}", fg="red")
         return FAILED
     if done < trials:
         click.echo(
-            f"the time was over after {done} of {output.count(trials, 'trial')}; the same command goes on"
+            f"time limit reached after {done} of {output.count(trials, 'trial')}; the same command resumes"
         )
     click.secho(tuned.verbalize(), bold=True)
     click.echo()

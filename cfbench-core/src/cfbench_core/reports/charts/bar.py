@@ -11,12 +11,12 @@ from cfbench_core.reports.charts.svg import (
     drawable,
     drawing,
     element,
+    interval_text,
     line,
     longest,
     short,
     span,
     text,
-    told,
     written,
 )
 
@@ -64,7 +64,7 @@ def bar_chart(
     """The bars as SVG, one below the other, from zero.
 
     Args:
-        title: what is drawn; with the numbers it is what a screen reader tells.
+        title: what is drawn; with the numbers it is what a screen reader reads.
         direction: "higher" or "lower" is better; empty: neither.
         x_range: what the axis shows at least: ``(0, 1)`` for a share.
         width: in pixels.
@@ -81,7 +81,7 @@ def bar_chart(
     arrow = {"higher": "better →", "lower": "← better"}.get(direction, "")
     parts.append(text("hint", 4, 12, x_label))
     parts.append(text("hint", x.stop, 12, arrow, "end"))
-    said = "; ".join(f"{bar.label} {told(bar.value, bar.low, bar.high)}" for bar in bars)
+    said = "; ".join(f"{bar.label} {interval_text(bar.value, bar.low, bar.high)}" for bar in bars)
     return drawing(width, bottom + 20, f"{title}. {x_label}: {said}", parts, title)
 
 
@@ -105,7 +105,7 @@ def _bar(bar: Bar, x: Scale, y: float) -> Iterator[str]:
     end = x.start
     if drawable(bar.value):
         start, end = sorted((x(0), x(bar.value)))
-        tooltip = f"{bar.label}: {told(bar.value, bar.low, bar.high)}"
+        tooltip = f"{bar.label}: {interval_text(bar.value, bar.low, bar.high)}"
         kind = f"rect amount {bar.role}".rstrip()
         yield element(kind, tooltip, x=start, y=y + 4, width=max(end - start, 0.5), height=_LINE - 8)
     if drawable(bar.low) and drawable(bar.high):

@@ -13,11 +13,11 @@ from cfbench_core.reports.charts.svg import (
     drawable,
     drawing,
     element,
+    interval_text,
     long,
     longest,
     short,
     text,
-    told,
 )
 
 _TALL, _LEAST, _MOST, _WIDE = 26, 48, 86, 500
@@ -40,7 +40,7 @@ def heat_map(
     Args:
         values: len(rows) times len(columns); a missing one (NaN) is an empty cell. Where they have both signs, a
             second colour stands for those below zero, and strength for the size.
-        title: what is drawn; with the numbers it is what a screen reader tells.
+        title: what is drawn; with the numbers it is what a screen reader reads.
         direction: "higher" or "lower" is better, and stronger in colour; empty: stronger is higher.
         text: printed instead of the values.
         hint: stands below, on what the colours mean; by default what follows from the above.
@@ -76,7 +76,7 @@ def heat_map(
     said = textwrap.wrap(hint, max(int(len(hint) * (width - 8) / max(long(hint), 1)), 10))
     parts += [_text("hint", 4, bottom + 16 + LINE * number, line) for number, line in enumerate(said)]
     told_all = "; ".join(
-        f"{name}: {', '.join(f'{head} {told(v)}' for head, v in zip(columns, row, strict=True))}"
+        f"{name}: {', '.join(f'{head} {interval_text(v)}' for head, v in zip(columns, row, strict=True))}"
         for name, row in zip(rows, matrix, strict=True)
     )
     return drawing(round(width), bottom + 8 + LINE * len(said) + 4, f"{title}. {told_all}", parts, title)
@@ -122,7 +122,7 @@ def _cells(
             yield element("rect cell none", x=x + 1, y=y + 1, width=wide - 2, height=_TALL - 2)
         else:
             sign = "below" if value < 0 and _signed(matrix) else "heat"
-            tooltip = f"{name}, {heads[place]}: {told(value)}"
+            tooltip = f"{name}, {heads[place]}: {interval_text(value)}"
             yield element(
                 f"rect cell {sign}",
                 tooltip,

@@ -18,6 +18,7 @@ from cfbench_core.reports.charts.svg import (
     drawable,
     drawing,
     element,
+    interval_text,
     line,
     long,
     longest,
@@ -27,7 +28,6 @@ from cfbench_core.reports.charts.svg import (
     span,
     spread,
     text,
-    told,
     written,
 )
 
@@ -107,7 +107,7 @@ def line_chart(
     """The lines as SVG, each with its name at its end.
 
     Args:
-        title: what is drawn; with the numbers it is what a screen reader tells.
+        title: what is drawn; with the numbers it is what a screen reader reads.
         direction: "higher" or "lower" is better along y; empty: neither.
         x_names: categories that stand at x = 0, 1, 2, ...; without them x is a number.
         y_range: what the y axis shows at least, and beyond which it gets no margin: ``(0, 1)`` for a share.
@@ -143,7 +143,7 @@ def line_chart(
     parts.append(text("hint", x.stop, below, short(x_label, 80), "end"))
     if not ends:
         parts.append(text("outcome", x.start + 8, top + 20, "nothing to draw: no numbers"))
-    told_all = "; ".join(_told(one, x_names) for one in drawn)
+    told_all = "; ".join(_description(one, x_names) for one in drawn)
     return drawing(width, below + 8, f"{title}. {y_label} by {x_label}. {told_all}", parts, title)
 
 
@@ -238,13 +238,13 @@ def _number_ticks(x: Scale, xs: Sequence[float]) -> list[tuple[float, str]]:
     """The values themselves where they are few, without those whose numbers would touch the next; else round ones."""
     if not 0 < len(xs) <= 12:
         return [(tick, written(tick)) for tick in x.ticks(6)]
-    kept: list[tuple[float, str]] = []
+    chosen: list[tuple[float, str]] = []
     for value in reversed(xs):
         name = written(value)
-        room = x(kept[-1][0]) - x(value) if kept else math.inf
-        if room > 0.5 * long(name + (kept[-1][1] if kept else "")) + 5:
-            kept.append((value, name))
-    return kept[::-1]
+        room = x(chosen[-1][0]) - x(value) if chosen else math.inf
+        if room > 0.5 * long(name + (chosen[-1][1] if chosen else "")) + 5:
+            chosen.append((value, name))
+    return chosen[::-1]
 
 
 # Lines
@@ -256,7 +256,7 @@ def _path(one: _Drawn, x: Scale, y: Scale) -> Iterator[str]:
             steps = "L".join(f"{x(point[0]) + one.shift:.1f},{y(point[1]):.1f}" for point in piece)
             yield element(f"path series {one.look.colour} {one.look.dash}".rstrip(), d=f"M{steps}")
     for point in one.known:
-        tooltip = f"{one.label} at {point[0]:g}: {told(*point[1:])}"
+        tooltip = f"{one.label} at {point[0]:g}: {interval_text(*point[1:])}"
         yield mark(one.look, x(point[0]) + one.shift, y(point[1]), tooltip)
 
 
@@ -297,10 +297,10 @@ def _ends(drawn: Sequence[_Drawn], x: Scale, y: Scale, top: float, bottom: float
         yield text("name", at + _SAMPLE, place + 4, words, tooltip="" if words == one.label else one.label)
 
 
-def _told(one: _Drawn, x_names: Sequence[str] | None) -> str:
+def _description(one: _Drawn, x_names: Sequence[str] | None) -> str:
     numbers = []
     for x, *rest in one.points:
         named = x_names is not None and drawable(x) and x == round(x) and 0 <= x < len(x_names)
         where = x_names[int(x)] if x_names is not None and named else f"{x:g}"
-        numbers.append(f"{where}: {told(*rest)}")
+        numbers.append(f"{where}: {interval_text(*rest)}")
     return f"{one.label} {', '.join(numbers) or 'none'}"

@@ -17,6 +17,7 @@ from cfbench_core.reports.charts.svg import (
     drawing,
     element,
     free_place,
+    interval_text,
     line,
     long,
     longest,
@@ -24,7 +25,6 @@ from cfbench_core.reports.charts.svg import (
     span,
     spread,
     text,
-    told,
     written,
 )
 from cfbench_core.specs import ROLES
@@ -40,7 +40,8 @@ class Point:
     Attributes:
         x, y: one that lacks either (NaN) is not drawn.
         x_low, x_high, y_low, y_high: ends of 95% intervals; NaN where there are none.
-        role: "certified", "reference" or "baseline" for a control, "partial" for an incomplete competitor; these are not on the front.
+        role: "certified", "reference" or "baseline" for a control, "partial" for an incomplete competitor; these are
+            not on the front.
     """
 
     name: str
@@ -73,9 +74,9 @@ def scatter_chart(
     """The points as SVG, each with its name.
 
     Args:
-        title: what is drawn; with the numbers it is what a screen reader tells.
+        title: what is drawn; with the numbers it is what a screen reader reads.
         x_direction, y_direction: "higher" or "lower" is better; empty: neither.
-        log_x: powers of ten along x; what is not positive has no place there, and is told below.
+        log_x: powers of ten along x; what is not positive has no place there, and is listed below.
         front: joins the competitors that no other beats on both (where both have a direction).
         x_text: how a number on the x axis is written.
         width: in pixels.
@@ -87,7 +88,7 @@ def scatter_chart(
     left = 14 + longest(written(tick) for tick in y.ticks(5))
     aside = longest(short(p.label, NAME) for p in shown) + 24
     drawn: list[str] = []
-    # Names find room beside their points; where not all do, the others stand in a column on the right.
+    # Names find room next to their points; where not all do, the others stand in a column on the right.
     for right in (width - 16, max(width - aside, left + 80)):
         x = _x_scale(shown, log_x, left, right)
         drawn, placed = _points(shown, x, y, x_label, y_label)
@@ -104,7 +105,7 @@ def scatter_chart(
         height += 14
     if not shown:
         parts.append(text("outcome", left + 8, top + 20, "nothing to draw: no numbers"))
-    told_all = "; ".join(_told(p, x_label, y_label) for p in points)
+    told_all = "; ".join(_description(p, x_label, y_label) for p in points)
     return drawing(width, height, f"{title}. {told_all}", parts, title)
 
 
@@ -151,7 +152,7 @@ def _front(shown: Sequence[Point], x: Scale, y: Scale, x_direction: str, y_direc
 
 
 def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: str) -> tuple[list[str], bool]:
-    """Whiskers, marks and names; and whether all names found room beside their points."""
+    """Whiskers, marks and names; and whether all names found room next to their points."""
     whiskers: list[str] = []
     marks: list[str] = []
     names: list[str] = []
@@ -160,7 +161,7 @@ def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: s
     aside: list[Point] = []
     for point in sorted(shown, key=lambda p: (p.x, p.y)):
         whiskers += [line(f"whisker {point.role}".rstrip(), *ends) for ends in _intervals(point, x, y)]
-        marks.append(_mark(point, x(point.x), y(point.y), _told(point, x_label, y_label)))
+        marks.append(_mark(point, x(point.x), y(point.y), _description(point, x_label, y_label)))
         words = short(point.label, NAME)
         within = Box(x.start, 16, x.stop + 10 - x.start, y.start - 16)
         box, covered = free_place(x(point.x), y(point.y), long(words), within, taken, reach)
@@ -175,7 +176,7 @@ def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: s
 
 
 def _tie(x: float, y: float, box: Box) -> Iterator[str]:
-    """A line from a point to its name, where that does not stand beside it."""
+    """A line from a point to its name, where it is not next to it."""
     across, down = min(max(x, box.x), box.x + box.width), min(max(y, box.y), box.y + box.height)
     if max(abs(across - x), abs(down - y)) > 10:
         yield element("path leader", d=f"M{x:.1f},{y:.1f}L{across:.1f},{down:.1f}")
@@ -216,9 +217,9 @@ def _mark(point: Point, x: float, y: float, tooltip: str) -> str:
     return element(f"circle dot best {point.role}".rstrip(), tooltip, cx=x, cy=y, r=4.5)
 
 
-def _told(point: Point, x_label: str, y_label: str) -> str:
+def _description(point: Point, x_label: str, y_label: str) -> str:
     x, y = (
-        told(point.x, point.x_low, point.x_high),
-        told(point.y, point.y_low, point.y_high),
+        interval_text(point.x, point.x_low, point.x_high),
+        interval_text(point.y, point.y_low, point.y_high),
     )
     return f"{point.label}: {y_label} {y}, {x_label} {x}"

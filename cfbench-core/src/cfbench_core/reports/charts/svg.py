@@ -95,7 +95,7 @@ def written(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) and 1e4 <= abs(value) < 1e7 else f"{value:g}"
 
 
-def told(value: float, low: float = math.nan, high: float = math.nan) -> str:
+def interval_text(value: float, low: float = math.nan, high: float = math.nan) -> str:
     """A number in a sentence, with its interval if there is one: "0.31 (0.28 to 0.34)"."""
     if not drawable(value):
         return "none"
@@ -174,7 +174,7 @@ def _title(tooltip: str) -> str:
 
 
 def drawing(width: float, height: float, name: str, parts: Iterable[str], title: str = "") -> str:
-    """The whole. ``name`` tells what is drawn, with its numbers, to those who do not see it; ``title`` in short."""
+    """The whole. ``name`` describes what is drawn, with its numbers, to those who do not see it; ``title`` in short."""
     head = f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img"'
     return f'{head} aria-label="{clean(name)}">{_title(title)}{"".join(parts)}</svg>'
 
@@ -183,7 +183,7 @@ def drawing(width: float, height: float, name: str, parts: Iterable[str], title:
 
 
 class Look(NamedTuple):
-    """How one of several is told from the others: 35 pairs of shape and dash pattern, and a colour besides."""
+    """How one of several is distinguished: 35 pairs of shape and dash pattern, and a colour besides."""
 
     colour: str
     shape: str

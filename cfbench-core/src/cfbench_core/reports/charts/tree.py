@@ -43,7 +43,7 @@ class _Placed:
 
 
 def tree_chart(root: Node, *, title: str) -> str:
-    """The tree as SVG. ``title``: what is drawn; with the words of the boxes it is what a screen reader tells."""
+    """The tree as SVG. ``title``: what is drawn; with the words of the boxes it is what a screen reader reads."""
     tops = _tops(root)
     placed, width = _place(root, 4.0, 0, tops)
     bottom = max(one.y + one.tall for one in _all(placed))

@@ -1,5 +1,5 @@
 <script>
-// Sorts a table by the column whose head is clicked: controls stay below, lines without a number last.
+// Sorts a table by the clicked column: controls stay below, rows without a number last.
 document.querySelectorAll("table.results thead button").forEach(button => button.addEventListener("click", () => {
   const head = button.closest("th"), row = head.parentElement, place = [...row.children].indexOf(head);
   const ascending = head.getAttribute("aria-sort") !== "ascending";
