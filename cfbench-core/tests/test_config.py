@@ -157,7 +157,7 @@ def test_all_mistakes_are_told_at_once(registry: Registry) -> None:
         ("- a\n- b", "must be a mapping"),
         ("suite: [toy", "not valid YAML"),
         ("suite: toyy", "no suite 'toyy' is installed. Did you mean 'toy'?"),
-        ("suite: recsys", "pip install cfbench-explainers-native or cfbench-explainers-gnn"),
+        ("suite: recsys", "pip install cfbench-explainers-"),
         ("suite: toy\nmodels: times\nexplainers: digits", "data: is missing (dataset)"),
         (RIGHT + "seed: 4", "seed: is given twice"),
         (RIGHT.replace("label: binary, ", ""), "two are called 'digits': give one a 'label'"),

@@ -103,7 +103,7 @@ def test_replacing_puts_the_new_in_place_of_the_old(tmp_path: Path) -> None:
 RACE = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, {here!r})
+sys.path[:0] = [{here!r}, {here!r} + "/samples"]
 from test_store import committed
 from cfbench_core.store import Store
 root, start, me = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
@@ -129,7 +129,7 @@ def test_processes_that_write_the_same_artifacts_at_once_leave_whole_ones(tmp_pa
 KILLED = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, {here!r})
+sys.path[:0] = [{here!r}, {here!r} + "/samples"]
 from test_store import task
 from cfbench_core.store import Store
 store = Store(Path(sys.argv[1]))

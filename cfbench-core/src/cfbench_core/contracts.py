@@ -115,7 +115,10 @@ class Contract:
             lacking += [name for name in nearest if name not in lacking]
             if len({len(names) for names in alternatives}) == 1 and len(alternatives) > 1:
                 choices = " or ".join(" and ".join(names) for names in alternatives)
-                return f"{_article(kind)} needs {choices}, and has neither"
+                also = (
+                    f"; it also needs {' and '.join(lacking[: -len(nearest)])}" if lacking != nearest else ""
+                )
+                return f"{_article(kind)} needs {choices}, and has neither{also}"
             protocols = [
                 p for p, names in zip(self.any_of, alternatives, strict=True) if names is not nearest
             ]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cfbench_core.config import Help, Range
+from cfbench_core.contracts import Contract
 from cfbench_core.plan import Cell, TableLayout
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
     from cfbench_core.registry import Registry
     from cfbench_core.run_directory import Run
-    from cfbench_core.specs import Capabilities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,8 @@ class Suite(Protocol):
 
     config: type[Experiment]
     layout: TableLayout
+    contracts: Mapping[str, Contract]
+    """What components of each kind must offer; also gives the capabilities of classes named with ``import:``."""
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         """The configuration that ``cfbench run`` uses when none is given: small, real, over what is installed."""
@@ -71,9 +73,6 @@ class Suite(Protocol):
 
         With ``explanations`` (a table made elsewhere, columns of the contract) the cells score that.
         """
-
-    def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
-        """What a class named by ``import:`` provides and needs, told from its methods."""
 
     def describe_data(self, config: Any, summaries: Mapping[str, Any]) -> str:
         """A few words for the head line, from what the stages of kind "data" reported, by their labels."""

@@ -26,7 +26,7 @@ def test_a_table_says_what_each_explainer_is_and_who_brings_it(toy: Path, cfbenc
     found = cfbench("list", "explainers", "--suite", "toy")
     assert (found.code, found.err) == (0, "")
     assert rows(found.out) == [
-        ["explainer", "from", "paper"],
+        ["explainer", "from", "papers"],
         ["digits", "cfbench-toy", "-"],
         ["plain", "cfbench-toy", "-"],
     ]
@@ -170,7 +170,7 @@ def test_describe_of_an_unknown_name_suggests_the_nearest(toy: Path, cfbench: Co
     assert found.code == 2 and found.err == "no component 'digit'. Did you mean 'digits'?  (cfbench list)\n"
 
 
-def test_describe_says_what_it_compatible_with_and_why_not_with_the_others(
+def test_describe_says_what_it_is_compatible_with_and_why_the_others_are_not(
     install: Install, cfbench: Command
 ) -> None:
     install(

@@ -43,7 +43,7 @@ def test_a_run_ends_in_its_tables_an_explanation_in_words_and_its_report(toy: Pa
     assert digits[:3] == ["digits", "5.5", "±1.3"]  # the mean of the digit sums of 0, 2, ..., 38
     assert lines[-2:] == [
         "Example: 7 is explained by 7.",
-        "Report: runs/one/report.html      Reprint without recomputing: cfbench report runs/one --format latex",
+        "Report: runs/one/report.html      Reprint without recomputing: cfbench report runs/one",
     ]
     assert (toy / "runs/one/report.html").exists()
 
@@ -269,4 +269,4 @@ def test_status_of_a_finished_run_counts_cells_and_work(toy: Path, cfbench: Comm
     assert status.code == 0
     lines = status.out.splitlines()
     assert lines[:3] == ["run    runs/one (toy)", "state  finished", "cells  1 ok"]
-    assert lines[3].startswith("work   13 ok; computing took ")  # data, model, units, 5 + 5 chunks
+    assert lines[3].startswith("tasks  13 ok; computing took ")  # data, model, units, 5 + 5 chunks

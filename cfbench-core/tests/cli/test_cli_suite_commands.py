@@ -38,7 +38,7 @@ def test_the_help_lists_it_and_misspellings_are_recognised(
 ) -> None:
     install("cfbench-scales", "1.0", PLUGIN)
 
-    assert "Of installed suites" in cfbench("--help").out
+    assert "Installed suites" in cfbench("--help").out
     assert "Weigh a number." in cfbench("--help").out
     assert "Did you mean 'weigh'?" in cfbench("weih").err
 

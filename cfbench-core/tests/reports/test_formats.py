@@ -63,9 +63,9 @@ def test_latex_is_booktabs_escaped_and_balanced(run: Run) -> None:
 @pytest.mark.parametrize(
     ("width", "heads", "left_out"),
     [
-        (40, "POS-P@5 ↓ time per explanation (ms)", "+2 columns in the report"),
-        (65, "POS-P@5 ↓ NEG-P@5 ↑ time per explanation (ms)", "+1 column in the report"),
-        (80, "POS-P@5 ↓ NEG-P@5 ↑ gini time per explanation (ms)", ""),
+        (40, "POS-P@5 ↓ time (ms)", "+2 columns in the report"),
+        (70, "POS-P@5 ↓ NEG-P@5 ↑ time (ms)", "+1 column in the report"),
+        (84, "POS-P@5 ↓ NEG-P@5 ↑ gini time (ms)", ""),
     ],
 )
 def test_a_terminal_shows_the_columns_that_fit_and_says_what_it_leaves_out(
@@ -117,11 +117,15 @@ def test_a_column_that_repeats_another_is_told_in_a_note(tmp_path: Path) -> None
     run = Run(run.directory)
     (table,) = tables(run)
     assert [table.headers[place].name for place in table.shown] == ["PN-S", "size"]
-    assert table.notes == ["coverage: as PN-S", "same size: as size", "Same for all rows: adds 0, bias 0.5"]
+    assert table.notes == [
+        "coverage: identical to PN-S",
+        "same size: identical to size",
+        "Same for all rows: adds 0, bias 0.5",
+    ]
     assert [lead.header.name for lead in table.leads] == ["PN-S", "size"]  # one thing counts once
     for name, _ in metrics:
         assert name in render(run, "csv")
-    assert "coverage: as PN-S" in render(run, "latex") and "as PN-S" in "".join(
+    assert "coverage: identical to PN-S" in render(run, "latex") and "as PN-S" in "".join(
         Page(render(run, "html")).text
     )
 

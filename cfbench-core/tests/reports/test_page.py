@@ -44,9 +44,9 @@ def test_the_answer_comes_first_and_agrees_with_the_tables(run: Run) -> None:
     best = {name: sum(name in lead.names for lead in leads) for name in ("lime-rs", "shap", "cosine")}
     most = max(best.values())
     assert f"in {most} of {len(leads)} comparisons" in text
-    assert text.index("Which explainer leads?") < text.index("Results")
+    assert text.index("Best explainer") < text.index("Results")
     for name in (name for name, count in best.items() if count == most):
-        assert name in text[text.index("Which explainer leads?") : text.index("comparisons")]
+        assert name in text[text.index("Best explainer") : text.index("comparisons")]
 
 
 def svgs(html: str) -> list[ElementTree.Element]:

@@ -73,7 +73,7 @@ def test_a_control_never_wins_and_a_floor_that_is_not_beaten_is_named(tmp_path: 
     (table,) = tables(run)
     assert emphasis(table) == {"ours": "best", "top": "", "luck": "", "zero": ""}
     assert table.leads[0].baselines_not_beaten == ("luck",)
-    assert "In 1 of all 1, even the best does not significantly better than a baseline (luck)." in render(
+    assert "In 1 of all 1, even the best is not significantly better than a baseline (luck)." in render(
         run, "html"
     )
 

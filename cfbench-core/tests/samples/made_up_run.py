@@ -67,7 +67,12 @@ def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.
                 spent = seconds * generator.lognormal(0, 0.3, len(units))
                 costs.append(units[["unit"]].assign(cell=cell["cell"], elapsed_seconds=spent)[done])
     directory.mkdir(parents=True, exist_ok=True)
-    layout = {"by": ["dataset", "model", "level", "k"], "row": "explainer"}
+    layout = {
+        "by": ["dataset", "model", "level", "k"],
+        "row": "explainer",
+        "cluster": "user",
+        "label_formats": {"level": "{} level", "k": "top {}"},
+    }
     (directory / "plan.json").write_text(json.dumps({"suite": "shop", "layout": layout, "cells": cells}))
     (directory / "config.yaml").write_text(f"suite: shop\nseed: {seed}\nprotocol:\n  k:\n  - 5\n")
     packages = {"cfbench-core": "0.1.0", "numpy": "2.4.6"}

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
+from cfbench_core.contracts import Contract
+
 if TYPE_CHECKING:
     import numpy as np
     from scipy import sparse
@@ -217,3 +219,38 @@ class Metric(Protocol):
         ``observed``: :class:`~cfbench_recsys.observations.ImplicitObservations` or ``ExplicitObservations``,
         depending on the format that the metric's spec declares.
         """
+
+
+_ALL_POINTS = {"format": {"implicit", "explicit"}, "level": {"item", "list"}}
+
+CONTRACTS: Mapping[str, Contract] = {
+    "dataset": Contract(protocol=Dataset),
+    "recommender": Contract(
+        protocol=Recommender,
+        any_of=(ProfileRecommender, GraphRecommender),
+        provides={"access": {"scores"}},
+        implied={
+            "score_profiles": {"scope": {"user-vector"}},
+            "score_edits": {"scope": {"user-only", "indirect", "k-hop", "full"}},
+            "weights": {"access": {"weights"}},
+            "score_dense": {"access": {"gradients"}},
+            "score_weighted": {"access": {"gradients"}},
+            "item_embeddings": {"access": {"embeddings"}},
+        },
+    ),
+    "explainer": Contract(
+        any_of=(ImplicitExplainer, ExplicitExplainer),
+        provides={"level": {"item", "list"}, "scope": {"user-vector", "user-only"}},
+        implied={
+            "importances": {"format": {"implicit"}},
+            "counterfactuals": {"format": {"explicit"}},
+            "prepare": {"pretraining": {"yes"}},
+        },
+    ),
+    "metric": Contract(
+        protocol=Metric,
+        provides=_ALL_POINTS,
+        needs={"explainer": {"format": {"implicit", "explicit"}}},
+    ),
+}
+"""By kind; a class that is named with ``import:`` has the capabilities that are given here."""

@@ -9,7 +9,7 @@ from cfbench_core.plan import LabelFormat
 LABEL_FORMATS: Mapping[str, LabelFormat] = {
     "level": "{} level",
     "k": "top {}",
-    "edit": {"remove": "", "add": "removals or additions"},
+    "edit": {"remove": "", "remove-or-add": "removals or additions"},
     "scope": "{} scope",
 }
 """Removals are the usual edit and are not mentioned."""

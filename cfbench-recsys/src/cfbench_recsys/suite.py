@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
-from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study
 from cfbench_core.lifecycle.suite import LifecycleSuite
 from cfbench_core.plan import TableLayout
 from cfbench_core.registry import Registry
-from cfbench_core.specs import Capabilities, ComponentSpec
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Stage
 from cfbench_core.tuning import Tunable
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
+from cfbench_recsys.contracts import CONTRACTS
 from cfbench_recsys.labels import LABEL_FORMATS
 from cfbench_recsys.metrics import DEFAULT_METRICS
 
@@ -51,6 +51,7 @@ class RecsysSuite(LifecycleSuite):
 
     name = "recsys"
     config = RecsysConfig
+    contracts = CONTRACTS
     layout = TableLayout(
         by=("dataset", "model", "level", "k", "format", "edit", "scope"),
         row="explainer",
@@ -223,30 +224,6 @@ class RecsysSuite(LifecycleSuite):
         )
         return {**prepared, "explanations": edits}
 
-    # Components of a user's own
-
-    def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
-        """What a class named by ``import:`` offers, by the methods that it has."""
-        if kind == "recommender":
-            return _recommender_capabilities(implementation), {}
-        if kind == "explainer":
-            formats = {"implicit": "importances", "explicit": "counterfactuals"}
-            offered = frozenset(name for name, method in formats.items() if hasattr(implementation, method))
-            if not offered:
-                raise UserError(
-                    f"{implementation.__name__} has neither importances(targets, context) nor "
-                    "counterfactuals(targets, context)"
-                )
-            provides = {
-                "format": offered,
-                "level": frozenset({"item", "list"}),
-                "scope": frozenset({"user-vector", "user-only"}),
-            }
-            if hasattr(implementation, "prepare"):
-                provides["pretraining"] = frozenset({"yes"})
-            return provides, {}
-        return {}, {}
-
     # Documents and descriptions
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
@@ -293,18 +270,3 @@ def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> 
     fewest = min(summary["users"] for summary in read)
     unsure = protocol.users > fewest or config.split.kind == "per-user"
     return f"{'up to ' if unsure else ''}{protocol.users:,} users"
-
-
-def _recommender_capabilities(implementation: type) -> Capabilities:
-    access, scope = {"scores"}, {"user-vector"}
-    if hasattr(implementation, "score_edits"):
-        scope = {"user-only", "indirect", "k-hop", "full"}
-    elif not hasattr(implementation, "score_profiles"):
-        raise UserError(
-            f"{implementation.__name__} has neither score_profiles(profiles) nor score_edits(edits)"
-        )
-    access |= {"weights"} if hasattr(implementation, "weights") else set()
-    by_gradient = "score_weighted" if hasattr(implementation, "score_edits") else "score_dense"
-    access |= {"gradients"} if hasattr(implementation, by_gradient) else set()
-    access |= {"embeddings"} if hasattr(implementation, "item_embeddings") else set()
-    return {"access": frozenset(access), "scope": frozenset(scope)}

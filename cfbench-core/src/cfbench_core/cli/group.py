@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -55,15 +55,23 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        unknown = args[0] not in self.references and not args[0].startswith("-")
+        unknown = self.get_command(ctx, args[0]) is None and not args[0].startswith("-")
         if unknown and not ctx.resilient_parsing:
-            hint = did_you_mean(args[0], self.references)
+            hint = did_you_mean(args[0], self.known_commands())
             raise UserError(f"no command {args[0]!r}.{hint}  ({ctx.command_path} --help)")
         return super().resolve_command(ctx, args)
 
+    def known_commands(self) -> list[str]:
+        """The names that :meth:`get_command` resolves."""
+        return [*self.references]
+
+    def command_sections(self) -> Mapping[str, Iterable[str]]:
+        """The names of commands by section of the help."""
+        return self.sections
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(len(name) for name in self.references)
-        for title, names in self.sections.items():
+        width = max(len(name) for name in self.known_commands())
+        for title, names in self.command_sections().items():
             found = {name: self.get_command(ctx, name) for name in names}
             rows = [(name.ljust(width), c.get_short_help_str(66)) for name, c in found.items() if c]
             with formatter.section(title):

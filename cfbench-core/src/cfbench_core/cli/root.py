@@ -10,7 +10,7 @@ import errno
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
 
 import click
@@ -18,6 +18,7 @@ import click
 from cfbench_core.cli.exit_codes import INTERNAL, OK, STOPPED, WRONG
 from cfbench_core.cli.group import Group
 from cfbench_core.errors import AnalysisWarning, UserError
+from cfbench_core.specs import resolve
 
 RESUMABLE = {"run", "evaluate", "explain", "data", "tune"}
 """Commands that resume when they are called again."""
@@ -42,32 +43,23 @@ class RootGroup(Group):
     """The commands of the core, and those that installed suites bring.
 
     A suite's spec names its commands: ``details={"commands": {"advise": "package.module:command"}}``. The registry is
-    read only for a command that the core does not have, and for the help.
+    read only for the help and for a command that the core does not have.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *_suite_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        self._add_suite_commands(cmd_name)
-        return super().get_command(ctx, cmd_name)
+        found = super().get_command(ctx, cmd_name)
+        target = None if found else _suite_commands().get(cmd_name)
+        return resolve(target) if target else found
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        self._add_suite_commands(args[0])
-        return super().resolve_command(ctx, args)
+    def known_commands(self) -> list[str]:
+        return [*super().known_commands(), *_suite_commands()]
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        found = _suite_commands()
-        if found:
-            self.references = {**found, **self.references}
-            self.sections = {**self.sections, "Of installed suites": found}
-        super().format_commands(ctx, formatter)
-
-    def _add_suite_commands(self, name: str) -> None:
-        if name not in self.references and not name.startswith("-"):
-            self.references = {**_suite_commands(), **self.references}
+    def command_sections(self) -> Mapping[str, Iterable[str]]:
+        found = {name for name in _suite_commands() if name not in self.references}
+        return {**self.sections, "Installed suites": sorted(found)} if found else self.sections
 
 
 def _suite_commands() -> dict[str, str]:

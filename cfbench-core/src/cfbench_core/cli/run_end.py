@@ -39,7 +39,7 @@ def show_end(run: Run) -> None:
 def _where(run: Run) -> str:
     """On one line if it fits."""
     report = f"Report: {run.directory / 'report.html'}"
-    reprint = f"Reprint without recomputing: cfbench report {run.directory} --format latex"
+    reprint = f"Reprint without recomputing: cfbench report {run.directory}"
     line = f"{report}      {reprint}"
     return line if len(line) <= shutil.get_terminal_size((120, 24)).columns else f"{report}\n{reprint}"
 

@@ -14,8 +14,8 @@ from cfbench_core.specs import Capabilities, ComponentSpec
 def imported_spec(target: str, kind: str, suite_name: str, suite: Any) -> ComponentSpec:
     """The spec of the class that ``target`` (``"module:Class"``) names, as a component of a suite.
 
-    Its attributes ``provides`` and ``needs`` state its capabilities; otherwise they follow from its methods, as the
-    suite's contract for the kind says.
+    Its attributes ``provides`` and ``needs``, or a ``SPEC`` in its module, state its capabilities; otherwise they
+    follow from its methods, as the suite's contract for the kind says.
 
     Raises:
         UserError: if it cannot be imported, or lacks a method that the contract requires; names the method.
@@ -32,14 +32,24 @@ def imported_spec(target: str, kind: str, suite_name: str, suite: Any) -> Compon
         names = [name for name in vars(module) if not name.startswith("_")]
         raise UserError(f"{module_name} has no {class_name!r}.{did_you_mean(class_name, names)}")
     provides, needs = _capabilities(implementation, target, kind, suite)
+    declared = _declared(module, target)
+    if declared is not None:
+        provides, needs = declared.provides, declared.needs
     return ComponentSpec(
         id=f"{suite_name}/{kind}/{_kebab(class_name)}",
         summary=(implementation.__doc__ or target).strip().splitlines()[0],
         target=target,
         config=f"{module_name}:Config" if hasattr(module, "Config") else None,
+        papers=declared.papers if declared is not None else (),
         provides=getattr(implementation, "provides", provides),
         needs=getattr(implementation, "needs", needs),
     )
+
+
+def _declared(module: Any, target: str) -> ComponentSpec | None:
+    """The spec that the module declares for the class, if it does."""
+    specs = [getattr(module, "SPEC", None), *getattr(module, "SPECS", ())]
+    return next((spec for spec in specs if isinstance(spec, ComponentSpec) and spec.target == target), None)
 
 
 def _capabilities(

@@ -58,9 +58,9 @@ class Cells:
 
     @property
     def in_every_row(self) -> str:
-        """ "In every row: dataset debian-python, k 5", or nothing."""
+        """ "Same for all rows: dataset debian-python, k 5", or nothing."""
         known = ", ".join(f"{name} {value}" for name, value in self.common if value not in ("", MISSING))
-        return f"In every row: {known}." if known else ""
+        return f"Same for all rows: {known}." if known else ""
 
 
 def cells(frame: pd.DataFrame, most: int | None = None) -> Cells:

@@ -27,7 +27,7 @@ def show(tables: Sequence[Table], console: Console) -> None:
     for table in tables:
         show_one(table, console)
     if tables:
-        legend = "± 95% interval; bold: best or statistically tied; underlined: next"
+        legend = "± 95% interval; bold: best or statistically tied; underlined: next; time: per explanation"
         fewer = any(_fewer(row, place) for t in tables for row in t.lines for place in t.shown)
         console.print(Text(legend + (f"; {_FEWER}: fewer units" if fewer else ""), style="dim"))
 
@@ -98,6 +98,8 @@ def _painted(table: Table, places: Sequence[int]) -> RichTable:
 def _head(table: Table, place: int) -> str:
     """The column's name, folded where it is wide and wider than its numbers; its arrow stays with the last word."""
     header = table.headers[place]
+    if header.column is TIME:
+        return f"time ({header.unit})"
     words = header.name.split()
     words[-1] = f"{words[-1]} {header.arrow}".rstrip()
     numbers = (len(_entry(row, header, place).plain) for row in table.lines)

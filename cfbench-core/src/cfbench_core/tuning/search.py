@@ -185,7 +185,7 @@ def _find(config: Any, component: str) -> tuple[str, int | None, ConfiguredCompo
     known = [f"{reference.kind}/{reference.label}" for _, _, reference in entries]
     if found:
         several = ", ".join(f"{reference.kind}/{reference.label}" for _, _, reference in found)
-        raise UserError(f"--component {component}: stands for several: say which one of {several}")
+        raise UserError(f"--component {component}: is ambiguous; it may be {several}")
     hint = did_you_mean(component, [*known, *(reference.label for _, _, reference in entries)])
     raise UserError(
         f"--component {component}: is not in the configuration.{hint} It has {', '.join(known)};"

@@ -136,5 +136,5 @@ def _dataset(id: str) -> Component:
         names = [component.spec.name for component in registry.components("dataset")]
         raise UserError(f"no dataset {id!r}.{did_you_mean(id, names)}  (cfbench data list)")
     if len(found) > 1:
-        raise UserError(f"{id!r} stands for several: say which of {', '.join(c.spec.id for c in found)}")
+        raise UserError(f"{id!r} is ambiguous; it may be {', '.join(c.spec.id for c in found)}")
     return found[0]

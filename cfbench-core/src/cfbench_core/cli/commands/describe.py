@@ -28,7 +28,7 @@ from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plur
     "describe",
     examples=(
         "cfbench describe lime-rs",
-        "cfbench describe recsys/explainer/cosine   the full id, where a name stands for several",
+        "cfbench describe recsys/explainer/cosine   the full id of an ambiguous name",
         "cfbench describe tabular                   a suite: the keys of its configuration",
     ),
 )
@@ -37,7 +37,7 @@ from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plur
 def command(id: str, form: str) -> None:
     """Describe a component: its options, what it is compatible with, and an example.
 
-    ID is its name, or its full id (suite/kind/name) where the name stands for several. Of a suite the keys
+    ID is its name, or its full id (suite/kind/name) if the name is ambiguous. Of a suite the keys
     are those of a whole configuration.
     """
     registry = installed()
