@@ -125,7 +125,7 @@ def test_a_column_that_repeats_another_is_told_in_a_note(tmp_path: Path) -> None
     assert [lead.header.name for lead in table.leads] == ["PN-S", "size"]  # one thing counts once
     for name, _ in metrics:
         assert name in render(run, "csv")
-    assert "coverage: identical to PN-S" in render(run, "latex") and "as PN-S" in "".join(
+    assert "coverage: identical to PN-S" in render(run, "latex") and "identical to PN-S" in "".join(
         Page(render(run, "html")).text
     )
 
