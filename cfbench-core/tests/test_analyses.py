@@ -243,5 +243,5 @@ def test_the_kit_of_every_suite_asks_an_analysis_whether_it_is_one(asking: Regis
     assert check_component(toy_analyses.SPECS[0], registry=asking).passed
     wrong = ComponentSpec(id="toy/analysis/wrong", summary="Is it one?", target="toy_suite:Digits")
     failed = {result.check: result.reason for result in check_component(wrong, registry=asking).failures}
-    assert "figures, table, incompatibility, words" in failed["answers-as-an-analysis"]
+    assert "which are missing" in failed["fulfils-its-contract"]
     assert "pandas" in failed["analysis-is-light"]

@@ -181,7 +181,7 @@ def test_when_the_time_is_over_it_says_how_far_it_came(toy: Path, cfbench: Comma
     slow = ["--set", "models=[{name: times, pause: 0.2}]"]
     done = cfbench("tune", "study.yaml", *slow, "--component", "times", "--trials", "90", "--timeout", "0.3")
     assert done.code == 0
-    assert re.match(r"the time was over after \d of 90 trials; the same command resumes\n", done.out)
+    assert re.match(r"time limit reached after \d of 90 trials; the same command resumes\n", done.out)
 
 
 @pytest.mark.parametrize("duration", ["0", "0s", "0.0m", "0 h"])
