@@ -97,9 +97,11 @@ def _frozen(capabilities: Capabilities) -> Capabilities:
     return {axis: frozenset(values) for axis, values in capabilities.items()}
 
 
-def plural(kind: str) -> str:
-    """ "explainers", "analyses": kinds as people, and ``cfbench list``, call them."""
-    return f"{kind[:-2]}es" if kind.endswith("is") else f"{kind}s"
+def plural(noun: str) -> str:
+    """ "explainers", "analyses", "queries"."""
+    if noun.endswith("is"):
+        return f"{noun[:-2]}es"
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def resolve(reference: str) -> Any:

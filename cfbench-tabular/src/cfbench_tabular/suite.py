@@ -24,7 +24,10 @@ SPEC = ComponentSpec(
     id="tabular/suite/tabular",
     summary="Counterfactual explanations of classifiers on tabular data",
     target=f"{__name__}:TabularSuite",
-    details={"conformance": "cfbench_tabular.testing:checks"},
+    details={
+        "conformance": "cfbench_tabular.testing:checks",
+        "commands": {"advise": "cfbench_tabular.advise:command"},
+    },
 )
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cfbench_core.specs import plural
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -81,9 +83,8 @@ def as_json(value: Any) -> None:
 
 
 def count(number: int, noun: str) -> str:
-    """ "1 cell", "2 cells", "1,685 packages"."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {noun if number == 1 else plural}"
+    """ "1 cell", "2 cells", "10 analyses", "1,685 packages"."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
 def size(amount: float) -> str:
