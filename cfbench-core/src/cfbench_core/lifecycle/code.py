@@ -367,8 +367,9 @@ def _without_docstrings(source: bytes) -> ast.Module:
 
 
 def _has_docstring(node: ast.AST) -> TypeGuard[ast.Module | ast.ClassDef | ast.FunctionDef]:
-    described = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-    return described and ast.get_docstring(node, clean=False) is not None
+    if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    return ast.get_docstring(node, clean=False) is not None
 
 
 def _describe(code: CodeType, parts: list[str]) -> None:
