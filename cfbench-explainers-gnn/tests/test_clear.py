@@ -155,7 +155,7 @@ def test_an_answer_is_a_prefix_that_just_succeeds(graph_world: MakeWorld) -> Non
     targets = world.targets(2, "item", "full")
     counted = Counted(context.model)
     answer = method.counterfactuals(targets, dataclasses.replace(context, model=counted))
-    assert answer.details["evaluations"].sum() == counted.queries
+    assert answer.details["queries"].sum() == counted.queries
     block = block_of(world, targets, context)
     logits = removal_logits(network_of(context), block, Surroundings(context))
     lengths = answer.edits.counts()
@@ -166,7 +166,7 @@ def test_an_answer_is_a_prefix_that_just_succeeds(graph_world: MakeWorld) -> Non
         for length, displaced in ((lengths[row], 1), (lengths[row] - 1, 0)):
             edits = block.possible.where(np.isin(np.arange(len(block.rows)), ranked[:length]))
             assert world.displaced(targets, edits, row) == displaced
-        assert answer.details["evaluations"][row] <= 2 * np.log2(Config().max_edits) + 1
+        assert answer.details["queries"][row] <= 2 * np.log2(Config().max_edits) + 1
 
 
 def test_it_gives_up_after_the_longest_prefix(graph_world: MakeWorld) -> None:

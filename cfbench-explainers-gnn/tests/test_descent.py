@@ -122,7 +122,7 @@ def test_a_unit_has_the_same_answer_alone_and_in_another_order(
         expected = triples(together.edits, row)
         assert triples(shuffled.edits, place) == expected
         assert triples(singly.edits, row) == expected
-        assert shuffled.details["evaluations"][place] == together.details["evaluations"][row]
+        assert shuffled.details["queries"][place] == together.details["queries"][row]
 
 
 @pytest.mark.parametrize("method", GUIDED)
@@ -162,7 +162,7 @@ def test_the_reported_queries_are_those_that_the_model_counts(method: str, graph
         model = Counted(world.context.model)
         context = Context(model, world.graph, world.graph, world.context.generator)
         answer = explain(method, targets.take(slice(row, row + 1)), context)
-        assert answer.details["evaluations"].tolist() == [model.queries]
+        assert answer.details["queries"].tolist() == [model.queries]
 
 
 @pytest.mark.parametrize("method", DESCENTS)

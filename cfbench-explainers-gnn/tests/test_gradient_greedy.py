@@ -88,7 +88,7 @@ def test_as_wide_as_the_scope_its_first_edit_is_the_best_of_all_that_fall(
         falling = np.flatnonzero(slope.numpy() < 0)
         alone = [world.displaced(one, possible.where(np.arange(len(slope)) == e), 0) for e in falling]
         assert answer.edits.counts()[row] == any(alone)
-        assert answer.details["evaluations"][row] == 1 + len(falling) + bool(len(falling))
+        assert answer.details["queries"][row] == 1 + len(falling) + bool(len(falling))
 
 
 def test_a_larger_budget_never_loses_an_answer(graph_world: MakeWorld) -> None:

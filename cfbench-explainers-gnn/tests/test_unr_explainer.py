@@ -252,7 +252,7 @@ def test_it_tries_no_more_sets_than_it_may() -> None:
     model, graph = world(6)
     targets, where = targets_of(model, graph, "item", "full"), context(model, graph)
     config = Config(simulations=10, batch=2)
-    queries = UNRExplainer(config).counterfactuals(targets, where).details["evaluations"]
+    queries = UNRExplainer(config).counterfactuals(targets, where).details["queries"]
     assert (queries <= 1 + 2 * (1 + 10) + 6).all()  # gradients, and what the last round began
 
 

@@ -77,7 +77,14 @@ def test_planning_computes_each_shared_stage_once() -> None:
     assert (kinds.count("data"), kinds.count("split"), kinds.count("model")) == (1, 1, 1)
     assert kinds.count("units") == 2  # item and list
     # importances serve the implicit and the derived explicit answers
-    assert sum(stage.target.endswith("explain_implicit") for stage in stages) == 4
+    importances = [
+        stage
+        for stage in stages
+        if stage.kind == "explanations"
+        and "explainer" in stage.parameters
+        and stage.parameters["format"] == "implicit"
+    ]
+    assert len(importances) == 4
 
 
 def test_graph_recommenders_are_skipped_for_users_outside_their_graph() -> None:

@@ -23,7 +23,7 @@ class BestAnswers:
         displaced: (B,) items that the best answer displaces, 0 where there is none.
         size: (B,) its edits.
         improved_at: (B,) the step at which it was found.
-        evaluations: (B,) model queries for the unit.
+        queries: (B,) model queries for the unit.
     """
 
     def __init__(self, block: Block) -> None:
@@ -33,7 +33,7 @@ class BestAnswers:
         self.displaced = np.zeros(count, dtype=np.int64)
         self.size = np.full(count, np.iinfo(np.int64).max)
         self.improved_at = np.zeros(count, dtype=np.int64)
-        self.evaluations = np.zeros(count)
+        self.queries = np.zeros(count)
         self._tested: BoolArray = np.zeros(len(block.possible.rows), dtype=bool)
         self.wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
 
@@ -53,7 +53,7 @@ class BestAnswers:
         if len(units):
             edits = part.possible.where(chosen).choose(units)
             found[units] = part.displaced(edits, units)
-            self.evaluations[part.units[units]] += 1
+            self.queries[part.units[units]] += 1
             self.offer(part, chosen, found, step)
         return found
 
@@ -85,5 +85,5 @@ class BestAnswers:
         return self.finished() | ((self.displaced > 0) & (step - self.improved_at >= patience))
 
     def answer(self) -> Answer:
-        """The best edits; the detail ``evaluations``."""
-        return Answer(self.block.possible.where(self.chosen), {"evaluations": self.evaluations})
+        """The best edits; the detail ``queries``."""
+        return Answer(self.block.possible.where(self.chosen), {"queries": self.queries})

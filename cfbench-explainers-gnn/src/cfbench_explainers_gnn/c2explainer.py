@@ -85,7 +85,7 @@ class Config(AdditionsConfig, DescentConfig):
 class C2Explainer:
     """Explicit answers, removals and additions, for recommenders with gradients over edges."""
 
-    evaluations = 1
+    queries = 1
 
     def __init__(self, config: Config) -> None:
         self.config = config

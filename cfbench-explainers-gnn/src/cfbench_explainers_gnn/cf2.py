@@ -85,7 +85,7 @@ class CF2:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.evaluations = 2 if config.factual else 1
+        self.queries = 2 if config.factual else 1
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""

@@ -75,7 +75,7 @@ class Config(DescentConfig):
 class CFGNNExplainer:
     """Explicit answers, removals only, for recommenders with gradients over edges."""
 
-    evaluations = 1
+    queries = 1
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -42,7 +42,7 @@ class DescentConfig(SearchConfig):
 class Descent(Protocol):
     """What a method brings along: parameters p, one for each possible edit, and what is to become smaller."""
 
-    evaluations: int
+    queries: int
     """Model queries of ``loss`` for each unit."""
 
     def start(self, block: Block, noise: Any | None) -> Any:
@@ -78,7 +78,7 @@ def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> 
             p = p.detach().requires_grad_()
             gradient = part.gradient(method.loss(part, p), p)
             p = method.step(p.detach(), gradient)
-            best.evaluations[part.units] += method.evaluations
+            best.queries[part.units] += method.queries
             best.test(part, method.chosen(p).numpy(), step)
             strength[part.edges] = p.numpy()
             awake = ~best.resting(step + 1, config.patience)[part.units]

@@ -108,7 +108,7 @@ class EdgeTree:
 
     Attributes:
         best: the best set so far, () without one; best_displaced: items that it displaces.
-        evaluations: sets that were tried.
+        queries: sets that were tested.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class EdgeTree:
         """
         self.around, self.gains, self.options, self.wanted = around, gains, options, wanted
         self.best: EdgeSet = ()
-        self.best_displaced, self.evaluations, self.improved_at = 0, 0, 0
+        self.best_displaced, self.queries, self.improved_at = 0, 0, 0
         if options.connected:
             users, items = roots
             parts = [around.at_user(int(u)) for u in users] + [around.at_item(int(i)) for i in items]
@@ -177,7 +177,7 @@ class EdgeTree:
 
     def learn(self, sets: Sequence[EdgeSet], outcomes: Sequence[Outcome]) -> None:
         """Takes in what the sets did that :meth:`propose` named."""
-        self.evaluations += len(sets)
+        self.queries += len(sets)
         for edges, outcome in zip(sets, outcomes, strict=True):
             self._known[edges] = outcome
             self._keep(edges, outcome)
@@ -190,8 +190,8 @@ class EdgeTree:
         self._paths.clear()
 
     def _over(self) -> bool:
-        spent = self.evaluations >= self.options.simulations
-        rests = bool(self.best) and self.evaluations - self.improved_at >= self.options.patience
+        spent = self.queries >= self.options.simulations
+        rests = bool(self.best) and self.queries - self.improved_at >= self.options.patience
         return self._closed or spent or rests or self.cap < 1
 
     def _keep(self, edges: EdgeSet, outcome: Outcome) -> None:
@@ -201,7 +201,7 @@ class EdgeTree:
         rank = (-outcome.displaced, len(edges), edges)
         if self.best and rank[:2] >= (-self.best_displaced, len(self.best)):
             return
-        self.best, self.best_displaced, self.improved_at = edges, outcome.displaced, self.evaluations
+        self.best, self.best_displaced, self.improved_at = edges, outcome.displaced, self.queries
         if self.options.prune and len(edges) > 1:
             self._smaller = [edges[:place] + edges[place + 1 :] for place in range(len(edges))]
         else:

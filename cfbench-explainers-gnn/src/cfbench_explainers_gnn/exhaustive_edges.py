@@ -8,7 +8,7 @@ certificate with the last size that was finished.
 
 Not published elsewhere. A bound for every explainer on graphs, where the scope is small: sets grow as the number
 of edits to the power of their size. Where the protocol lets edges be added, these are tried too.
-Cost: sum over s <= max_size of (E choose s) model evaluations for each unit with E possible edits, at most
+Cost: sum over s <= max_size of (E choose s) model queries for each unit with E possible edits, at most
 ``budget``.
 """
 
@@ -81,7 +81,7 @@ class ExhaustiveEdges:
             for sets in _sets(edits, size):
                 tried = sets[:left]
                 displaced = part.displaced(_made(part, tried), np.zeros(len(tried), dtype=np.int64))
-                best.evaluations[unit] += len(tried)
+                best.queries[unit] += len(tried)
                 first = int(displaced.argmax())
                 chosen = np.zeros(edits, dtype=np.bool_)
                 chosen[tried[first]] = True

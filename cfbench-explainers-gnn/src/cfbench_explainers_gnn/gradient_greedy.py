@@ -70,7 +70,7 @@ class GradientGreedy:
         for step in range(self.config.max_edits):
             if not len(part):
                 break
-            best.evaluations[part.units] += 1
+            best.queries[part.units] += 1
             units, edges = _steepest(_slope(part, made), part.possible.rows, self.config.width)
             if self.config.width > 1:
                 units, edges = self._best(part, made, units, edges, best)
@@ -101,7 +101,7 @@ class GradientGreedy:
                 rows = slice(low, min(low + UNITS_AT_ONCE, len(units)))
                 some = Block(part.targets.take(units[rows]), edits.take(rows.start, rows.stop), part.context)
                 left[rows] = _left(some, torch.ones(len(some.rows), dtype=torch.float64)).numpy()
-        np.add.at(best.evaluations, part.units[units], 1)
+        np.add.at(best.queries, part.units[units], 1)
         order = np.lexsort((np.rint(left * GRID), units))  # stable: of equal ones the steeper
         least = order[np.diff(units[order], prepend=-1) > 0]
         return units[least], edges[least]

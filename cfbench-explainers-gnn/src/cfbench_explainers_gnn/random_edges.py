@@ -5,7 +5,7 @@ edits; each prefix is tested on the real model. If none displaces any, there is 
 
 Not published elsewhere. The baseline for explanations on a graph: what chance achieves with this number of tries in
 this scope. Where the protocol lets edges be added, these are drawn too (see ``possible_edits.py``).
-Cost: at most ``max_edits`` model evaluations.
+Cost: at most ``max_edits`` model queries.
 """
 
 from __future__ import annotations

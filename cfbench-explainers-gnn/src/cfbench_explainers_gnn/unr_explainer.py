@@ -132,7 +132,7 @@ class UNRExplainer:
                 queries[unit] += len(own)
             queries += _new_gains(block, starts, trees, first)
         best = _edits(block, starts, [(unit, trees[unit].best) for unit in all_units])
-        return Answer(best, {"evaluations": queries})
+        return Answer(best, {"queries": queries})
 
     def _trees(self, block: Block, margins: FloatArray) -> list[EdgeTree]:
         options = TreeOptions(

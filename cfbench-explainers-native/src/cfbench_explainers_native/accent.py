@@ -41,7 +41,7 @@ ranks of all candidates down to the last rival. The public code of CFExpRec, Ref
 top-1 takes gaps to other members of the list, with which the first removal always "succeeds", and multiplies an
 empty dictionary. When it misleads: effects are added up, so that joint effects are missed, and the prediction then
 is wrong in either direction (the suite verifies it); an item held by a bias is never predicted to leave: no answer.
-Cost for each user, n its interactions: leave-one-out n + 1 model evaluations; input-gradient K + ``rivals`` with
+Cost for each user, n its interactions: leave-one-out n + 1 model queries; input-gradient K + ``rivals`` with
 gradients, and 1; influence 1, and d^2 operations for each item; refit some 4 n times that. The search takes (K +
 rivals) rivals n operations for each unit; ``stopping_rule: verified`` queries the model for each prefix.
 """

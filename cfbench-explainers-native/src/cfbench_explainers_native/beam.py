@@ -14,7 +14,7 @@ several are, it may be another).
 
 Not published elsewhere. As in ``greedy``, the steps after the first look only at the ``pool`` interactions
 that lowered the margin most alone, at least ``max_steps`` of them.
-Cost: |I_u| model evaluations for each user, then at most ``width`` x ``pool`` for each unit and step.
+Cost: |I_u| model queries for each user, then at most ``width`` x ``pool`` for each unit and step.
 """
 
 from __future__ import annotations

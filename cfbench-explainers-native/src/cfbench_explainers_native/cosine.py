@@ -6,7 +6,7 @@ top-1 ("Cosine").
 
 Departs from their code: a sparse product for the columns that are needed instead of all pairs of items, and
 an item unknown to training users has similarity 0 rather than raising.
-Cost: no model evaluation.
+Cost: no model query.
 """
 
 from __future__ import annotations

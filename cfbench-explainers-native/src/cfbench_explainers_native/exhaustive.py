@@ -18,7 +18,7 @@ partial sets as ``smallest_sets`` does; at list level the recommender is queried
 sums, more items may leave than have left before.
 
 Not published elsewhere. A bound for every explainer that only removes. Cost: sum over s <= max_size of
-(|I_u| choose s) model evaluations for each user, at most ``budget``; item level on linear logits: |I_u| + 1.
+(|I_u| choose s) model queries for each user, at most ``budget``; item level on linear logits: |I_u| + 1.
 """
 
 from __future__ import annotations

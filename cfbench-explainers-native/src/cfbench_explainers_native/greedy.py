@@ -14,7 +14,7 @@ Not published elsewhere. A bound: it sees joint effects and the rivals of y, whi
 it may name more interactions than the smallest counterfactual has.
 To bound the cost on long histories, the steps after the first consider only the ``width`` interactions
 that lowered the margin most alone: with at least ``width`` = |I_u| it is the full search.
-Cost: |I_u| model evaluations for each user (shared by all its units), then at most ``width`` for each unit
+Cost: |I_u| model queries for each user (shared by all its units), then at most ``width`` for each unit
 and step.
 """
 

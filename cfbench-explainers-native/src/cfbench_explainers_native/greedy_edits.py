@@ -10,7 +10,7 @@ the explained item. Candidates for recommendation stay those that are not in the
 added item stays in the ranking, and may be what takes the explained item's place.
 
 Not published elsewhere. A bound for methods that add, to be compared with these alone: fewer edits suffice
-where some are additions. Cost: |I_u| + ``additions`` model evaluations for each unit in the first step, then
+where some are additions. Cost: |I_u| + ``additions`` model queries for each unit in the first step, then
 at most ``width`` in each.
 """
 

@@ -3,7 +3,7 @@
 With U_i the training users of item i: jac(i, y) = |U_i n U_y| / |U_i u U_y|, and 0 where neither has training
 users. At list level the mean over the listed items. A baseline of Refined fidelity and Consistency beyond top-1 ("Jaccard").
 
-Departs from their code as ``cosine.py`` does. Cost: no model evaluation.
+Departs from their code as ``cosine.py`` does. Cost: no model query.
 """
 
 from __future__ import annotations

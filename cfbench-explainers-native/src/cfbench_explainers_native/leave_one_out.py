@@ -6,7 +6,7 @@ give.
 
 Ours as a control; leave-one-out as such is folklore. Differences are rounded to the grid of 2**-30 on which
 logits are compared, so that an interaction without effect counts 0, and ties do not hang on rounding noise.
-Cost: |I_u| + 1 model evaluations for each user, however many items are explained.
+Cost: |I_u| + 1 model queries for each user, however many items are explained.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Departs from the sources: logits rather than probabilities (their saturation mak
 user share one set of subsets and forwards; no selection of features; in the variant the explained item may be
 among the flipped ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of
 2**-30.
-Cost: at most ``samples`` model evaluations for each user, however many items are explained.
+Cost: at most ``samples`` model queries for each user, however many items are explained.
 """
 
 from __future__ import annotations

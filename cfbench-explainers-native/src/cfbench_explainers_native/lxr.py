@@ -27,7 +27,7 @@ Departs from the papers' code: trained on users who are not explained only, and 
 epoch on test users); y from the top k, not the first alone; log-probabilities from logits, clamped only where
 log p is to fall without end; the mean mask is one of means of users, so that a user's loss does not hang on
 the others of the batch; at list level no target of several items, which the network never saw in training.
-Cost: no model evaluation, h * (|I_u| + 2h) multiplications (first layer: once for each user). Training: two
+Cost: no model query, h * (|I_u| + 2h) multiplications (first layer: once for each user). Training: two
 evaluations with gradients for each user and epoch.
 """
 
@@ -37,7 +37,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from scipy import sparse
@@ -46,6 +46,7 @@ from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import mean_over_targets
+from cfbench_recsys.contracts import DifferentiableProfileRecommender
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.removals import ImportanceOrder, RemovalResponses, step_counts
@@ -275,7 +276,7 @@ class Training:
     def __init__(self, config: Config, context: Context, lessons: Lessons) -> None:
         import torch
 
-        self.config, self.model, self.lessons = config, context.model, lessons
+        self.config, self.model, self.lessons = config, context.profile_gradients, lessons
         self.random = context.generator("lxr", "fit")
         self.network = {
             name: torch.from_numpy(array).requires_grad_()
@@ -324,7 +325,7 @@ def initial(items: int, hidden: int, random: np.random.Generator) -> dict[str, n
 
 def loss(
     network: Mapping[str, torch.Tensor],
-    model: Any,
+    model: DifferentiableProfileRecommender,
     lessons: Lessons,
     rows: IntArray,
     places: IntArray,

@@ -1,7 +1,7 @@
 """Popularity: an interaction matters as much as its item has training users, whatever is explained. A floor.
 
 Not published elsewhere. An explainer that does no better than this explains the data, not the recommendation.
-Cost: no model evaluation.
+Cost: no model query.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ A replacement that PageRank prefers before anything is removed says nothing of r
 where PageRank prefers all of them, there is no answer. Removing the whole history leaves no walk, which is no
 success. No self-loop at u: it would only scale g. ``attempts: 1`` tries the smallest set alone, as a method
 must that cannot query the recommender.
-Cost: one model evaluation for each user, and at most ``attempts`` for each unit; the proximity of all items
+Cost: one model query for each user, and at most ``attempts`` for each unit; the proximity of all items
 once (beyond 6000 items, of those in question once for each batch), and for each user a system as large as the
 history.
 """

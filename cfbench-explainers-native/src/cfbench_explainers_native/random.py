@@ -2,7 +2,7 @@
 
 Not published elsewhere. The stream belongs to the unit (user and explained items) and not to its place in a
 batch.
-Cost: no model evaluation.
+Cost: no model query.
 """
 
 from __future__ import annotations

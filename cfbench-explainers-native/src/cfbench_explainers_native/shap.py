@@ -32,7 +32,7 @@ targets of a user share the evaluations; what fails is an error, not a row of ze
 grid of 2**-30.
 When it misleads: profiles far from any real one count as much as near ones; items that stand in for one another
 share what they bring, so that each appears unimportant; and the rivals of y are not considered.
-Cost: at most ``samples`` model evaluations for each user, however many items are explained; the permutation
+Cost: at most ``samples`` model queries for each user, however many items are explained; the permutation
 estimator takes no fewer than one pair of orders, 2 n evaluations, and time n for each of them. The kernel
 estimator never takes more, but solves a system of size n: n^3 / 3 for each user. Memory: ``samples`` n.
 """
@@ -91,7 +91,7 @@ class Config:
         Literal["auto", "enumeration", "never"],
         Help("auto: a linear logit's weights, or all parts; enumeration: all parts; never: always estimate"),
     ] = "auto"
-    samples: Annotated[int, Range(minimum=2), Help("model evaluations for each user")] = 1024
+    samples: Annotated[int, Range(minimum=2), Help("model queries for each user")] = 1024
     clusters: Annotated[int, Range(minimum=1), Help("of items, in the variant of that name")] = 10
 
 

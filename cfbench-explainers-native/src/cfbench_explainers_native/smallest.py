@@ -13,7 +13,7 @@ the item stays whatever is removed. Where the search runs out of its budget, the
 Not published elsewhere. A lower bound on the size for every explainer that only removes, at item level (several
 items that are to leave together have no such order of sums). Needs ``access: weights`` for linearity; the weights
 themselves are read off single removals, one batch of scores for all items, which is exact to rounding and faster
-than looking them up. Cost: |I_u| + 1 model evaluations for each user, however many items are explained, then
+than looking them up. Cost: |I_u| + 1 model queries for each user, however many items are explained, then
 arithmetic.
 """
 

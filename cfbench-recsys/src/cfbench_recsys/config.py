@@ -21,7 +21,7 @@ class Postprocess:
         ),
     ] = "smallest-prefix"
     verify: Annotated[bool, Help("an edit that displaces nothing on the real model is no answer")] = True
-    prune: Annotated[bool, Help("take back edits whose return does not spoil the success")] = False
+    prune: Annotated[bool, Help("revert edits that are not needed for the success")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -200,6 +200,10 @@ class ExplicitExplainer(Protocol):
         """B edits, one for each target. An edit without edges means that there is no counterfactual."""
 
 
+Explainer = ImplicitExplainer | ExplicitExplainer
+"""An explainer gives importances, or edits, or both."""
+
+
 class PretrainedExplainer(Protocol):
     """Is trained before it explains. Declares ``pretraining: yes``; the training is a stage of its own."""
 

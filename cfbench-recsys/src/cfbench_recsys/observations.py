@@ -27,7 +27,7 @@ class ImplicitObservations:
     Attributes:
         targets: the B units.
         k: the length of the list.
-        importances: (B, H) aligned with ``targets.history``; what stands at padding is ignored.
+        importances: (B, H) aligned with ``targets.history``; values at padding are ignored.
     """
 
     def __init__(

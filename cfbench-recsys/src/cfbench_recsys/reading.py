@@ -1,4 +1,4 @@
-"""Reading tables of interactions. Whatever is wrong with a file becomes one line that says what, and where.
+"""Reading tables of interactions. An invalid file is reported in one line with the reason and the place.
 
 Text is read as text: an identifier "007" stays what it is. Rows are counted from 1, the header and
 empty lines not among them.

@@ -137,7 +137,7 @@ class Comparison:
 
 
 class _Estimates:
-    """What one run says: agreement (K, M + 1, 4) among all users and size-matched; means (1 or 2, M, L, E)."""
+    """The results of one run: agreement (K, M + 1, 4) among all users and size-matched; means (1 or 2, M, L, E)."""
 
     def __init__(self, plain: Estimate, matched: Estimate, means: Estimate) -> None:
         self.plain = plain

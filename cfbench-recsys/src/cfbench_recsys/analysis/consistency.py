@@ -173,7 +173,7 @@ class Consistency:
 
 
 class _Answer:
-    """What one ladder says: Spearman's rho, mean over the metrics."""
+    """The result of one ladder: Spearman's rho, mean over the metrics."""
 
     def __init__(self, labels: Labels, rows: pd.DataFrame, place: str, margin: float) -> None:
         self.place = place

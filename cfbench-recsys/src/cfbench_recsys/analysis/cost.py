@@ -2,14 +2,14 @@
 
 - seconds each: wall time of making one explanation, on average over the units (those of one batch share its time
   evenly, and count as one measurement for the interval). For edits derived from importances both count.
-- model evaluations: profiles or graphs that the recommender scored for one explanation, on average; gradients count as
+- model queries: profiles or graphs that the recommender scored for one explanation, on average; gradients count as
   the evaluation they come with. Unlike seconds they are the same on every machine.
 - seconds of pre-training: once for each model, where an explainer learns before it explains.
 - peak memory in bytes: the most resident memory of the process while explanations were made (for derived edits: while
   they were derived). It holds the model, the data and the libraries too.
 
 Times are of the machine of the run (``environment.json``). A result from the cache has the time that it took when
-it was computed. Beside each row stands the quality of the model: explaining an untrained one may be quick.
+it was computed. Each row also has the quality of the model: explaining an untrained one may be quick.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Cost:
         return "" if finished(runs, _wanted) else "no cell has ended well"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: the labels, metric (seconds each, model evaluations, seconds of pre-training, peak memory in bytes),
+        """Columns: the labels, metric (seconds each, model queries, seconds of pre-training, peak memory in bytes),
         direction, explainer, role, quality_metric, quality, mean, ci_low, ci_high, n."""
         statements = Statements()
         task = {str(run.directory): _work(run) for run in runs}

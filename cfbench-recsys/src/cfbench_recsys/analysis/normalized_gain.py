@@ -181,7 +181,7 @@ def scales(setting: Setting, columns: Sequence[Column]) -> list[Scale]:
     drawn = resampled_means(values.reshape(len(values), -1), clusters=clusters)
     drawn = drawn.reshape(len(drawn), *values.shape[1:])
     if len(np.unique(clusters)) < 2:
-        drawn = np.full_like(drawn, np.nan)  # one user says nothing of the spread
+        drawn = np.full_like(drawn, np.nan)  # one user has no spread
     return [
         _scale(values[:, :, place], drawn[:, :, place], random, column.direction)
         for place, column in enumerate(columns)

@@ -1,4 +1,4 @@
-"""What the MovieLens data sets have in common: the rule, and where titles stand.
+"""What the MovieLens data sets have in common: the rule, the files and the titles.
 
 The rule of CFExpRec, Refined fidelity and Consistency beyond top-1: a rating above 3.5 is an interaction; then,
 recursively, users and items with at least 2.

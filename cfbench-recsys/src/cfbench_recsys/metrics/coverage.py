@@ -1,6 +1,6 @@
 """Coverage: for how many units there is an answer at all, right or wrong.
 
-Ours. 1 where the answer has at least one edit, else 0.
+Defined by cfbench. 1 where the answer has at least one edit, else 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Empty-profile POS-P and Full removal: what compresses the differences of POS-P and NEG-P.
 
-Ours. Two numbers that depend on the recommender and the user only, to be read together with POS-P and NEG-P:
+Defined by cfbench. Two numbers that depend on the recommender and the user only, to be read together with POS-P and NEG-P:
 
 - Empty-profile POS-P@K: the same indicator for the empty profile, 1[rank(i; 0) <= K] (list level: their mean). A model
   with a bias may leave an item in the list whatever is removed.

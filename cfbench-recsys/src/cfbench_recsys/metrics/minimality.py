@@ -1,6 +1,6 @@
 """Minimality: is every edit of a successful answer needed?
 
-Ours: 1 where no single edit can be taken back with as many items displaced still, 0 where one can, missing
+Defined by cfbench: 1 where no single edit can be taken back with as many items displaced still, 0 where one can, missing
 (NaN) where the answer fails. (A set of edits that is minimal so may still be larger than the smallest
 counterfactual.)
 """
@@ -23,7 +23,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:Minimality",
     provides={"format": {"explicit"}, "level": {"item", "list"}},
     needs={"explainer": {"format": {"explicit"}}},
-    details={"unit": "explanation", "empty": "missing: says nothing about an answer that fails"},
+    details={"unit": "explanation", "empty": "missing where the answer fails"},
 )
 
 

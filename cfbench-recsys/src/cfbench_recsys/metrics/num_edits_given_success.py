@@ -1,6 +1,6 @@
 """#Perturb of the successes: the number of edited edges of successful answers.
 
-Ours: equation 7 of CFExpRec over the units whose answer displaces something; missing (NaN) for the others.
+Defined by cfbench: equation 7 of CFExpRec over the units whose answer displaces something; missing (NaN) for the others.
 Unlike the paper's convention (``edits.py``) an explainer gains nothing by not answering; it is a mean over
 other units for every explainer, so read it together with the success rate.
 """
@@ -23,7 +23,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:NumEditsGivenSuccess",
     provides={"format": {"explicit"}, "level": {"item", "list"}},
     needs={"explainer": {"format": {"explicit"}}},
-    details={"unit": "explanation", "empty": "missing: says nothing about an answer that fails"},
+    details={"unit": "explanation", "empty": "missing where the answer fails"},
 )
 
 

@@ -68,5 +68,5 @@ class PosP:
 
 
 def with_steps(name: str, steps: int) -> str:
-    """The column's name; a number of steps other than the paper's stands in it."""
+    """The column's name, with the number of steps if it differs from the paper's."""
     return name if steps == 10 else f"{name} (T={steps})"

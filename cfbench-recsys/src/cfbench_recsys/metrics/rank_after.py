@@ -1,6 +1,6 @@
 """Rank after the edit: where does the explained item land? For sentences, and to see how far.
 
-Ours. rank(i; x') with x' the edited profile (or graph), 1-based among the candidates; the item's old place
+Defined by cfbench. rank(i; x') with x' the edited profile (or graph), 1-based among the candidates; the item's old place
 where there is no answer. Neither direction is better: an edit must push the item beyond K, how far is no
 merit.
 """

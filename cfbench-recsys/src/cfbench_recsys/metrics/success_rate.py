@@ -1,7 +1,7 @@
 """Success rate: how many answers displace the item (item level), or any item of the list (list level).
 
-Ours. At item level the same as PN-S; at list level PN-S says how much of the list is displaced, this whether
-anything is.
+Defined by cfbench. At item level the same as PN-S; at list level PN-S measures how much of the list is displaced,
+this metric whether anything is.
 """
 
 from __future__ import annotations

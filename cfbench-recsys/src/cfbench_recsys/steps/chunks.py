@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from cfbench_core.lifecycle.tables import read_units
 from cfbench_core.stages import TaskContext
+from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.splits import Split
@@ -41,7 +42,7 @@ class Chunk:
     """
 
     units: pd.DataFrame
-    model: Any
+    model: ScoringModel
     interactions: Interactions
     split: Split
     targets: Targets
@@ -57,7 +58,7 @@ class Chunk:
         )
 
 
-def open_chunk(context: TaskContext, data: SplitData, model: Any, units: pd.DataFrame) -> Chunk:
+def open_chunk(context: TaskContext, data: SplitData, model: ScoringModel, units: pd.DataFrame) -> Chunk:
     """The units of a task with their histories."""
     point = context.parameters
     targets = Targets.of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -14,20 +14,29 @@ from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.models import State
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
+from cfbench_recsys.contracts import (
+    Explainer,
+    ExplicitExplainer,
+    ImplicitExplainer,
+    PretrainedExplainer,
+    ScoringModel,
+)
 from cfbench_recsys.edits import ADD, Edits, FloatArray
-from cfbench_recsys.splits import load_split
+from cfbench_recsys.splits import Split, load_split
 from cfbench_recsys.steps.chunks import Chunk, load_withheld
 from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.targets import Answer, Context, Targets
 
 
-def _explainer_context(context: TaskContext, data: Any, model: Any, state: State | None) -> Context:
-    """What an explainer may look at; ``data`` has a ``split``."""
+def _explainer_context(
+    context: TaskContext, split: Split, model: ScoringModel, state: State | None
+) -> Context:
+    """What an explainer may use."""
     training, cache = _learnable(
         context.input_paths["split"], context.input_paths[UNITS], context.task.stage_key
     )
     streams = functools.partial(context.streams.generator, "explain")
-    return Context(model, data.split.profiles, training, streams, state, cache)
+    return Context(model, split.profiles, training, streams, state, cache)
 
 
 @functools.lru_cache(maxsize=2)
@@ -40,27 +49,31 @@ def _learnable(split: Path, units: Path, stage_key: str) -> tuple[sparse.csr_mat
     return training, {}
 
 
-def prepare(context: TaskContext, explainer: Any, data: SplitData, model: Any) -> Any:
+def prepare(
+    context: TaskContext, explainer: PretrainedExplainer, data: SplitData, model: ScoringModel
+) -> State:
     """Pre-training of an explainer, on users who are not explained."""
-    return explainer.prepare(_explainer_context(context, data, model, None))
+    return explainer.prepare(_explainer_context(context, data.split, model, None))
 
 
 def explain(
-    context: TaskContext, explainer: Any, model: Any, chunk: Chunk, state: State | None
+    context: TaskContext, explainer: Explainer, model: ScoringModel, chunk: Chunk, state: State | None
 ) -> tuple[FloatArray | Edits, Mapping[str, FloatArray]]:
     """Importances, or edits verified and pruned as the protocol says, with the explainer's details."""
     label, targets = context.task.label, chunk.targets
-    given = _explainer_context(context, chunk, model, state)
+    given = _explainer_context(context, chunk.split, model, state)
     if chunk.format == "implicit":
-        importances = np.asarray(explainer.importances(targets, given), dtype=np.float64)
+        importances = np.asarray(
+            cast(ImplicitExplainer, explainer).importances(targets, given), dtype=np.float64
+        )
         _check_importances(importances, targets, label)
         return importances, {}
-    answer = Answer.of(explainer.counterfactuals(targets, given))
+    answer = Answer.of(cast(ExplicitExplainer, explainer).counterfactuals(targets, given))
     _check_edits(answer.edits, targets, chunk.split.profiles, label)
     return _postprocessed(answer.edits, model, chunk, context), answer.details
 
 
-def derive(context: TaskContext, importances: FloatArray, model: Any, chunk: Chunk) -> Edits:
+def derive(context: TaskContext, importances: FloatArray, model: ScoringModel, chunk: Chunk) -> Edits:
     """Edits from the importances of an implicit method."""
     if context.parameters["postprocess"]["derive"] == "threshold":
         edits = threshold(chunk.targets, importances)
@@ -69,7 +82,7 @@ def derive(context: TaskContext, importances: FloatArray, model: Any, chunk: Chu
     return _postprocessed(edits, model, chunk, context)
 
 
-def _postprocessed(edits: Edits, model: Any, chunk: Chunk, context: TaskContext) -> Edits:
+def _postprocessed(edits: Edits, model: ScoringModel, chunk: Chunk, context: TaskContext) -> Edits:
     settings = context.parameters["postprocess"]
     if settings["verify"]:
         edits = verify(model, chunk.targets, edits, chunk.split.profiles)

@@ -5,34 +5,39 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cfbench_core.config.component import create
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.models import State, save_model, state_from_file
 from cfbench_core.stages import TaskContext
 from cfbench_recsys.checkpoints import EvaluationHistory, load_checkpoint, save_checkpoint
+from cfbench_recsys.contracts import Recommender, ScoringModel
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.steps.data import SplitData, load_data
 
 
-def fit(context: TaskContext, data: SplitData) -> tuple[Any, dict[str, Any]]:
+def fit(context: TaskContext, data: SplitData) -> tuple[Recommender, dict[str, Any]]:
     """Trains a recommender, or takes its weights from a file, and measures its quality on the test part."""
     component = context.parameters["model"]
-    model, split = create(component), data.split
+    model: Recommender = create(component)
+    split = data.split
     weights = component["options"].get("weights")
     if weights is not None:
         model.load_state(given_weights(Path(weights), data.interactions), split.profiles)
         fitted: Mapping[str, Any] = {"weights": Path(weights).name}
     else:
         fitted = model.fit(split, functools.partial(context.streams.generator, "fit"), context.report) or {}
-    return model, {"quality": evaluate(model, split.test, split.profiles), "fit": dict(fitted)}
+    return model, {
+        "quality": evaluate(cast(ScoringModel, model), split.test, split.profiles),
+        "fit": dict(fitted),
+    }
 
 
-def restore(component: Mapping[str, Any], state: State, data: SplitData) -> Any:
+def restore(component: Mapping[str, Any], state: State, data: SplitData) -> Recommender:
     """A fitted recommender, ready to score the profiles of the split."""
-    model = create(component)
+    model: Recommender = create(component)
     model.load_state(state, data.split.profiles)
     return model
 
@@ -64,7 +69,7 @@ def fit_checkpoints(context: TaskContext) -> dict[str, Any]:
     for name in context.parameters["checkpoints"]:
         save_checkpoint(context.output, name, *history.at(name, fitted["best_epoch"]))
     history.discard()
-    return {"quality": evaluate(model, split.test, split.profiles), "fit": dict(fitted)}
+    return {"quality": evaluate(cast(ScoringModel, model), split.test, split.profiles), "fit": dict(fitted)}
 
 
 def take_checkpoint(context: TaskContext) -> dict[str, Any]:
@@ -73,4 +78,7 @@ def take_checkpoint(context: TaskContext) -> dict[str, Any]:
     state, evaluation = load_checkpoint(context.input_paths["training"], context.parameters["checkpoint"])
     model = restore(context.parameters["model"], state, data)
     save_model(model, context.parameters["model"], context.output)
-    return {"quality": evaluate(model, data.split.test, data.split.profiles), "fit": evaluation}
+    return {
+        "quality": evaluate(cast(ScoringModel, model), data.split.test, data.split.profiles),
+        "fit": evaluation,
+    }

@@ -9,13 +9,14 @@ import pandas as pd
 
 from cfbench_core.errors import UserError
 from cfbench_core.stages import TaskContext
+from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.steps.chunks import WITHHELD
 from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.steps.units import lists_of, users_to_explain
 
 
 def choose_tuning_units(
-    context: TaskContext, data: SplitData, model: Any
+    context: TaskContext, data: SplitData, model: ScoringModel
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """As ``choose_units``, for ``sample`` users (fewer, where there are fewer) whom a run does not explain.
 

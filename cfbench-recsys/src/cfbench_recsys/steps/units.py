@@ -10,6 +10,7 @@ import pandas as pd
 from cfbench_core.errors import UserError
 from cfbench_core.ids import join_ids
 from cfbench_core.stages import TaskContext
+from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import Edits, IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.ranking import top_k
@@ -18,7 +19,9 @@ from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.targets import Targets
 
 
-def choose_units(context: TaskContext, data: SplitData, model: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+def choose_units(
+    context: TaskContext, data: SplitData, model: ScoringModel
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Draws the users to explain, and lists what is recommended to them: a row for each unit.
 
     Columns: unit, group (one for each user), user, item (null at list level), rank, and for the stages
@@ -28,7 +31,7 @@ def choose_units(context: TaskContext, data: SplitData, model: Any) -> tuple[pd.
 
 
 def lists_of(
-    context: TaskContext, data: SplitData, model: Any, users: IntArray
+    context: TaskContext, data: SplitData, model: ScoringModel, users: IntArray
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The lists of some users as units, and the stage's summary."""
     level, k, profiles = context.parameters["level"], context.parameters["k"], data.split.profiles
