@@ -234,7 +234,7 @@ class Study:
         from scipy import sparse
 
         from cfbench_core.lifecycle.streams import generator
-        from cfbench_recsys.scoring import Counted
+        from cfbench_recsys.scoring import counted
         from cfbench_recsys.targets import Context
 
         others = np.ones(self.split.train.shape[0])
@@ -242,7 +242,7 @@ class Study:
         training = (sparse.diags(others) @ self.split.train).tocsr()
         training.eliminate_zeros()
         streams = functools.partial(generator, 0, "benchmark")
-        return Context(Counted(self.model), self.split.profiles, training, streams, state)
+        return Context(counted(self.model), self.split.profiles, training, streams, state)
 
     def time_explanations(self, cell: Any, format: str) -> dict[str, Any]:
         """CPU seconds and model evaluations of one explanation; seconds of pre-training."""
@@ -277,7 +277,7 @@ class Study:
         seconds, units = self._timed(
             explain,
             str(cell.labels["scope"]),
-            lambda: (setattr(context.model, "evaluations", 0), looked_at.clear()),
+            lambda: (setattr(context.model, "queries", 0), looked_at.clear()),
         )
         return {
             "ms": round(1e3 * seconds / units, 4),

@@ -18,7 +18,7 @@ from cfbench_explainers_gnn.clear import CLEAR, Config, Surroundings, loss_terms
 from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_recsys.edits import REMOVE
 from cfbench_recsys.scopes import edges_in_scope
-from cfbench_recsys.scoring import Counted
+from cfbench_recsys.scoring import counted
 from cfbench_recsys.targets import Answer, Context
 
 MakeWorld = Callable[..., Any]
@@ -149,13 +149,13 @@ def test_successes_hold_on_the_rebuilt_graph_and_edges_are_in_scope(
 
 
 def test_an_answer_is_a_prefix_that_just_succeeds(graph_world: MakeWorld) -> None:
-    """One edge less, in the order of the decoder, does not displace the item; evaluations are counted."""
+    """One edge less, in the order of the decoder, does not displace the item; model queries are counted."""
     world = graph_world("lightgcn", 25)
     method, context = trained(world, steps=2)  # a poor order, so that answers are long
     targets = world.targets(2, "item", "full")
-    counted = Counted(context.model)
-    answer = method.counterfactuals(targets, dataclasses.replace(context, model=counted))
-    assert answer.details["queries"].sum() == counted.queries
+    model = counted(context.model)
+    answer = method.counterfactuals(targets, dataclasses.replace(context, model=model))
+    assert answer.details["queries"].sum() == model.queries
     block = block_of(world, targets, context)
     logits = removal_logits(network_of(context), block, Surroundings(context))
     lengths = answer.edits.counts()

@@ -19,7 +19,7 @@ from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.scopes import edges_in_scope
-from cfbench_recsys.scoring import Counted
+from cfbench_recsys.scoring import counted
 from cfbench_recsys.targets import Answer, Context
 
 METHODS: dict[str, tuple[Any, Any]] = {
@@ -159,7 +159,7 @@ def test_the_reported_queries_are_those_that_the_model_counts(method: str, graph
     world = graph_world("lightgcn", 4)
     targets = world.targets(2, "item", "full")
     for row in range(4):
-        model = Counted(world.context.model)
+        model = counted(world.context.model)
         context = Context(model, world.graph, world.graph, world.context.generator)
         answer = explain(method, targets.take(slice(row, row + 1)), context)
         assert answer.details["queries"].tolist() == [model.queries]

@@ -42,7 +42,7 @@ on the edited graph: lengths 1, 2, 4, ... up to ``max_edits``, then bisection. A
 most items first. As that is not monotone in the length, a shorter one may exist.
 
 Learns from edges and targets of users who are not explained; degrees, walks and scores are those of the graph
-that the recommender scores. Cost: log2(max_edits) + 1 evaluations where nothing succeeds, at most twice as many
+that the recommender scores. Cost: log2(max_edits) + 1 queries where nothing succeeds, at most twice as many
 otherwise, none with gradients. Training: one evaluation with its gradient for each unit of a batch and step.
 """
 

@@ -21,9 +21,13 @@ from cfbench_recsys.targets import Targets
 BLOCK = 64
 
 
-def queries_of(model: ScoringModel) -> int:
-    """The model queries so far; 0 for a model that does not count them."""
-    return model.queries if isinstance(model, CountedModel) else 0
+QUERIES = ("score_profiles", "score_edits", "score_dense", "score_weighted")
+"""The methods that query a recommender; their first argument has a row for each profile or edited graph."""
+
+
+def counted(model: ScoringModel) -> CountedModel:
+    """The model, counting its queries."""
+    return CountedModel(model, QUERIES)
 
 
 class Scorable(Protocol):

@@ -14,6 +14,7 @@ from cfbench_core.stages import TaskContext
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.scoring import QUERIES
 from cfbench_recsys.splits import Split
 from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.targets import Targets
@@ -48,7 +49,7 @@ class Chunk:
     targets: Targets
     format: str
 
-    queries: ClassVar[tuple[str, ...]] = ("score_profiles", "score_edits", "score_dense", "score_weighted")
+    queries: ClassVar[tuple[str, ...]] = QUERIES
     seconds_of_loading: ClassVar[float] = 0.0
 
     def contract_columns(self) -> pd.DataFrame:
