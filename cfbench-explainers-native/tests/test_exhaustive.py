@@ -128,7 +128,9 @@ def test_awkward_users_stand_alone(awkward, curved, level):
 def test_an_item_that_stays_whatever_is_removed_is_proven_to(world, linear):
     setting = world(linear(bias=[0] * 11 + [1000.0]), [[0, 1, 2, 3, 4, 6], [5]], 12)
     targets = setting.targets([0, 1], [11, 11], k=3)
-    assert answer(setting, targets) == ([set(), set()], [6.0, 1.0], [1.0, 1.0]), "by the bound, at any size"
+    assert answer(setting, targets) == ([set(), set()], [6.0, 1.0], [1.0, 1.0]), (
+        "by the lower bound, at any size"
+    )
     blind = replace(setting, model=OnlyScores(setting.model))
     assert answer(blind, targets) == ([set(), set()], [3.0, 1.0], [0.0, 1.0]), "up to max_size"
 

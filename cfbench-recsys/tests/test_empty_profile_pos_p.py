@@ -28,10 +28,10 @@ def test_a_user_with_two_interactions_has_nothing_left_at_three_of_four_steps() 
 @given(data=st.data(), steps=st.sampled_from([1, 3, 10]))
 def test_it_equals_the_formula(draw_implicit, level: str, data: st.DataObject, steps: int) -> None:
     case, importances = draw_implicit(data, level)
-    floors, full = EmptyProfilePosP(Config(steps=steps)).compute(case.implicit(importances)).values()
+    values_on_empty, full = EmptyProfilePosP(Config(steps=steps)).compute(case.implicit(importances)).values()
     for b, (user, items) in enumerate(case.units()):
         on_empty = [case.rank(user, set(), item) <= case.k for item in items]
-        assert floors[b] == pytest.approx(np.mean(on_empty), abs=1e-12)
+        assert values_on_empty[b] == pytest.approx(np.mean(on_empty), abs=1e-12)
         left, spent = list(case.histories[user]), 0
         for chunk in np.array_split(np.array(left), steps):
             left = left[len(chunk) :]

@@ -189,7 +189,7 @@ def test_an_explicit_explainer_is_judged_by_what_it_displaces(tmp_path: Path) ->
     ("config", "component", "options", "said"),
     [
         (study(data=["debian-python", {"name": "debian-python", "label": "b"}]), "mf", {},
-         "a search is about one data set, the configuration has debian-python, b; choose: --set data=debian-python"),
+         "a search is about one dataset, the configuration has debian-python, b; choose: --set data=debian-python"),
         (study(explainers=[{"import": "tunable_lab:Blend"}]), "blend", {},
          "a search is about one recommender, the configuration has mf, ease; choose: --set recommenders=mf"),
         (study(), "mf", {"metric": "NDCG@1"},

@@ -71,7 +71,7 @@ def test_the_explainer_that_succeeds_most_on_the_best_model_is_quoted() -> None:
             "a": ("weak", "always", "", [9, 9, 9]),
             "b": ("good", "seldom", "", [9, 1, 1]),
             "c": ("good", "often", "", [9, 9, 1]),
-            "d": ("good", "cheats", "bound", [9, 9, 9]),
+            "d": ("good", "cheats", "reference", [9, 9, 9]),
         }
     )
     assert best_explanation(run).endswith("(good, explained by often).")

@@ -6,7 +6,7 @@ at most so many edits does better, that is works at all (no answer) or displaces
 set was tried, or nothing can be better, ``proven`` is 1. After ``budget`` sets of a unit the search ends, and the
 certificate with the last size that was finished.
 
-Not published elsewhere. A bound for every explainer on graphs, where the scope is small: sets grow as the number
+Not published elsewhere. A certified control for every explainer on graphs, where the scope is small: sets grow as the number
 of edits to the power of their size. Where the protocol lets edges be added, these are tried too.
 Cost: sum over s <= max_size of (E choose s) model queries for each unit with E possible edits, at most
 ``budget``.
@@ -41,7 +41,7 @@ SPEC = ComponentSpec(
         "edit": {"remove", "add"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="bound",
+    role="certified",
     details={"default": False},
 )
 

@@ -9,7 +9,7 @@ degrees included, queries the real model whether the target has left, and comput
 targets have left, after ``max_edits`` edits, or when the gradient says that no edit helps. The answer is the shortest
 prefix that displaces the most items; ties go to the lower user, then the lower item; none: no answer.
 
-Not published elsewhere. A bound for every method that follows gradients: it follows the exact one at a real graph,
+Not published elsewhere. A reference for every method that follows gradients: it follows the exact one at a real graph,
 never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does, and a
 whole one does less, most of all an addition (the first part of a new edge counts most: degrees are under a root). With
 ``width`` > 1 the steepest ``width`` edits of each step are tried on the real model, and the one is made that leaves
@@ -45,7 +45,7 @@ SPEC = ComponentSpec(
         "edit": {"remove", "add"},
     },
     needs={"recommender": {"access": {"gradients"}}},
-    role="bound",
+    role="reference",
 )
 
 

@@ -34,7 +34,7 @@ SPEC = ComponentSpec(
         "edit": {"remove", "add"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="floor",
+    role="baseline",
 )
 
 

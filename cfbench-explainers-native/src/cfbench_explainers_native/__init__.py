@@ -1,1 +1,1 @@
-"""Explainers made for recommenders, and the controls that bound them. One file each."""
+"""Explainers for recommenders, and controls. One file each."""

@@ -44,7 +44,7 @@ SPEC = ComponentSpec(
         "edit": {"remove"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="bound",
+    role="reference",
 )
 
 

@@ -31,7 +31,7 @@ SPEC = ComponentSpec(
         "edit": {"remove"},
     },
     needs={"recommender": {"access": {"scores", "weights"}}},
-    role="bound",
+    role="certified",
 )
 
 

@@ -17,7 +17,7 @@ ends, and the certificate with the last size that was finished. Where the logit 
 partial sets as ``smallest_sets`` does; at list level the recommender is queried only with sets with which, by the
 sums, more items may leave than have left before.
 
-Not published elsewhere. A bound for every explainer that only removes. Cost: sum over s <= max_size of
+Not published elsewhere. A certified control for every explainer that only removes. Cost: sum over s <= max_size of
 (|I_u| choose s) model queries for each user, at most ``budget``; item level on linear logits: |I_u| + 1.
 """
 
@@ -52,7 +52,7 @@ SPEC = ComponentSpec(
         "edit": {"remove"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="bound",
+    role="certified",
 )
 
 FIRST_ROUND, LAST_ROUND = 64, 4096

@@ -10,7 +10,7 @@ which ranks are decided; ties go to the lower item index.
   remaining interactions by their margin when removed alone. The importance is the number of interactions that
   come later: only its order means something.
 
-Not published elsewhere. A bound: it sees joint effects and the rivals of y, which leave-one-out does not, but
+Not published elsewhere. A reference: it considers joint effects and the rivals of y, which leave-one-out does not, but
 it may name more interactions than the smallest counterfactual has.
 To bound the cost on long histories, the steps after the first consider only the ``width`` interactions
 that lowered the margin most alone: with at least ``width`` = |I_u| it is the full search.
@@ -46,7 +46,7 @@ SPEC = ComponentSpec(
         "edit": {"remove"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="bound",
+    role="reference",
 )
 
 

@@ -9,7 +9,7 @@ the first K, the explained items left out. They are plausible ("had you also bou
 the explained item. Candidates for recommendation stay those that are not in the *original* history, so an
 added item stays in the ranking, and may be what takes the explained item's place.
 
-Not published elsewhere. A bound for methods that add, to be compared with these alone: fewer edits suffice
+Not published elsewhere. A reference for methods that add, to be compared with these alone: fewer edits suffice
 where some are additions. Cost: |I_u| + ``additions`` model queries for each unit in the first step, then
 at most ``width`` in each.
 """
@@ -43,7 +43,7 @@ SPEC = ComponentSpec(
         "edit": {"add"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="bound",
+    role="reference",
 )
 
 

@@ -33,7 +33,7 @@ SPEC = ComponentSpec(
         "edit": {"remove"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="bound",
+    role="reference",
 )
 
 

@@ -1,4 +1,4 @@
-"""Popularity: an interaction matters as much as its item has training users, whatever is explained. A floor.
+"""Popularity: the importance of an interaction is the number of training users of its item. A baseline.
 
 Not published elsewhere. An explainer that does no better than this explains the data, not the recommendation.
 Cost: no model query.
@@ -26,7 +26,7 @@ SPEC = ComponentSpec(
         "edit": {"remove"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="floor",
+    role="baseline",
 )
 
 

@@ -1,4 +1,4 @@
-"""Random: each interaction gets a uniform importance. A floor: what no explainer should fall below.
+"""Random: each interaction gets a uniform importance. The baseline that no explainer should fall below.
 
 Not published elsewhere. The stream belongs to the unit (user and explained items) and not to its place in a
 batch.
@@ -27,7 +27,7 @@ SPEC = ComponentSpec(
         "edit": {"remove"},
     },
     needs={"recommender": {"access": {"scores"}}},
-    role="floor",
+    role="baseline",
 )
 
 

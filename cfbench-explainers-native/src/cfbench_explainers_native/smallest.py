@@ -40,7 +40,7 @@ SPEC = ComponentSpec(
     provides={"format": {"explicit"}, "level": {"item"}, "scope": {"user-vector"}, "edit": {"remove"}},
     needs={"recommender": {"access": {"scores", "weights"}}},
     version="2",
-    role="bound",
+    role="certified",
 )
 
 

@@ -220,14 +220,14 @@ def test_the_mean_of_all_averages_over_metrics(climb: Climb, make_cell: Any) -> 
 
 
 def test_baselines_are_not_ranked_and_other_controls_are_by_default(climb: Climb) -> None:
-    run = climb({"25%": UP, "100%": DOWN}, roles={"a": "floor", "b": "bound"})
+    run = climb({"25%": UP, "100%": DOWN}, roles={"a": "baseline", "b": "reference"})
 
     def ranked(**options: Any) -> set[str]:
         table = Consistency(Config(resamples=10, partitions=2, **options)).table([run])
         return set(table["explainer"]) - {""}
 
     assert ranked() == {"b", "c"}
-    assert ranked(controls=("bound", "floor")) == {"a", "b", "c"}
+    assert ranked(controls=("reference", "baseline")) == {"a", "b", "c"}
     assert (
         Consistency(Config(controls=()))
         .incompatibility([run])

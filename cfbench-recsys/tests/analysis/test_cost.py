@@ -68,11 +68,11 @@ def test_the_summary_reports_the_widest_range_and_pretraining(write: Any, make_c
         make_cell("quick", METRICS, seconds=[0.001] * 4),
         make_cell("slow", METRICS, seconds=[0.25] * 4),
         make_cell("lxr", METRICS, seconds=[0.002] * 4, stages=stages),
-        make_cell("random", METRICS, seconds=[1e-6] * 4, role="floor"),
+        make_cell("random", METRICS, seconds=[1e-6] * 4, role="baseline"),
         outcomes=[line("k", "learns", 61.5)],
     )
     words = cost.words(cost.table([run]))
-    assert "250-fold (shop · mf): quick takes 1 ms each, slow 250 ms." in words
+    assert "250-fold (shop · mf): quick takes 1 ms, slow 250 ms." in words
     assert "up to 61.5 s for lxr" in words
 
 

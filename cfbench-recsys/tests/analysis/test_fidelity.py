@@ -98,15 +98,15 @@ def test_a_leader_that_changes_by_chance_is_no_change(write: Any, make_cell: Any
 def test_bounds_and_floors_do_not_lead(write: Any, make_cell: Any) -> None:
     metrics = {"INS@1": [0.9, 0.8], "INS@2": [0.9, 0.8]}
     run = write(
-        make_cell("greedy", metrics, role="bound"),
-        make_cell("random", {"INS@1": [0.99, 0.99], "INS@2": [0.1, 0.1]}, role="floor"),
+        make_cell("greedy", metrics, role="reference"),
+        make_cell("random", {"INS@1": [0.99, 0.99], "INS@2": [0.1, 0.1]}, role="baseline"),
         make_cell("a", {"INS@1": [0.1, 0.2], "INS@2": [0.1, 0.2]}),
     )
     table = fidelity.table([run])
     assert (table["against"] == "").all() and len(table) == 6
     assert fidelity.words(table) == ""  # no other explainer to compare with
     (figure,) = fidelity.figures(table)
-    assert "greedy (bound)" in figure.svg and "random (floor)" in figure.svg
+    assert "greedy (reference)" in figure.svg and "random (baseline)" in figure.svg
 
 
 def test_runs_without_these_metrics_have_a_reason(write: Any, make_cell: Any) -> None:

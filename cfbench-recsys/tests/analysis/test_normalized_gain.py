@@ -18,9 +18,9 @@ def rows(table: Any, metric: str) -> Any:
 
 
 def test_the_smallest_example_in_both_directions(write: Any, make_cell: Any) -> None:
-    """POS-P: random 0.8, the bound 0.4, and 0.6 and 0.9 in between and beyond. NEG-P is its mirror."""
+    """POS-P: random 0.8, the reference 0.4, and 0.6 and 0.9 in between and beyond. NEG-P is its mirror."""
     means = {"random": 0.8, "greedy": 0.4, "middling": 0.6, "worse": 0.9}
-    roles = {"random": "floor", "greedy": "bound"}
+    roles = {"random": "baseline", "greedy": "reference"}
     run = write(
         *(
             make_cell(
@@ -67,7 +67,7 @@ def test_the_interval_is_that_over_all_resamples_of_users(write: Any, make_cell:
     run = write(
         make_cell("random", {"POS-P@2": random}),
         make_cell("a", {"POS-P@2": own}),
-        make_cell("greedy", {"POS-P@2": best}, role="bound"),
+        make_cell("greedy", {"POS-P@2": best}, role="reference"),
     )
     found = rows(normalized_gain.table([run]), "POS-P@2").loc["a"]
     ratios = []
@@ -128,8 +128,8 @@ def test_the_summary_names_the_best_competitor_and_its_share(write: Any, make_ce
     draw = np.random.default_rng(0)
     noise = draw.normal(0, 0.01, (4, 30))
     run = write(
-        make_cell("random", {"POS-P@1": 0.8 + noise[0]}, k=1, role="floor"),
-        make_cell("greedy", {"POS-P@1": 0.4 + noise[1]}, k=1, role="bound"),
+        make_cell("random", {"POS-P@1": 0.8 + noise[0]}, k=1, role="baseline"),
+        make_cell("greedy", {"POS-P@1": 0.4 + noise[1]}, k=1, role="reference"),
         make_cell("good", {"POS-P@1": 0.5 + noise[2]}, k=1),
         make_cell("poor", {"POS-P@1": 0.7 + noise[3]}, k=1),
     )
@@ -137,4 +137,4 @@ def test_the_summary_names_the_best_competitor_and_its_share(write: Any, make_ce
     mean = table.set_index("explainer").loc["good", "mean"]
     assert f"good is the best competitor, {mean:.3g} (" in normalized_gain.words(table)
     (figure,) = normalized_gain.figures(table)
-    assert "greedy (bound)" in figure.svg and "random (floor)" in figure.svg
+    assert "greedy (reference)" in figure.svg and "random (baseline)" in figure.svg

@@ -28,9 +28,9 @@ def numbers(table: Any, metric: str) -> dict[str, float]:
 
 
 def test_the_smallest_example(write: Any, make_cell: Any) -> None:
-    """Of four items the bound knows 1, 1, 2, 2 edits; a needs 1, 3, 2 and fails once; b finds one of three edits."""
+    """Of four items the reference finds 1, 1, 2, 2 edits; a needs 1, 3, 2 and fails once; b finds one of three edits."""
     run = write(
-        answers(make_cell, "greedy", [1, 1, 1, 1], [1, 1, 2, 2], role="bound"),
+        answers(make_cell, "greedy", [1, 1, 1, 1], [1, 1, 2, 2], role="reference"),
         answers(make_cell, "a", [1, 1, 1, 0], [1, 3, 2, None]),
         answers(make_cell, "b", [0, 0, 0, 1], [None, None, None, 3]),
     )
@@ -51,7 +51,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
 
 def test_a_competitor_may_know_a_smaller_answer_than_the_bounds(write: Any, make_cell: Any) -> None:
     run = write(
-        answers(make_cell, "greedy", [1, 1], [3, 2], role="bound"),
+        answers(make_cell, "greedy", [1, 1], [3, 2], role="reference"),
         answers(make_cell, "a", [1, 1], [2, 2]),
     )
     assert numbers(smallest.table([run]), "gap") == {"greedy": 0.5, "a": 0.0}
@@ -68,7 +68,7 @@ def test_of_a_list_only_answers_that_displace_as_much_count(write: Any, make_cel
 
 def test_a_search_with_a_certificate_proves_what_others_found(write: Any, make_cell: Any) -> None:
     """It found 2 and excluded 1; it found none and excluded 3; it found 4 but excluded 2 only; it reported nothing."""
-    search = {"details": {"none_up_to": [1.0, 3.0, 2.0, NAN]}, "role": "bound"}
+    search = {"details": {"none_up_to": [1.0, 3.0, 2.0, NAN]}, "role": "reference"}
     run = write(
         answers(make_cell, "search", [1, 0, 1, 1], [2, None, 4, 1], **search),
         answers(make_cell, "a", [1, 1, 1, 1], [2, 4, 4, 1]),

@@ -59,7 +59,7 @@ def test_the_mean_of_all_takes_users_whom_all_explain_and_no_controls(write: Any
     run = write(
         make_cell("a", {"PN-S@2": [0, 1, 0, 1, 0, 0]}),
         make_cell("b", {"PN-S@2": [0, 1, 0, 0, None, 0]}),
-        make_cell("random", {"PN-S@2": [1, 0, 1, 0, 1, 0]}, role="floor"),
+        make_cell("random", {"PN-S@2": [1, 0, 1, 0, 1, 0]}, role="baseline"),
     )
     table = positions.table([run])
     pooled = table[table["explainer"] == ALL].to_dict("records")

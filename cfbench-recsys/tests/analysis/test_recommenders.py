@@ -20,7 +20,7 @@ def around(mean: float, seed: int) -> Any:
 
 def study(write: Any, make_cell: Any, means: dict[str, dict[str, float]], **given: Any) -> Any:
     """``means``: model -> explainer -> POS-P; the first cell's letters are the roles."""
-    roles = {"random": "floor", "popularity": "floor", "greedy": "bound"}
+    roles = {"random": "baseline", "popularity": "baseline", "greedy": "reference"}
     scopes = {"lightgcn": "user-only"}
     return write(
         *(
@@ -103,8 +103,8 @@ def test_a_competitor_that_falls_below_a_baseline_is_reported(write: Any, make_c
     means = {"mf": {"random": 0.5, "a": 0.3}, "ease": {"random": 0.3, "a": 0.5}}
     table = recommenders.table([study(write, make_cell, means)])
     assert table[table["against"] != ""][["explainer", "role", "against", "mean"]].values.tolist() == [
-        ["random", "floor", "a", pytest.approx(0.2)],
-        ["random", "floor", "a", pytest.approx(-0.2)],
+        ["random", "baseline", "a", pytest.approx(0.2)],
+        ["random", "baseline", "a", pytest.approx(-0.2)],
     ]
 
 

@@ -27,7 +27,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
         ),
         make_cell("thorough", explicit([1, 1, 1, 0], [2, 2, 2, None]), format="explicit", seconds=[2.0] * 4),
         make_cell("clumsy", explicit([1, 0, 1, 0], [3, None, 2, None]), format="explicit", seconds=[2.0] * 4),
-        make_cell("greedy", explicit([1, 1, 1, 1], [1, 1, 1, 1]), format="explicit", role="bound"),
+        make_cell("greedy", explicit([1, 1, 1, 1], [1, 1, 1, 1]), format="explicit", role="reference"),
     )
     assert trade_off.incompatibility([run]) == ""
     table = trade_off.table([run]).set_index(["axis", "explainer"])

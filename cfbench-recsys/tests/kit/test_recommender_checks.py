@@ -219,7 +219,7 @@ def test_a_baseline_need_not_learn_preferences() -> None:
         summary="An example",
         target=f"{__name__}:Chance",
         provides=capabilities,
-        role="floor",
+        role="baseline",
     )
     report = check_component(spec, checks=checks["recommender"])
     assert result(report, "learns-the-planted-tastes")[0] == "not applicable"

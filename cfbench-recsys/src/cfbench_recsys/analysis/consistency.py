@@ -19,7 +19,7 @@ all explainers. A draw adds noise of its own to every ranking: intervals of an a
 the agreement itself where it is near 1. Those of size-matched differences have as much noise on both sides.
 
 The rows "mean of all" average over the metrics. With several runs (seeds), there are rows of each run and of
-their mean, whose ``spread`` is the standard deviation between runs. Floors are left out of the rankings, bounds
+their mean, whose ``spread`` is the standard deviation between runs. Baselines are left out of the rankings, other controls
 take part (``controls``); so do only explainers that ended well at every level in every run.
 """
 
@@ -85,8 +85,9 @@ class Config:
         "NEG-P",
     )
     controls: Annotated[
-        tuple[Literal["bound", "floor"], ...], Help("controls that are ranked with the explainers")
-    ] = ("bound",)
+        tuple[Literal["certified", "reference", "baseline"], ...],
+        Help("controls that are ranked with the explainers"),
+    ] = ("certified", "reference")
     resamples: Annotated[int, Range(minimum=1), Help("bootstrap resamples of users")] = 1000
     partitions: Annotated[
         int, Range(minimum=1), Help("partitions into smaller samples that are averaged")

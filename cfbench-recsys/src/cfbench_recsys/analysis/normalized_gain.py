@@ -1,7 +1,7 @@
 """Every metric on one scale: random is 0, the best that is known is 1.
 
 scaled = (mean - mean of random) / (mean of the best - mean of random), whichever direction is better. The best is the
-best mean among all methods of the same setting, bounds included, so 1 means "as good as anybody"; below 0 is worse
+best mean among all methods of the same setting, controls included, so 1 means "as good as anybody"; below 0 is worse
 than random. The number is the share of the possible improvement that a method achieves, which a raw POS-P of 0.41
 does not: where even the best gets to 0.40, that is nearly all.
 
@@ -108,7 +108,7 @@ class NormalizedGain:
             "have figures of "
             "their own (fidelity)."
         )
-        order = {"": 0, "bound": 1, "floor": 2}
+        order = {"": 0, "certified": 1, "reference": 2, "baseline": 3}
         drawn = []
         for labels, rows in by_setting(longest(known)):
             roles = dict(zip(rows["explainer"], rows["role"], strict=True))

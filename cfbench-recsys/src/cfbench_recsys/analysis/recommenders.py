@@ -37,6 +37,7 @@ from cfbench_recsys.analysis.normalized_gain import HINT, scales
 from cfbench_recsys.analysis.shared import (
     NUMBERS,
     OWN,
+    STRONG,
     Setting,
     by_setting,
     differ_in,
@@ -94,7 +95,7 @@ class Recommenders:
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: the labels, edges, metric, direction, explainer, role, model, against, other, mean, ci_low, ci_high,
-        n, scaled, place (among competitors and floors of the model; equal ones share it)."""
+        n, scaled, place (among competitors and baselines of the model; equal ones share it)."""
         import pandas as pd
 
         together: dict[tuple[Any, ...], list[Setting]] = {}
@@ -119,7 +120,7 @@ class Recommenders:
             "In the cells: the mean. Colours are on a scale of each column, and there are none where the best does "
             "not differ significantly from random."
         )
-        order = {"": 0, "bound": 1, "floor": 2}
+        order = {"": 0, "certified": 1, "reference": 2, "baseline": 3}
         drawn = []
         for labels, rows in by_setting(longest(plain), "edges", "metric"):
             roles = dict(zip(rows["explainer"], rows["role"], strict=True))
@@ -150,7 +151,7 @@ class Recommenders:
         table = normalized(table)
         if table.empty:
             return ""
-        pairs = _pairs(table[(table["against"] == "") & (table["role"] != "bound")])
+        pairs = _pairs(table[(table["against"] == "") & ~table["role"].isin(STRONG)])
         reversals = table[table["against"] != ""].to_dict("records")
         if not reversals:
             compared = count_of(pairs, "pair")
@@ -168,13 +169,13 @@ class Recommenders:
 
 
 def _pairs(compared: pd.DataFrame) -> int:
-    """How many pairs of explainers were compared, over all metrics and pairs of recommenders; not two floors."""
+    """How many pairs of explainers were compared, over all metrics and pairs of recommenders; not two baselines."""
     count = 0
     for _, rows in by_setting(compared.drop(columns="model"), "edges", "metric"):
         models = [set(own["explainer"]) for _, own in compared.loc[rows.index].groupby("model")]
-        floors = set(rows.loc[rows["role"] == "floor", "explainer"])
+        baselines = set(rows.loc[rows["role"] == "baseline", "explainer"])
         for one, other in itertools.combinations(models, 2):
-            both, idle = len(one & other), len(one & other & floors)
+            both, idle = len(one & other), len(one & other & baselines)
             count += (both * (both - 1) - idle * (idle - 1)) // 2
     return count
 
@@ -218,8 +219,8 @@ class _Model:
         self.name = setting.labels["model"]
         _, self.clusters, values = align([m.values for m in setting.methods], [column.name])
         self.values = values[:, :, 0]
-        self.compared = [m.name for m in setting.methods if m.role != "bound"]
-        rows = [setting.methods.index(m) for m in setting.methods if m.role != "bound"]
+        self.compared = [m.name for m in setting.methods if m.role not in STRONG]
+        rows = [setting.methods.index(m) for m in setting.methods if m.role not in STRONG]
         self.pairs = list(itertools.combinations(self.compared, 2))
         self.differences = np.array(
             [self.values[:, a] - self.values[:, b] for a, b in itertools.combinations(rows, 2)]
@@ -275,7 +276,7 @@ def _reversals(one: _Model, other: _Model) -> Iterator[dict[str, Any]]:
         if pair not in other.pairs:
             continue
         a, b = one.pairs.index(pair), other.pairs.index(pair)
-        if all(role == "floor" for role in one.roles(pair)):
+        if all(role == "baseline" for role in one.roles(pair)):
             continue
         up_down = one.low[a] > 0 and other.high[b] < 0
         down_up = one.high[a] < 0 and other.low[b] > 0

@@ -33,6 +33,8 @@ Wanted = Callable[["RunCell"], bool]
 SETTING = ("run", "dataset", "model", "level", "k", "format", "edit", "scope")
 """Labels of a setting, those of them that a table has; "run" is there where runs repeat settings."""
 NUMBERS = ("mean", "ci_low", "ci_high", "n")
+STRONG = ("certified", "reference")
+"""Roles of controls that are searched on the model itself."""
 OWN = ("user-vector", "user-only")
 """Scopes that come to the same: the user's own interactions."""
 _WORDS = ("role", "against", "other", "reason")

@@ -29,7 +29,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:Popularity",
     config=f"{__name__}:Config",
     provides={"scope": {"user-vector"}, "access": {"scores"}},
-    role="floor",
+    role="baseline",
 )
 
 

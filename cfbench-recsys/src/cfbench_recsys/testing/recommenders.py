@@ -97,8 +97,8 @@ def scores_deterministically(subject: Subject) -> None:
 
 def learns_the_planted_tastes(subject: Subject) -> None:
     """Does it find held-out interactions, clearly more often than by chance?"""
-    if subject.spec.role == "floor":
-        raise NotApplicable("it is a floor, which need not know tastes")
+    if subject.spec.role == "baseline":
+        raise NotApplicable("it is a baseline, which need not learn preferences")
     model, kept_back = _fitted(subject), split()
     test, profiles = kept_back.test, kept_back.profiles
     items = np.asarray(test.targets.argmax(axis=1)).reshape(-1, 1)
