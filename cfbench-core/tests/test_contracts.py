@@ -121,3 +121,17 @@ def test_capabilities_follow_from_methods() -> None:
         def importances(self, targets: Any, context: Any) -> Any: ...
 
     assert contract.capabilities(Ours) == {"level": {"item"}, "format": {"implicit"}}
+
+
+def test_some_methods_are_required_together_or_not_at_all() -> None:
+    contract = Contract(any_of=(First,), together=("fit", "state", "load_state"))
+
+    class Trained(OfFiles):
+        def importances(self, targets: Any, context: Any) -> Any: ...
+
+        def fit(self) -> Any: ...
+
+        def state(self) -> Any: ...
+
+    assert contract.problem(Trained, "model") == "a model with fit and state also needs load_state"
+    assert contract.problem(type("Fixed", (), {"importances": Trained.importances}), "model") == ""

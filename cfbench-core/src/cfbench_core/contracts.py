@@ -89,6 +89,7 @@ class Contract:
     Attributes:
         protocol: the methods that every implementation must have.
         any_of: protocols of which an implementation must satisfy at least one.
+        together: methods of which an implementation has all or none, for example those of training.
         provides: capabilities of a class that is named with ``import:`` and declares none.
         implied: further capabilities that such a class has if it has a method, by the method's name.
         needs: what such a class needs of its partners.
@@ -96,6 +97,7 @@ class Contract:
 
     protocol: type | None = None
     any_of: tuple[type, ...] = ()
+    together: tuple[str, ...] = ()
     provides: Capabilities = field(default_factory=lambda: _NOTHING)
     implied: Mapping[str, Capabilities] = field(default_factory=lambda: _NOTHING)
     needs: Mapping[str, Capabilities] = field(default_factory=lambda: _NOTHING)
@@ -123,6 +125,10 @@ class Contract:
                 p for p, names in zip(self.any_of, alternatives, strict=True) if names is not nearest
             ]
             others = "".join(f"; or it has {' and '.join(_signatures(other))}" for other in protocols)
+        present = [name for name in self.together if callable(getattr(implementation, name, None))]
+        if not lacking and present and len(present) < len(self.together):
+            absent = " and ".join(name for name in self.together if name not in present)
+            return f"{_article(kind)} with {' and '.join(present)} also needs {absent}"
         if not lacking:
             return ""
         verb = "which is missing" if len(lacking) == 1 else "which are missing"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from cfbench_core.contracts import Contract
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -58,6 +60,13 @@ class Classifier(Protocol):
         """Restores a model from its state and the data set that it was fitted on."""
 
 
+class PretrainedClassifier(Protocol):
+    """A classifier of a user's own that is not trained by the suite."""
+
+    def predict_proba(self, vectors: FloatArray) -> FloatArray:
+        """(n, 2) probabilities of class 0 and class 1 for encoded rows (n, d)."""
+
+
 class DifferentiableClassifier(Classifier, Protocol):
     """A classifier with gradients (access ``gradients``)."""
 
@@ -99,3 +108,12 @@ class Metric(Protocol):
 
     def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
         """(B,) values for each column, by its name; NaN where the value is missing."""
+
+
+CONTRACTS: Mapping[str, Contract] = {
+    "dataset": Contract(any_of=(Dataset, FileDataset)),
+    "classifier": Contract(protocol=PretrainedClassifier, together=("fit", "state", "load_state")),
+    "explainer": Contract(protocol=Explainer, provides={"columns": {"numeric", "categorical"}}),
+    "metric": Contract(protocol=Metric),
+}
+"""By kind; verified for classes that a configuration names with ``import:`` and by the conformance kit."""

@@ -12,6 +12,7 @@ from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
 from cfbench_tabular.classifiers.adapting import LEARNING, is_raw
 from cfbench_tabular.config import Protocol, TabularConfig
+from cfbench_tabular.contracts import CONTRACTS
 from cfbench_tabular.external import ExternalTable
 from cfbench_tabular.grid import STAGES, DatasetPlan, Grid
 
@@ -35,6 +36,7 @@ class TabularSuite:
     """Counterfactual explanations of classifiers: data -> model -> units -> explanations -> scores."""
 
     config = TabularConfig
+    contracts = CONTRACTS
     layout = TableLayout(by=("dataset", "model"), row="explainer", unit_columns=("row",))
 
     def cells(
@@ -57,15 +59,6 @@ class TabularSuite:
 
     def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
         """The capabilities of a class named by ``import:``, derived from its methods."""
-        needed = {
-            "dataset": ("load",),
-            "classifier": ("predict_proba",),
-            "explainer": ("counterfactuals",),
-            "metric": ("columns", "compute"),
-        }.get(kind, ())
-        missing = [name for name in needed if not hasattr(implementation, name)]
-        if missing:
-            raise UserError(f"{implementation.__name__} has no {', '.join(missing)}: a {kind} needs it")
         if kind == "classifier":
             return {"access": _access(implementation)}, {}
         if kind == "explainer":

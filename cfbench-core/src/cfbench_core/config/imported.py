@@ -55,14 +55,18 @@ def _declared(module: Any, target: str) -> ComponentSpec | None:
 def _capabilities(
     implementation: type, target: str, kind: str, suite: Any
 ) -> tuple[Capabilities, Mapping[str, Capabilities]]:
-    """What a class provides and needs, derived from its methods by the suite's contract for its kind."""
+    """What a class provides and needs, derived from its methods by the suite's contract for its kind.
+
+    A suite with rules of its own has a method ``imported(kind, implementation)`` that returns both.
+    """
     contract = getattr(suite, "contracts", {}).get(kind)
-    if contract is None:
-        return suite.imported(kind, implementation) if hasattr(suite, "imported") else ({}, {})
-    problem = contract.problem(implementation, kind)
+    problem = contract.problem(implementation, kind) if contract is not None else ""
     if problem:
         raise UserError(f"{target}: {problem}")
-    return contract.capabilities(implementation), contract.needs
+    if hasattr(suite, "imported"):
+        provides, needs = suite.imported(kind, implementation)
+        return provides, needs
+    return (contract.capabilities(implementation), contract.needs) if contract is not None else ({}, {})
 
 
 def _kebab(name: str) -> str:

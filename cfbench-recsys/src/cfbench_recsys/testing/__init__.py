@@ -10,10 +10,12 @@ from collections.abc import Mapping
 
 from cfbench_core.testing import Check
 from cfbench_recsys.testing.explainers import EXPLAINER_CHECKS
+from cfbench_recsys.testing.metrics import METRIC_CHECKS
 from cfbench_recsys.testing.recommenders import RECOMMENDER_CHECKS
 
 checks: Mapping[str, tuple[Check, ...]] = {
     "explainer": EXPLAINER_CHECKS,
+    "metric": METRIC_CHECKS,
     "recommender": RECOMMENDER_CHECKS,
 }
 """By kind of component."""
