@@ -9,7 +9,7 @@ from tabulate import tabulate
 from kept_tables.kept import RESULTS, kept, shown, with_intervals
 
 STUDY_METRICS = (
-    "POS-P@{k}", "NEG-P@{k}", "Floor@{k}", "PN-S@{k}", "#Perturb of successes@{k}", "Minimality@{k}"
+    "POS-P@{k}", "NEG-P@{k}", "Empty-profile POS-P@{k}", "PN-S@{k}", "#Perturb given success@{k}", "Minimality@{k}"
 )  # fmt: skip
 REFINED_METRICS = ("DEL-raw-all@1", "DEL-raw-all@5", "INS-raw-all@1", "INS-raw-all@5", "POS@5,5", "CDCG@5")
 
