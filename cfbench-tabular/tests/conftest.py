@@ -1,4 +1,4 @@
-"""Small models and tables that several tests share, and the study's files where they are to be had."""
+"""Small models and tables that several tests share, and CF-tabular's files where they are to be had."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def numbers() -> Callable[[int], Encoding]:
 
 
 @pytest.fixture
-def ask() -> Callable[..., np.ndarray]:
-    """``ask(explainer, model, encoding, vectors, background)``: its answers to the rows ``vectors``."""
+def explain() -> Callable[..., np.ndarray]:
+    """``ask(explainer, model, encoding, vectors, background)``: its counterfactuals to the rows ``vectors``."""
 
-    def answers(explainer: Any, model: Any, encoding: Encoding, vectors: Any, background: Any) -> np.ndarray:
+    def results(explainer: Any, model: Any, encoding: Encoding, vectors: Any, background: Any) -> np.ndarray:
         vectors = np.asarray(vectors, dtype=float)
         found = model.predict_proba(vectors)
         units = tuple(str(row) for row in range(len(vectors)))
@@ -81,12 +81,12 @@ def ask() -> Callable[..., np.ndarray]:
         context = Context(encoding, np.asarray(background, dtype=float), lambda unit: generator("test", unit))
         return Explanation.of(explainer.counterfactuals(model, factuals, context)).counterfactuals
 
-    return answers
+    return results
 
 
 @pytest.fixture
-def judge(numbers: Callable[[int], Encoding]) -> Callable[..., Observed]:
-    """``judge(factuals, counterfactuals, ...)``: answers of class 1 to factuals of class 0, taken as valid."""
+def make_observed(numbers: Callable[[int], Encoding]) -> Callable[..., Observed]:
+    """``judge(factuals, counterfactuals, ...)``: counterfactuals of class 1 to factuals of class 0, taken as valid."""
 
     def make(factuals: Any, counterfactuals: Any, **given: Any) -> Observed:
         factuals, counterfactuals = np.atleast_2d(factuals), np.atleast_2d(counterfactuals)
@@ -105,7 +105,7 @@ def judge(numbers: Callable[[int], Encoding]) -> Callable[..., Observed]:
 
 @dataclass(frozen=True)
 class Study:
-    """The files of paper 003's study: networks, factuals, raw data, and reference values."""
+    """The files of CF-tabular: networks, factuals, raw data, and reference values."""
 
     data: Path
     reference: Path
@@ -129,7 +129,7 @@ class Study:
             return [tuple(row) for row in csv.reader(lines)][1:]
 
     def vectors(self, name: str) -> np.ndarray:
-        """(N, d) all rows of a set, encoded as the study did."""
+        """(N, d) all rows of a set, encoded as CF-tabular did."""
         import pandas as pd
 
         raw = pd.read_csv(self.data / "datasets" / f"{name}.csv.gz")
@@ -149,7 +149,7 @@ class Study:
         return found
 
     def encoding(self, name: str) -> Encoding:
-        """The study's own: one-hot layout, scaler fitted on all rows, ranges of all rows."""
+        """CF-tabular's own: one-hot layout, scaler fitted on all rows, ranges of all rows."""
         import pandas as pd
 
         raw = pd.read_csv(self.data / "datasets" / f"{name}.csv.gz")
@@ -180,14 +180,14 @@ class Study:
         return Encoding(columns, *(np.array(array, dtype=float) for array in arrays))
 
 
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
-if BESIDE.is_dir():
-    os.environ.setdefault("CFBENCH_DATA_DIR", str(BESIDE))
+SHARED_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+if SHARED_DATA.is_dir():
+    os.environ.setdefault("CFBENCH_DATA_DIR", str(SHARED_DATA))
 
 
 @pytest.fixture(scope="session")
 def study() -> Study:
-    data = Path(os.environ.get("CFBENCH_DATA_DIR", BESIDE)) / "tabular"
+    data = Path(os.environ.get("CFBENCH_DATA_DIR", SHARED_DATA)) / "tabular"
     reference = data.parent.parent / "reference" / "tabular"
     if not (data / "models").is_dir():
         pytest.skip(f"the study's networks are not in {data} (set CFBENCH_DATA_DIR)")

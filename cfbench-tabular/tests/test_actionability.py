@@ -29,7 +29,7 @@ FACTUAL = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
 def actionable(counterfactual, factual=FACTUAL):
     counterfactual = np.array([counterfactual], dtype=float)
     valid = ~np.isnan(counterfactual).any(axis=1)
-    answers = Observed(
+    results = Observed(
         np.array([factual], dtype=float),
         counterfactual,
         np.zeros(1, dtype=np.int64),
@@ -38,7 +38,7 @@ def actionable(counterfactual, factual=FACTUAL):
         np.zeros((1, 6)),
         Constant(),
     )
-    return Actionability(Config()).compute(answers)["actionable"][0]
+    return Actionability(Config()).compute(results)["actionable"][0]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def actionable(counterfactual, factual=FACTUAL):
     [
         ({}, 1.0),
         ({0: 0.5, 1: -0.5, 2: -1.0}, 1.0),
-        ({0: -0.5}, 0.0),  # nobody gets younger
+        ({0: -0.5}, 0.0),  # no one gets younger
         ({1: 0.5}, 0.0),
         ({2: 1.5}, 0.0),  # beyond what was observed
         ({2: 1.0 + 1e-13}, 1.0),  # rounding

@@ -8,10 +8,10 @@ from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
 
 
-def test_the_nearest_point_of_the_other_class_on_a_line(ask, linear, numbers):
+def test_the_nearest_point_of_the_other_class_on_a_line(explain, linear, numbers):
     plain = Config(beta=0.0, theta=0.0, rounds=10, iterations=200)
-    answers = ask(ALIBICNoGrad(plain), linear([3.0, 4.0], -10.0), numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
-    assert answers[0] == pytest.approx([1.2, 1.6], abs=0.05)
+    results = explain(ALIBICNoGrad(plain), linear([3.0, 4.0], -10.0), numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
+    assert results[0] == pytest.approx([1.2, 1.6], abs=0.05)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -24,18 +24,18 @@ def test_differences_are_the_gradient_of_a_smooth_model(linear, numbers, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_agrees_with_the_variant_with_gradients(ask, network, numbers, seed):
+def test_it_agrees_with_the_variant_with_gradients(explain, network, numbers, seed):
     draw = np.random.default_rng(seed)
     model, factuals, rows = (
         network(5, hidden=10, seed=seed),
         draw.normal(size=(8, 5)),
         draw.normal(size=(60, 5)),
     )
-    with_them = ask(ALIBIC(GradientConfig()), model, numbers(5), factuals, rows)
-    without = ask(ALIBICNoGrad(Config(step=1e-4)), model, numbers(5), factuals, rows)
+    with_them = explain(ALIBIC(GradientConfig()), model, numbers(5), factuals, rows)
+    without = explain(ALIBICNoGrad(Config(step=1e-4)), model, numbers(5), factuals, rows)
     assert (np.isnan(with_them) == np.isnan(without)).all()
     given = ~np.isnan(without).any(axis=1)
-    distances = [np.linalg.norm(answers - factuals, axis=1)[given] for answers in (with_them, without)]
+    distances = [np.linalg.norm(results - factuals, axis=1)[given] for results in (with_them, without)]
     assert np.median(np.abs(distances[0] - distances[1])) < 0.02
 
 
@@ -47,11 +47,11 @@ class Stump:
         return np.stack([1 - one, one], axis=1)
 
 
-def test_the_steps_of_a_tree_are_seen_from_further_away(ask, numbers):
+def test_the_steps_of_a_tree_are_seen_from_further_away(explain, numbers):
     factuals = [[0.0, 0.0], [1.0, 0.0]]
-    answers = ask(ALIBICNoGrad(Config(theta=0.0)), Stump(), numbers(2), factuals, [[0.0, 0.0]])
-    assert answers[0, 0] > 0.4 >= answers[1, 0]
-    assert answers[:, 1].tolist() == [0.0, 0.0]
+    results = explain(ALIBICNoGrad(Config(theta=0.0)), Stump(), numbers(2), factuals, [[0.0, 0.0]])
+    assert results[0, 0] > 0.4 >= results[1, 0]
+    assert results[:, 1].tolist() == [0.0, 0.0]
 
 
 def test_only_probabilities_are_queried():
@@ -63,13 +63,13 @@ def test_only_probabilities_are_queried():
             return np.stack([1 - one, one], axis=1)
 
     factuals = factuals_of(Bare(), data, slice(0, 10))
-    answer = ALIBICNoGrad(Config()).counterfactuals(Bare(), factuals, context_of(data))
-    assert not np.isnan(answer.counterfactuals).any()
-    data.encoding.decode(answer.counterfactuals)
+    result = ALIBICNoGrad(Config()).counterfactuals(Bare(), factuals, context_of(data))
+    assert not np.isnan(result.counterfactuals).any()
+    data.encoding.decode(result.counterfactuals)
 
 
 def test_without_an_enemy_there_is_no_counterfactual():
     data = example_data()
     factuals = factuals_of(Constant(), data, slice(0, 3))
-    answer = ALIBICNoGrad(Config(rounds=3)).counterfactuals(Constant(), factuals, context_of(data))
-    assert np.isnan(answer.counterfactuals).all()
+    result = ALIBICNoGrad(Config(rounds=3)).counterfactuals(Constant(), factuals, context_of(data))
+    assert np.isnan(result.counterfactuals).all()

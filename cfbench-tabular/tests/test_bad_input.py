@@ -1,4 +1,4 @@
-"""Bad tables, models and explainers in one run: a clear line each, and the cells beside them as they were."""
+"""Bad tables, models and explainers in one run: a clear line each, and the cells Compared with them as they were."""
 
 from __future__ import annotations
 
@@ -118,11 +118,11 @@ def check(run, alone, position, expected):
     assert [cell.id for cell in cells if cell.done] == [cells[0].id]
     first = run.scores[run.scores["cell"] == cells[0].id]
     assert np.array_equal(first["value"], alone.scores["value"], equal_nan=True)
-    told = {cell.labels[position]: cell.reason for cell in cells[1:]}
-    assert told.keys() == expected.keys()
+    reported = {cell.labels[position]: cell.reason for cell in cells[1:]}
+    assert reported.keys() == expected.keys()
     for label, message in expected.items():
-        assert message in told[label], label
-        assert "\n" not in told[label]
+        assert message in reported[label], label
+        assert "\n" not in reported[label]
 
 
 def test_tables(here):

@@ -54,7 +54,7 @@ def test_depths_agree_with_those_one_move_later(positions):
 
 
 def test_the_study_reported_a_draw_from_a_win(study):
-    """In UCI's order, which is by depth: so the depths that the file no longer tells are confirmed as well."""
+    """In UCI's order, which is by depth: so the depths that the file no longer shows are confirmed as well."""
     table = Chess(Config()).load()
     assert table.classes() == ("draw", "win")
     target = ["0" if label == "draw" else "1" for label in table.target]
@@ -72,8 +72,8 @@ def played_out(positions, king, rook, black):
             return -1
         if not sees(rook, to, king):
             moved = True
-            answers = [positions.get(reply, -1) for reply in whites_moves(king, rook, to)]
-            wins = [depth for depth in answers if depth >= 0]
+            results = [positions.get(reply, -1) for reply in whites_moves(king, rook, to)]
+            wins = [depth for depth in results if depth >= 0]
             if not wins:
                 return -1
             longest = max(longest, 1 + min(wins))
@@ -101,7 +101,7 @@ def near(one, other):
 
 
 def sees(rook, square, *others):
-    """Whether the rook stands in line with a square, and nobody between."""
+    """Whether the rook stands in line with a square, and no one between."""
     if rook == square or (rook[0] != square[0] and rook[1] != square[1]):
         return False
     axis = 1 if rook[0] == square[0] else 0

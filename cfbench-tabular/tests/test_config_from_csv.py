@@ -1,4 +1,4 @@
-"""``cfbench init --csv``: a draft that reads the very file, and says what it guessed."""
+"""``cfbench init --csv``: a draft that reads the very file, and returns what it guessed."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_the_configuration_of_a_small_file_verified_by_hand(file):
     assert (data["class_column"], data["target"], data["separator"]) == ("outcome", "ill", ",")
     assert "inferred: the last column; rows: ill 60, well 30" in text
     assert "distinct in every row: probably a row identifier" in text
-    assert "text with 90 different values in 90 rows" in text
+    assert "text with 90 distinct values in 90 rows" in text
     assert "always 'same'" in text
     assert "20 to 79" in text
     assert "missing" not in data
@@ -102,7 +102,7 @@ def test_another_target_leaves_the_last_column_a_feature(file):
 
 
 @pytest.mark.parametrize(
-    ("text", "target", "said"),
+    ("text", "target", "message"),
     [
         (HEAD + PATIENTS, "outcom", r"no column 'outcom'\. Did you mean 'outcome'\?"),
         (
@@ -116,8 +116,8 @@ def test_another_target_leaves_the_last_column_a_feature(file):
         ("a,y\n1,\n2,\n", None, r"has only one class \(it is empty\)"),
     ],
 )
-def test_files_without_classes_are_reported(file, text, target, said):
-    with pytest.raises(UserError, match=said):
+def test_files_without_classes_are_reported(file, text, target, message):
+    with pytest.raises(UserError, match=message):
         csv_document(file(text), target, [])
 
 

@@ -6,7 +6,7 @@ import pytest
 from cfbench_tabular.constraint_mining import mine_constraints
 
 
-def told(**columns):
+def reported(**columns):
     return [str(rule) for rule in mine_constraints(columns)]
 
 
@@ -22,7 +22,7 @@ def sides():
 
 def test_a_product_of_whole_numbers(sides):
     height, width = sides
-    assert told(height=text(height), width=text(width), area=text(height * width)) == [
+    assert reported(height=text(height), width=text(width), area=text(height * width)) == [
         "area = height * width ± 0.5"
     ]
 
@@ -30,16 +30,16 @@ def test_a_product_of_whole_numbers(sides):
 def test_what_was_rounded_is_what_was_computed(sides):
     """Not width = share * height, which holds as well."""
     height, width = sides
-    assert told(height=text(height), width=text(width), share=text(width / height, 3)) == [
+    assert reported(height=text(height), width=text(width), share=text(width / height, 3)) == [
         "share = width / height ± 0.0005"
     ]
 
 
 def test_sums_and_differences_and_squares(sides):
     a, b = sides
-    assert told(a=text(a), b=text(b), total=text(a + b)) == ["total = a + b ± 0.5"]
-    assert told(a=text(a), square=text(a * a), b=text(b)) == ["square = a * a ± 0.5"]
-    assert told(a=text(a), b=text(b), rest=text(a - b / 7, 2), seventh=text(b / 7, 2)) == [
+    assert reported(a=text(a), b=text(b), total=text(a + b)) == ["total = a + b ± 0.5"]
+    assert reported(a=text(a), square=text(a * a), b=text(b)) == ["square = a * a ± 0.5"]
+    assert reported(a=text(a), b=text(b), rest=text(a - b / 7, 2), seventh=text(b / 7, 2)) == [
         "seventh = a - rest ± 0.005"
     ]
 
@@ -48,23 +48,23 @@ def test_one_violating_row_excludes_a_constraint(sides):
     height, width = sides
     area = height * width
     area[-1] *= 2
-    assert told(height=text(height), width=text(width), area=text(area)) == []
+    assert reported(height=text(height), width=text(width), area=text(area)) == []
 
 
 def test_no_constraint_is_found_without_evidence(sides):
     a, b = sides
     noise = np.random.default_rng(1).normal(size=60)
-    assert told(a=text(a), b=text(b), noise=text(noise, 4)) == []
-    assert told(a=text(a[:10]), b=text(b[:10]), area=text((a * b)[:10])) == []
-    assert told(a=text(a), b=text(b)) == []
+    assert reported(a=text(a), b=text(b), noise=text(noise, 4)) == []
+    assert reported(a=text(a[:10]), b=text(b[:10]), area=text((a * b)[:10])) == []
+    assert reported(a=text(a), b=text(b)) == []
     coarse = np.round(a / b)  # too small a spread to say that it is not chance
     assert "coarse" not in " ".join(
-        told(a=text(a), b=text(np.full(60, 40.0) + b % 3), coarse=text(np.minimum(coarse, 3)))
+        reported(a=text(a), b=text(np.full(60, 40.0) + b % 3), coarse=text(np.minimum(coarse, 3)))
     )
 
 
 def test_the_constraints_of_page_blocks_are_found_in_its_file(study):
-    """All five but eccen, whose rounding differs between rows; it is told by the length that it gives."""
+    """All five but eccen, whose rounding differs between rows; it is reported by the length that it gives."""
     names = [
         "height",
         "length",
@@ -78,7 +78,7 @@ def test_the_constraints_of_page_blocks_are_found_in_its_file(study):
         "wb_trans",
     ]
     columns = dict(zip(names, list(zip(*study.rows("PBC"), strict=True))[:-1], strict=True))
-    assert told(**columns) == [
+    assert reported(**columns) == [
         "length = height * eccen ± 0.5",
         "area = height * length ± 0.5",
         "p_black = blackpix / area ± 0.0005",

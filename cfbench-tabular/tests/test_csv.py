@@ -135,8 +135,8 @@ def test_rows_with_missing_values_are_refused_or_left_out(read):
         read(text)
     table = read(text, missing="drop", columns={"age": "numeric"})
     assert table.values["age"].tolist() == [34, 60]
-    kept = read("town,y\n?,a\nUlm,b\n?,b\n", columns={"town": ["?", "Ulm"]})
-    assert kept.values["town"].tolist() == ["?", "Ulm", "?"]
+    selected = read("town,y\n?,a\nUlm,b\n?,b\n", columns={"town": ["?", "Ulm"]})
+    assert selected.values["town"].tolist() == ["?", "Ulm", "?"]
     with pytest.raises(UserError, match="every row has a missing value"):
         read("a,y\n?,1\n?,2\n", missing="drop")
 
@@ -214,9 +214,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "options", "said"), WRONG.values(), ids=WRONG)
-def test_errors_are_reported_in_one_line(read, text, options, said):
-    with pytest.raises(UserError, match=said) as error:
+@pytest.mark.parametrize(("text", "options", "message"), WRONG.values(), ids=WRONG)
+def test_errors_are_reported_in_one_line(read, text, options, message):
+    with pytest.raises(UserError, match=message) as error:
         read(text, **options)
     assert len(error.value.lines) == 1
 
@@ -241,7 +241,7 @@ def test_bytes_that_are_no_text(read):
 
 
 def test_another_content_is_another_piece_of_work(tmp_path):
-    """The cache must not answer for a file that was edited."""
+    """The cache must not counterfactual for a file that was edited."""
     path = tmp_path / "patients.csv"
     dataset = Csv(Config(file=str(path)))
     path.write_text(PATIENTS)

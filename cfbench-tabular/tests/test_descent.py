@@ -52,13 +52,14 @@ def test_its_gradient_agrees_with_finite_differences(network):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [(np.full((1, 2), np.nan), "NaN or infinity"), (np.zeros((2, 1)), r"shape \(2, 1\)")]
+    ("given", "reported"),
+    [(np.full((1, 2), np.nan), "NaN or infinity"), (np.zeros((2, 1)), r"shape \(2, 1\)")],
 )
-def test_a_gradient_that_is_none_is_one_clear_line(ask, linear, numbers, given, told):
+def test_a_gradient_that_is_none_is_one_clear_line(explain, linear, numbers, given, reported):
     model = linear([1.0, 1.0], -1.0)
     model.log_odds_gradient = lambda vectors: given
-    with pytest.raises(UserError, match=f"log_odds_gradient returned {told} for 1 rows of 2 numbers"):
-        ask(CADEX(Config()), model, numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
+    with pytest.raises(UserError, match=f"log_odds_gradient returned {reported} for 1 rows of 2 numbers"):
+        explain(CADEX(Config()), model, numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
 
 
 def test_adam_makes_first_steps_of_one_size_and_rows_do_not_meet():

@@ -18,8 +18,8 @@ from cfbench_tabular.explainers.dice import (
 from cfbench_tabular.table import Column
 
 
-def several(explainer, model, encoding, vectors, background, answers):
-    """(B, k, d) the answers to ``vectors``."""
+def several(explainer, model, encoding, vectors, background, results):
+    """(B, k, d) the counterfactuals to ``vectors``."""
     vectors = np.asarray(vectors, dtype=float)
     found = model.predict_proba(vectors)
     classes = (found[:, 1] > found[:, 0]).astype(np.int64)
@@ -28,7 +28,7 @@ def several(explainer, model, encoding, vectors, background, answers):
         encoding,
         np.asarray(background, dtype=float),
         lambda unit: generator("test", unit),
-        counterfactuals_per_instance=answers,
+        counterfactuals_per_instance=results,
     )
     return explainer.counterfactuals(model, factuals, context).counterfactuals
 
@@ -39,9 +39,9 @@ def classes_of(model, rows):
 
 
 def test_the_column_that_matters_goes_to_the_boundary(linear, numbers):
-    answers = several(DiCE(Config()), linear([2.0, 0.0], -2.0), numbers(2), [[0.0, 3.0]], [[0.0, 0.0]], 1)
-    assert answers.shape == (1, 1, 2)
-    assert answers[0, 0] == pytest.approx([1.0, 3.0], abs=0.02)
+    results = several(DiCE(Config()), linear([2.0, 0.0], -2.0), numbers(2), [[0.0, 3.0]], [[0.0, 0.0]], 1)
+    assert results.shape == (1, 1, 2)
+    assert results[0, 0] == pytest.approx([1.0, 3.0], abs=0.02)
 
 
 def literal_determinant(points, weights):
@@ -110,11 +110,11 @@ def test_weights_are_inverse_median_deviations_with_a_fall_back():
 def test_several_are_valid_sorted_and_unlike_each_other(network, numbers):
     draw = np.random.default_rng(0)
     model, factuals = network(5, hidden=12, seed=4), draw.normal(size=(10, 5))
-    answers = several(DiCE(Config()), model, numbers(5), factuals, draw.normal(size=(50, 5)), 4)
-    given = ~np.isnan(answers).any(axis=(1, 2))
+    results = several(DiCE(Config()), model, numbers(5), factuals, draw.normal(size=(50, 5)), 4)
+    given = ~np.isnan(results).any(axis=(1, 2))
     assert given.mean() > 0.5
     weights = np.ones(5)
-    for factual, found in zip(factuals[given], answers[given], strict=True):
+    for factual, found in zip(factuals[given], results[given], strict=True):
         assert (classes_of(model, found) != classes_of(model, factual[None])[0]).all()
         assert len(np.unique(found.round(6), axis=0)) == 4
     alike = several(
@@ -162,27 +162,27 @@ MIXED = Encoding(
 @pytest.mark.parametrize("sparsity", ["linear", "binary", "none"])
 @pytest.mark.parametrize("restored", ["numbers", "all"])
 def test_counterfactuals_are_rows_and_two_valued_columns_are_not_forced_to_one(linear, sparsity, restored):
-    """The study's adapter edited single one-hot places, and returned 1 in every two-valued column."""
+    """The adapter of CF-tabular edited single one-hot places, and returned 1 in every two-valued column."""
     draw = np.random.default_rng(3)
     rows = MIXED.project(draw.normal(size=(40, 7)))
     model = linear([0.5, 1.0, -1.0, 0.5, -1.0, 0.0, -0.5])
     config = Config(sparsity=sparsity, restored=restored)
-    answers = several(DiCE(config), model, MIXED, rows, rows, 2).reshape(-1, 7)
-    assert not np.isnan(answers).any()
-    MIXED.decode(answers)  # raises unless each category is one level
+    results = several(DiCE(config), model, MIXED, rows, rows, 2).reshape(-1, 7)
+    assert not np.isnan(results).any()
+    MIXED.decode(results)  # raises unless each category is one level
     alone = several(DiCE(config), model, MIXED, rows, rows, 1)[:, 0]
     assert (alone[:, 5] == rows[:, 5]).all()  # what does not matter stays
-    assert 0 < answers[:, 4].mean() < 1
+    assert 0 < results[:, 4].mean() < 1
 
 
 def test_resetting_does_not_make_counterfactuals_equal(linear):
-    """Any of the three changes alone is enough, and each answer could be brought back to the same one."""
+    """Any of the three changes alone is enough, and each counterfactual could be brought back to the same one."""
     columns = tuple(Column(name, "categorical", ("no", "yes")) for name in "abcd")
     encoding = Encoding(columns, np.zeros(4), np.ones(4), np.zeros(4), np.ones(4))
-    answers = several(
+    results = several(
         DiCE(Config()), linear([3.0, 2.0, 2.0, 1.0], -0.5), encoding, [[0.0] * 4], [[0.0] * 4], 3
     )[0]
-    assert len(np.unique(answers, axis=0)) == 3
+    assert len(np.unique(results, axis=0)) == 3
 
 
 def test_resetting_makes_counterfactuals_sparser_and_never_loses_the_class(network, numbers):
@@ -194,9 +194,9 @@ def test_resetting_makes_counterfactuals_sparser_and_never_loses_the_class(netwo
     )
     changed = {}
     for sparsity in ("none", "linear", "binary"):
-        answers = several(DiCE(Config(sparsity=sparsity)), model, numbers(8), factuals, rows, 1)[:, 0]
-        assert (classes_of(model, answers) != classes_of(model, factuals)).all()
-        changed[sparsity] = (answers != factuals).mean(), distances(answers, factuals, np.ones(8)).mean()
+        results = several(DiCE(Config(sparsity=sparsity)), model, numbers(8), factuals, rows, 1)[:, 0]
+        assert (classes_of(model, results) != classes_of(model, factuals)).all()
+        changed[sparsity] = (results != factuals).mean(), distances(results, factuals, np.ones(8)).mean()
     assert changed["binary"][0] <= changed["linear"][0] < changed["none"][0]
     assert max(changed["binary"][1], changed["linear"][1]) < changed["none"][1]
 
@@ -205,8 +205,8 @@ def test_immutable_columns_stay(linear):
     columns = (Column("a"), Column("b", immutable=True), Column("c", direction="down"))
     encoding = Encoding(columns, np.zeros(3), np.ones(3), np.full(3, -9.0), np.full(3, 9.0))
     model = linear([1.0, 5.0, 5.0], -2.0)
-    answers = several(DiCE(Config()), model, encoding, [[0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0]], 3)[0]
-    assert (answers[:, 1] == 0).all() and (answers[:, 2] <= 0).all() and (answers[:, 0] >= 2).all()
+    results = several(DiCE(Config()), model, encoding, [[0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0]], 3)[0]
+    assert (results[:, 1] == 0).all() and (results[:, 2] <= 0).all() and (results[:, 0] >= 2).all()
 
 
 def test_without_a_slope_there_is_no_counterfactual(linear, numbers):
@@ -218,13 +218,13 @@ def test_the_published_networks(study, name):
     model, encoding = study.network(name), study.encoding(name)
     for label in (0, 1):
         factuals = study.factuals(name, label)[:15].astype(float)
-        answers = several(DiCE(Config()), model, encoding, factuals, factuals, 1)[:, 0]
-        assert (classes_of(model, answers) != label).all()
-        encoding.decode(answers)
+        results = several(DiCE(Config()), model, encoding, factuals, factuals, 1)[:, 0]
+        assert (classes_of(model, results) != label).all()
+        encoding.decode(results)
 
 
 def test_it_is_valid_as_often_as_the_authors_own_and_no_farther_away(study, monkeypatch):
-    """Beside ``dice-ml`` with the same weights, on German credit; more factuals, and Adult, in the benchmark."""
+    """Compared with ``dice-ml`` with the same weights, on German credit; more factuals, and Adult, in the benchmark."""
     pytest.importorskip("dice_ml", reason="the authors' library is not installed (pip install dice-ml)")
     pytest.importorskip("torch")
     file = Path(__file__).resolve().parents[2] / "benchmarks" / "dice_against_dice_ml.py"

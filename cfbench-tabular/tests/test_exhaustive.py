@@ -40,7 +40,7 @@ def changes(encoding, one, other):
     return sum(bool((one[block] != other[block]).any()) for block in encoding.blocks)
 
 
-def asked(model, encoding, rows, background=None, **options):
+def explained(model, encoding, rows, background=None, **options):
     found = model.predict_proba(rows)
     factuals = Factuals(rows, (found[:, 1] > found[:, 0]).astype(np.int64), tuple(map(str, range(len(rows)))))
     context = Context(
@@ -51,10 +51,10 @@ def asked(model, encoding, rows, background=None, **options):
 
 def test_two_columns_where_one_is_not_enough(linear):
     """Class 1 needs both switches on."""
-    answer, _, _ = asked(linear([1.0, 1.0], -1.5), categories(2, 2), np.array([[0.0, 0.0], [0.0, 1.0]]))
-    assert answer.counterfactuals.tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    assert answer.details["proven"].tolist() == [1.0, 1.0]
-    assert answer.details["bound"].tolist() == [2.0, 1.0]
+    result, _, _ = explained(linear([1.0, 1.0], -1.5), categories(2, 2), np.array([[0.0, 0.0], [0.0, 1.0]]))
+    assert result.counterfactuals.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert result.details["proven"].tolist() == [1.0, 1.0]
+    assert result.details["bound"].tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -62,9 +62,9 @@ def test_it_is_the_minimum_over_all_rows(network, seed):
     encoding = categories(3, 2, 4, 3)
     rows = space(encoding)
     model = network(encoding.width, seed=seed)
-    answer, factuals, _ = asked(model, encoding, rows[::5].copy())
+    result, factuals, _ = explained(model, encoding, rows[::5].copy())
     classes = model.predict_proba(rows).argmax(axis=1)
-    for row, label, found in zip(factuals.vectors, factuals.classes, answer.counterfactuals, strict=True):
+    for row, label, found in zip(factuals.vectors, factuals.classes, result.counterfactuals, strict=True):
         enemies = rows[classes != label]
         if len(enemies) == 0:
             assert np.isnan(found).all()
@@ -80,8 +80,8 @@ def test_it_is_the_minimum_over_all_rows(network, seed):
 def test_ties_go_to_the_nearer_row(linear):
     """A level of three costs sqrt(2), a switch 1; both are enough."""
     encoding = categories(3, 2)
-    answer, _, _ = asked(linear([0.0, 1.0, 0.0, 1.0], -0.5), encoding, np.array([[1.0, 0.0, 0.0, 0.0]]))
-    assert answer.counterfactuals.tolist() == [[1.0, 0.0, 0.0, 1.0]]
+    result, _, _ = explained(linear([0.0, 1.0, 0.0, 1.0], -0.5), encoding, np.array([[1.0, 0.0, 0.0, 0.0]]))
+    assert result.counterfactuals.tolist() == [[1.0, 0.0, 0.0, 1.0]]
 
 
 def test_it_stops_at_the_limit_and_reports_the_bound(linear):
@@ -89,33 +89,33 @@ def test_it_stops_at_the_limit_and_reports_the_bound(linear):
     weights = np.tile([0.0, 1.0, 1.0], 8)
     row = np.tile([1.0, 0.0, 0.0], 8)[None]
     # Sets of one: 16 rows, of two: 112, of three: 448.
-    answer, _, _ = asked(linear(weights, -2.5), encoding, row, limit=200)
-    assert np.isnan(answer.counterfactuals).all()
-    assert answer.details["proven"].tolist() == [0.0]
-    assert answer.details["bound"].tolist() == [3.0]
-    answer, _, _ = asked(linear(weights, -2.5), encoding, row, limit=600)
-    assert answer.counterfactuals.sum(axis=1).tolist() == [8.0]
-    assert changes(encoding, row[0], answer.counterfactuals[0]) == 3
+    result, _, _ = explained(linear(weights, -2.5), encoding, row, limit=200)
+    assert np.isnan(result.counterfactuals).all()
+    assert result.details["proven"].tolist() == [0.0]
+    assert result.details["bound"].tolist() == [3.0]
+    result, _, _ = explained(linear(weights, -2.5), encoding, row, limit=600)
+    assert result.counterfactuals.sum(axis=1).tolist() == [8.0]
+    assert changes(encoding, row[0], result.counterfactuals[0]) == 3
 
 
 def test_that_there_is_none_is_proven_too():
     encoding = categories(3, 3)
-    answer, _, _ = asked(Constant(), encoding, space(encoding)[:2])
-    assert np.isnan(answer.counterfactuals).all()
-    assert answer.details["proven"].tolist() == [1.0, 1.0]
-    assert np.isnan(answer.details["bound"]).all()
+    result, _, _ = explained(Constant(), encoding, space(encoding)[:2])
+    assert np.isnan(result.counterfactuals).all()
+    assert result.details["proven"].tolist() == [1.0, 1.0]
+    assert np.isnan(result.details["bound"]).all()
 
 
 def test_numbers_stay_unless_values_are_declared(linear, numbers):
     background = np.array([[0.0], [1.0], [2.0], [4.0]])
     row = np.array([[0.0]])
-    answer, _, _ = asked(linear([1.0], -1.5), numbers(1), row, background)
-    assert np.isnan(answer.counterfactuals).all()
-    assert answer.details["proven"].tolist() == [0.0]
-    answer, _, _ = asked(linear([1.0], -1.5), numbers(1), row, background, values=10)
-    assert answer.counterfactuals.tolist() == [[2.0]]
-    answer, _, _ = asked(linear([1.0], -1.5), numbers(1), row, background, values=2)
-    assert answer.counterfactuals.tolist() == [[4.0]]
+    result, _, _ = explained(linear([1.0], -1.5), numbers(1), row, background)
+    assert np.isnan(result.counterfactuals).all()
+    assert result.details["proven"].tolist() == [0.0]
+    result, _, _ = explained(linear([1.0], -1.5), numbers(1), row, background, values=10)
+    assert result.counterfactuals.tolist() == [[2.0]]
+    result, _, _ = explained(linear([1.0], -1.5), numbers(1), row, background, values=2)
+    assert result.counterfactuals.tolist() == [[4.0]]
 
 
 def test_what_may_not_change_stays(linear):
@@ -127,8 +127,8 @@ def test_what_may_not_change_stays(linear):
     )
     row = np.array([[1.0, 0.0, 0.0, 0.0, 0.0]])
     model = linear([0.0, 3.0, 3.0, 2.0, 1.0], -0.5)
-    answer, _, _ = asked(model, replace(encoding, columns=columns), row)
-    assert answer.counterfactuals.tolist() == [[1.0, 0.0, 0.0, 0.0, 1.0]]
+    result, _, _ = explained(model, replace(encoding, columns=columns), row)
+    assert result.counterfactuals.tolist() == [[1.0, 0.0, 0.0, 0.0, 1.0]]
 
 
 def test_no_other_method_changes_fewer_columns(network):
@@ -137,7 +137,7 @@ def test_no_other_method_changes_fewer_columns(network):
     background = rows[generator("rows").permutation(len(rows))[:60]]
     for seed in range(4):
         model = network(encoding.width, seed=seed)
-        least, factuals, context = asked(model, encoding, rows[::7].copy(), background)
+        least, factuals, context = explained(model, encoding, rows[::7].copy(), background)
         for other in (NICE(NICEConfig()), Random(RandomConfig()), SEDC(SEDCConfig())):
             found = other.counterfactuals(model, factuals, context)
             for row, mine, theirs in zip(factuals.vectors, least.counterfactuals, found, strict=True):
@@ -149,9 +149,9 @@ def test_no_other_method_changes_fewer_columns(network):
 def test_on_cf_tabular_each_counterfactual_is_proven(study, name):
     rows = np.concatenate([study.factuals(name, 0)[:10], study.factuals(name, 1)[:10]])
     model = study.network(name)
-    answer, factuals, _ = asked(model, study.encoding(name), rows)
-    assert answer.details["proven"].all()
-    found = model.predict_proba(answer.counterfactuals)
+    result, factuals, _ = explained(model, study.encoding(name), rows)
+    assert result.details["proven"].all()
+    found = model.predict_proba(result.counterfactuals)
     assert ((found[:, 1] > found[:, 0]) != (factuals.classes == 1)).all()
 
 
@@ -164,6 +164,6 @@ def test_the_example_of_the_kit_is_explained_by_its_categories():
             return np.stack([1 - one, one], axis=1)
 
     factuals = factuals_of(Blue(), data, slice(0, 10))
-    answer = Exhaustive(Config()).counterfactuals(Blue(), factuals, context_of(data))
-    rows = data.encoding.decode(answer.counterfactuals)
+    result = Exhaustive(Config()).counterfactuals(Blue(), factuals, context_of(data))
+    rows = data.encoding.decode(result.counterfactuals)
     assert ((rows["colour"] == "blue") == (factuals.classes == 0)).all()

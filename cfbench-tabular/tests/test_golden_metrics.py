@@ -1,6 +1,6 @@
-"""Our metrics on 742 counterfactuals of paper 003's study, against the values stored with them.
+"""Our metrics on 742 counterfactuals of CF-tabular, against the values stored with them.
 
-The stored metrics are those of the study's own constraints: spread and covariance of all rows, an L2 of rows rounded to
+The stored metrics are those of CF-tabular's own constraints: spread and covariance of all rows, an L2 of rows rounded to
 four decimals, checks of realism with one side each, no slack.
 """
 
@@ -35,7 +35,7 @@ RULES = {
         Constraint(column="6", relation="ratio", of=("7", "9"), absolute=0.005),
     ),
 }
-"""Between the columns of the study's files, which have numbers for names: area = pi radius^2; area = height length,
+"""Between the columns of CF-tabular's files, which have numbers for names: area = pi radius^2; area = height length,
 eccentricity = length / height, and so on."""
 
 ILL_DETERMINED = {"BalanceScale", "CarEvaluation", "Chess", "Nursery", "TicTacToe"}
@@ -45,7 +45,7 @@ for variance: the stored pseudo-inverse holds the inverses of rounding errors.""
 
 @pytest.fixture(scope="module")
 def golden(study):
-    """For each set: the stored rows, and the answers as we judge them with the study's network."""
+    """For each set: the stored rows, and the counterfactuals as we judge them with CF-tabular's network."""
     pd = pytest.importorskip("pandas")
     stored = pd.read_parquet(study.reference / "counterfactuals_sample.parquet")
     stored = stored[stored["model_available"].astype(bool)]
@@ -65,14 +65,14 @@ def golden(study):
 
 @pytest.fixture(scope="module")
 def complete(golden, study):
-    """Those of sets on hand as a whole: their answers know the encoding and all rows."""
+    """Those of sets on hand as a whole: their counterfactuals know the encoding and all rows."""
     cases = {}
-    for name, (rows, answers) in golden.items():
+    for name, (rows, results) in golden.items():
         if not rows["background_data_partial"].any():
             encoding = dataclasses.replace(study.encoding(name), constraints=RULES.get(name, ()))
             vectors = study.vectors(name)
             changed = {"encoding": encoding, "background": vectors[:2], "table": vectors}
-            cases[name] = rows, Observed(**{**vars(answers), **changed})
+            cases[name] = rows, Observed(**{**vars(results), **changed})
     assert len(cases) == 19
     return cases
 
@@ -83,30 +83,30 @@ def equal(found, rows, column):
 
 def test_validity_sparsity_and_l2(golden):
     compared = 0
-    for name, (rows, answers) in golden.items():
-        assert answers.valid.tolist() == rows["validity"].astype(bool).tolist(), name
-        # The encoding only says which places are one column: here that of another set, cut to length.
-        wide = dataclasses.replace(answers, encoding=_plain(answers.factuals.shape[1]))
+    for name, (rows, results) in golden.items():
+        assert results.valid.tolist() == rows["validity"].astype(bool).tolist(), name
+        # The encoding only returns which places are one column: here that of another set, cut to length.
+        wide = dataclasses.replace(results, encoding=_plain(results.factuals.shape[1]))
         assert equal(Sparsity(SparsityConfig()).compute(wide)["sparsity"], rows, "sparsity"), name
-        assert equal(L2(L2Config(decimals=4)).compute(answers)["L2"], rows, "L2"), name
-        compared += int(answers.valid.sum())
+        assert equal(L2(L2Config(decimals=4)).compute(results)["L2"], rows, "L2"), name
+        compared += int(results.valid.sum())
     assert compared == 534
 
 
 def test_madd_with_the_published_1e_8(complete):
     metric, compared = MADD(MADDConfig(zero_mad="paper", over="table")), 0
-    for name, (rows, answers) in complete.items():
-        found = metric.compute(answers)["MADD"]
+    for name, (rows, results) in complete.items():
+        found = metric.compute(results)["MADD"]
         # Of values of 10^7 (a change of a column with MAD 0) six decimals are more than a double has.
         stored = rows["MADD_fixed"].to_numpy(dtype=float)
         assert found == pytest.approx(stored, abs=1e-6, rel=1e-12, nan_ok=True), name
-        compared += int(answers.valid.sum())
+        compared += int(results.valid.sum())
     assert compared == 511
 
 
 def test_without_it_no_column_weighs_millions(complete):
     metric = MADD(MADDConfig(over="table"))
-    largest = max(np.nanmax(metric.compute(answers)["MADD"]) for _, answers in complete.values())
+    largest = max(np.nanmax(metric.compute(results)["MADD"]) for _, results in complete.values())
     stored = max(rows["MADD_fixed"].max() for rows, _ in complete.values())
     assert stored > 1e7 and largest < 100
 
@@ -115,11 +115,11 @@ def test_mahalanobis_with_the_inverse_and_with_the_covariance(complete):
     inverse = Mahalanobis(MahalanobisConfig(over="table"))
     wrong = Mahalanobis(MahalanobisConfig(over="table", matrix="covariance"))
     compared = 0
-    for name, (rows, answers) in complete.items():
-        assert equal(wrong.compute(answers)["MD"], rows, "MD_paper"), name
+    for name, (rows, results) in complete.items():
+        assert equal(wrong.compute(results)["MD"], rows, "MD_paper"), name
         if name not in ILL_DETERMINED:
-            assert equal(inverse.compute(answers)["MD"], rows, "MD_pinv"), name
-            compared += int(answers.valid.sum())
+            assert equal(inverse.compute(results)["MD"], rows, "MD_pinv"), name
+            compared += int(results.valid.sum())
     assert compared == 376
 
 
@@ -129,32 +129,34 @@ def test_five_stored_pseudo_inverses_are_made_of_rounding_errors(complete):
     draw = np.random.default_rng(0)
     inverse = Mahalanobis(MahalanobisConfig(over="table"))
     for name in ILL_DETERMINED:
-        rows, answers = complete[name]
-        shuffled = dataclasses.replace(answers, table=draw.permutation(answers.table))
-        found = inverse.compute(answers)["MD"]
+        rows, results = complete[name]
+        shuffled = dataclasses.replace(results, table=draw.permutation(results.table))
+        found = inverse.compute(results)["MD"]
         assert inverse.compute(shuffled)["MD"] == pytest.approx(found, abs=1e-6, nan_ok=True)
-        change = (answers.counterfactuals - answers.factuals)[answers.valid]
-        kept = np.all([abs(change[:, group].sum(axis=1)) < 1e-6 for group in answers.encoding.groups], axis=0)
-        stored = rows["MD_pinv"].to_numpy(dtype=float)[answers.valid]
-        assert found[answers.valid][kept] == pytest.approx(stored[kept], rel=0.02, abs=0.02)
+        change = (results.counterfactuals - results.factuals)[results.valid]
+        selected = np.all(
+            [abs(change[:, group].sum(axis=1)) < 1e-6 for group in results.encoding.groups], axis=0
+        )
+        stored = rows["MD_pinv"].to_numpy(dtype=float)[results.valid]
+        assert found[results.valid][selected] == pytest.approx(stored[selected], rel=0.02, abs=0.02)
         noisy = [
             np.linalg.pinv(np.cov(table, rowvar=False), rcond=1e-15)
-            for table in (answers.table, shuffled.table)
+            for table in (results.table, shuffled.table)
         ]
         lengths = [np.einsum("bi,ij,bj->b", change, matrix, change) for matrix in noisy]
         assert np.abs(lengths[0] - lengths[1]).max() > 1e-3
 
 
 def test_realism_by_the_published_one_sided_checks(complete):
-    # The study had no slack; one end of PBC's ranges comes out a bit of the last place off in our arithmetic.
+    # CF-tabular had no slack; one end of PBC's ranges comes out a bit of the last place off in our arithmetic.
     metric, compared = Realism(RealismConfig(tolerance=1e-16, constraint_check="one-sided")), 0
-    for name, (rows, answers) in complete.items():
-        scores = metric.compute(answers)
+    for name, (rows, results) in complete.items():
+        scores = metric.compute(results)
         for column in ("RUC", "RMC"):
-            stored = np.where(answers.valid, rows[column].to_numpy(dtype=float), np.nan)
+            stored = np.where(results.valid, rows[column].to_numpy(dtype=float), np.nan)
             assert np.array_equal(scores[column], stored, equal_nan=True), (name, column)
         assert scores["realistic"].astype(bool).tolist() == rows["realistic"].astype(bool).tolist(), name
-        compared += int(answers.valid.sum())
+        compared += int(results.valid.sum())
     assert compared == 511
 
 
@@ -164,11 +166,11 @@ def test_two_sided_checks_differ_where_a_side_was_missing_and_nowhere_else(compl
         Realism(RealismConfig(tolerance=0.0, constraint_check="one-sided")),
     )
     without_level = broken_rules = 0
-    for name, (_, answers) in complete.items():
-        strict, lax = two.compute(answers)["RMC"], one.compute(answers)["RMC"]
-        assert (strict[answers.valid] <= lax[answers.valid]).all(), name
-        for place in np.flatnonzero(answers.valid & (strict != lax)):
-            vector, encoding = answers.counterfactuals[place], answers.encoding
+    for name, (_, results) in complete.items():
+        strict, lax = two.compute(results)["RMC"], one.compute(results)["RMC"]
+        assert (strict[results.valid] <= lax[results.valid]).all(), name
+        for place in np.flatnonzero(results.valid & (strict != lax)):
+            vector, encoding = results.counterfactuals[place], results.encoding
             empty = any((vector[group] != 1.0).all() for group in encoding.groups)
             without_level += empty
             broken_rules += not encoding.constraints_hold(vector[None])[0]

@@ -22,15 +22,15 @@ class Good:
         self.calls = 0
 
     def counterfactuals(self, model, factuals, context):
-        answers = self.nearest(model, factuals, context)
-        return answers if context.counterfactuals_per_instance > 1 else answers[:, 0]
+        results = self.nearest(model, factuals, context)
+        return results if context.counterfactuals_per_instance > 1 else results[:, 0]
 
     def nearest(self, model, factuals, context, allowed=True):
         rows = context.background
         found = model.predict_proba(rows)
         classes = (found[:, 1] > found[:, 0]).astype(int)
         low, high = context.encoding.allowed(factuals.vectors)
-        answers = np.full(
+        results = np.full(
             (len(factuals), context.counterfactuals_per_instance, context.encoding.width), np.nan
         )
         for place, own in enumerate(factuals.vectors):
@@ -44,29 +44,29 @@ class Good:
             order = np.argsort(((candidates - own) ** 2).sum(axis=1), kind="stable")[
                 : context.counterfactuals_per_instance
             ]
-            answers[place, : len(order)] = candidates[order]
-        return answers
+            results[place, : len(order)] = candidates[order]
+        return results
 
 
 class ChangesImmutable(Good):
     def nearest(self, model, factuals, context, allowed=True):
-        answers = super().nearest(model, factuals, context)
-        answers[:, :, context.encoding.immutable] += 0.5 * (answers[:, :, context.encoding.immutable] == 0)
-        return answers
+        results = super().nearest(model, factuals, context)
+        results[:, :, context.encoding.immutable] += 0.5 * (results[:, :, context.encoding.immutable] == 0)
+        return results
 
 
 class LeavesRange(Good):
     def nearest(self, model, factuals, context, allowed=True):
-        answers = super().nearest(model, factuals, context)
-        answers[:, :, 0] = context.encoding.bounds[1][0] + np.where(factuals.classes == 1, -9, 9)[:, None]
-        return answers
+        results = super().nearest(model, factuals, context)
+        results[:, :, 0] = context.encoding.bounds[1][0] + np.where(factuals.classes == 1, -9, 9)[:, None]
+        return results
 
 
 class HalfLevels(Good):
     def nearest(self, model, factuals, context, allowed=True):
-        answers = super().nearest(model, factuals, context)
-        answers[:, :, context.encoding.groups[0]] *= 0.5
-        return answers
+        results = super().nearest(model, factuals, context)
+        results[:, :, context.encoding.groups[0]] *= 0.5
+        return results
 
 
 class OneDetail(Good):
@@ -92,9 +92,9 @@ class OnlyOne(Good):
 
 class DependsOnTheOthers(Good):
     def nearest(self, model, factuals, context, allowed=True):
-        answers = super().nearest(model, factuals, context)
-        answers[:, :, 1] += 1e-3 * len(factuals)
-        return answers
+        results = super().nearest(model, factuals, context)
+        results[:, :, 1] += 1e-3 * len(factuals)
+        return results
 
 
 def failures(name, provides, kind="explainer"):

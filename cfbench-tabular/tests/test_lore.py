@@ -11,7 +11,7 @@ from cfbench_tabular.explainers.lore import LORE, Config
 from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of, fitted
 
 
-def asked(model, encoding, rows, background, **options):
+def explained(model, encoding, rows, background, **options):
     rows = np.asarray(rows, dtype=float)
     found = model.predict_proba(rows)
     factuals = Factuals(rows, (found[:, 1] > found[:, 0]).astype(np.int64), tuple(map(str, range(len(rows)))))
@@ -29,57 +29,57 @@ def columns_changed(encoding, one, other):
 
 
 class Recorder:
-    """Keeps what it was asked."""
+    """Records its queries."""
 
     def __init__(self, model):
-        self.model, self.asked = model, []
+        self.model, self.queries = model, []
 
     def predict_proba(self, vectors):
-        self.asked.append(vectors.copy())
+        self.queries.append(vectors.copy())
         return self.model.predict_proba(vectors)
 
 
 def test_the_number_moves_to_the_threshold_of_the_tree(linear, numbers):
     """Training values are 0, 1, ..., 8 and the model changes at 4.4: the tree parts 4 from 5 in the middle."""
     background = np.arange(9.0)[:, None]
-    answer, _ = asked(linear([1.0], -4.4), numbers(1), [[2.0], [7.0]], background)
-    assert answer.counterfactuals[0] == pytest.approx([4.5], abs=1e-4)
-    assert answer.counterfactuals[0] > 4.5
+    result, _ = explained(linear([1.0], -4.4), numbers(1), [[2.0], [7.0]], background)
+    assert result.counterfactuals[0] == pytest.approx([4.5], abs=1e-4)
+    assert result.counterfactuals[0] > 4.5
     # 4.5 is still above 4.4: the threshold does not flip, so the value of the nearest row of the leaf is taken.
-    assert answer.counterfactuals[1].tolist() == [4.0]
-    assert answer.details["fidelity"].tolist() == [1.0, 1.0]
-    assert answer.details["rule_length"].tolist() == [1.0, 1.0]
+    assert result.counterfactuals[1].tolist() == [4.0]
+    assert result.details["fidelity"].tolist() == [1.0, 1.0]
+    assert result.details["rule_length"].tolist() == [1.0, 1.0]
 
 
 def test_only_the_column_that_matters_changes(linear, numbers):
     draw = np.random.default_rng(0)
     background, rows = draw.normal(size=(100, 5)), draw.normal(size=(20, 5))
-    answer, factuals = asked(linear([0.0, 0.0, 1.0, 0.0, 0.0]), numbers(5), rows, background)
-    assert flips(linear([0.0, 0.0, 1.0, 0.0, 0.0]), factuals, answer.counterfactuals).all()
-    assert np.array_equal(np.delete(answer.counterfactuals, 2, axis=1), np.delete(rows, 2, axis=1))
+    result, factuals = explained(linear([0.0, 0.0, 1.0, 0.0, 0.0]), numbers(5), rows, background)
+    assert flips(linear([0.0, 0.0, 1.0, 0.0, 0.0]), factuals, result.counterfactuals).all()
+    assert np.array_equal(np.delete(result.counterfactuals, 2, axis=1), np.delete(rows, 2, axis=1))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_every_counterfactual_is_checked_and_changes_no_more_than_its_rule_says(network, numbers, seed):
     draw = np.random.default_rng(seed)
     model, rows = network(6, hidden=10, seed=seed), draw.normal(size=(10, 6))
-    answer, factuals = asked(model, numbers(6), rows, draw.normal(size=(200, 6)), population=400)
-    given = ~np.isnan(answer.counterfactuals).any(axis=1)
+    result, factuals = explained(model, numbers(6), rows, draw.normal(size=(200, 6)), population=400)
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
     assert given.mean() > 0.5
-    assert flips(model, factuals, answer.counterfactuals)[given].all()
-    changed = (answer.counterfactuals != rows).sum(axis=1)
+    assert flips(model, factuals, result.counterfactuals)[given].all()
+    changed = (result.counterfactuals != rows).sum(axis=1)
     assert (changed[given] >= 1).all()
-    assert (changed <= answer.details["rule_length"])[given].all()
-    assert np.isnan(answer.details["rule_length"][~given]).all()
-    assert (answer.details["fidelity"] > 0.8).all()
+    assert (changed <= result.details["rule_length"])[given].all()
+    assert np.isnan(result.details["rule_length"][~given]).all()
+    assert (result.details["fidelity"] > 0.8).all()
 
 
 def test_the_neighbourhood_is_bred_for_both_classes_and_stays_near(linear, numbers):
     draw = np.random.default_rng(0)
     model, background = Recorder(linear([1.0, 1.0], 0.0)), draw.normal(size=(500, 2))
     row = np.array([[1.5, 1.0]])
-    asked(model, numbers(2), row, background, population=1000)
-    neighbours = max(model.asked[-3:], key=len)
+    explained(model, numbers(2), row, background, population=1000)
+    neighbours = max(model.queries[-3:], key=len)
     assert len(neighbours) == 1000
     classes = neighbours.sum(axis=1) > 0
     assert classes[:500].mean() > 0.85
@@ -90,7 +90,7 @@ def test_the_neighbourhood_is_bred_for_both_classes_and_stays_near(linear, numbe
 
 
 def test_probabilities_near_a_half_are_no_obstacle(numbers):
-    """Cut to whole numbers, as the study's adapter did, every probability here would be 0."""
+    """Cut to whole numbers, as the adapter of CF-tabular did, every probability here would be 0."""
 
     class Unsure:
         def predict_proba(self, vectors):
@@ -99,17 +99,17 @@ def test_probabilities_near_a_half_are_no_obstacle(numbers):
 
     draw = np.random.default_rng(1)
     rows = draw.normal(size=(10, 3))
-    answer, factuals = asked(Unsure(), numbers(3), rows, draw.normal(size=(100, 3)))
-    assert flips(Unsure(), factuals, answer.counterfactuals).all()
+    result, factuals = explained(Unsure(), numbers(3), rows, draw.normal(size=(100, 3)))
+    assert flips(Unsure(), factuals, result.counterfactuals).all()
 
 
 def test_categories_stay_categories_and_what_may_not_change_stays():
     data = example_data()
     model = fitted(MLP(MLPConfig()), data)
     factuals, context = factuals_of(model, data, slice(0, 40)), context_of(data)
-    answer = LORE(Config()).counterfactuals(model, factuals, context)
-    data.encoding.decode(answer.counterfactuals)  # raises unless each is a row
-    assert flips(model, factuals, answer.counterfactuals).all()
+    result = LORE(Config()).counterfactuals(model, factuals, context)
+    data.encoding.decode(result.counterfactuals)  # raises unless each is a row
+    assert flips(model, factuals, result.counterfactuals).all()
     columns = tuple(
         replace(
             column, immutable=column.name == "length", direction="up" if column.name == "width" else "any"
@@ -117,11 +117,11 @@ def test_categories_stay_categories_and_what_may_not_change_stays():
         for column in data.encoding.columns
     )
     encoding = replace(data.encoding, columns=columns)
-    answer = LORE(Config()).counterfactuals(model, factuals, replace(context, encoding=encoding))
-    given = ~np.isnan(answer.counterfactuals).any(axis=1)
+    result = LORE(Config()).counterfactuals(model, factuals, replace(context, encoding=encoding))
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
     low, high = encoding.allowed(factuals.vectors)
     assert given.sum() > 5
-    assert ((answer.counterfactuals >= low) & (answer.counterfactuals <= high))[given].all()
+    assert ((result.counterfactuals >= low) & (result.counterfactuals <= high))[given].all()
 
 
 def test_of_two_ways_the_one_with_fewer_broken_conditions(numbers):
@@ -134,17 +134,17 @@ def test_of_two_ways_the_one_with_fewer_broken_conditions(numbers):
 
     draw = np.random.default_rng(0)
     background = np.column_stack([draw.uniform(0, 6, 300), draw.normal(size=300), draw.normal(size=300)])
-    answer, _ = asked(Ways(), numbers(3), [[2.5, -0.2, -0.2]] * 10, background)
-    assert (answer.counterfactuals[:, 1:] == -0.2).all()
-    assert (answer.counterfactuals[:, 0] > 3).all()
+    result, _ = explained(Ways(), numbers(3), [[2.5, -0.2, -0.2]] * 10, background)
+    assert (result.counterfactuals[:, 1:] == -0.2).all()
+    assert (result.counterfactuals[:, 0] > 3).all()
 
 
 def test_without_an_enemy_there_is_no_counterfactual():
     data = example_data()
     factuals = factuals_of(Constant(), data, slice(0, 3))
-    answer = LORE(Config(population=40)).counterfactuals(Constant(), factuals, context_of(data))
-    assert np.isnan(answer.counterfactuals).all()
-    assert answer.details["fidelity"].tolist() == [1.0, 1.0, 1.0]
+    result = LORE(Config(population=40)).counterfactuals(Constant(), factuals, context_of(data))
+    assert np.isnan(result.counterfactuals).all()
+    assert result.details["fidelity"].tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ["Iris", "MagicGT", "TicTacToe", "BalanceScale"])
@@ -152,7 +152,7 @@ def test_on_cf_tabular_nearly_every_factual_has_an_counterfactual(study, name):
     rows = np.concatenate([study.factuals(name, 0)[:15], study.factuals(name, 1)[:15]])
     background = np.concatenate([study.factuals(name, 0), study.factuals(name, 1)])
     model = study.network(name)
-    answer, factuals = asked(model, study.encoding(name), rows, background)
-    given = ~np.isnan(answer.counterfactuals).any(axis=1)
+    result, factuals = explained(model, study.encoding(name), rows, background)
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
     assert given.mean() >= 0.9
-    assert flips(model, factuals, answer.counterfactuals)[given].all()
+    assert flips(model, factuals, result.counterfactuals)[given].all()

@@ -23,7 +23,7 @@ ENCODING = Encoding(
 
 
 def scored(factual, counterfactual, rows, **options):
-    answers = Observed(
+    results = Observed(
         np.array([factual], dtype=float),
         np.array([counterfactual], dtype=float),
         np.zeros(1, dtype=np.int64),
@@ -32,7 +32,7 @@ def scored(factual, counterfactual, rows, **options):
         np.array(rows, dtype=float),
         Constant(),
     )
-    return MADD(Config(**options)).compute(answers)["MADD"][0]
+    return MADD(Config(**options)).compute(results)["MADD"][0]
 
 
 ROWS = [[0, 0, 1, 0, 0, 0], [2, 0, 1, 0, 0, 0], [4, 0, 1, 0, 0, 0], [6, 3, 0, 1, 0, 1], [9, 0, 0, 0, 1, 1]]
@@ -79,9 +79,9 @@ def test_it_is_the_literal_formula(factual, counterfactual, rows):
     assert scored(factual, counterfactual, rows) == pytest.approx(expected)
 
 
-def test_it_does_not_depend_on_the_batch(judge):
-    """In the study, factuals without an answer did."""
+def test_it_does_not_depend_on_the_batch(make_observed):
+    """In CF-tabular, factuals without an counterfactual did."""
     rows = np.array([[0.0, 1.0], [1.0, 2.0], [4.0, 9.0]])
-    pair = judge([[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [np.nan, np.nan]], background=rows)
-    alone = judge([[0.0, 0.0]], [[1.0, 0.0]], background=rows)
+    pair = make_observed([[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [np.nan, np.nan]], background=rows)
+    alone = make_observed([[0.0, 0.0]], [[1.0, 0.0]], background=rows)
     assert MADD(Config()).compute(pair)["MADD"][0] == MADD(Config()).compute(alone)["MADD"][0]

@@ -23,13 +23,13 @@ def test_probabilities_by_hand():
 
 
 def test_training_learns_and_stops_before_the_last_epoch():
-    told = []
+    reported = []
     data = example_data()
     model = MLP(Config(epochs=500, patience=5))
-    model.fit(data, np.random.default_rng(0), lambda done, total: told.append((done, total)))
+    model.fit(data, np.random.default_rng(0), lambda done, total: reported.append((done, total)))
     vectors, labels = data.sample("test")
     assert (predicted_classes(model, vectors) == labels).mean() > 0.85
-    assert told[-1][0] < 500
+    assert reported[-1][0] < 500
 
 
 def test_it_keeps_the_best_epoch_of_the_validation_rows():
@@ -44,7 +44,7 @@ def test_it_keeps_the_best_epoch_of_the_validation_rows():
 
 
 def test_the_sizes_of_the_grid_are_those_of_table_a1():
-    """21 networks of the study, by encoded columns and neurons; each is in the grid of its columns."""
+    """21 networks of CF-tabular, by encoded columns and neurons; each is in the grid of its columns."""
     published = {107: 215, 32: 65, 20: 16, 18: 22, 21: 17, 40: 64, 90: 72, 7: 15, 15: 31, 617: 247, 4: 3}
     published |= {50: 40, 10: 12, 26: 10, 48: 19, 59: 119, 43: 17, 27: 11, 13: 5, 1558: 1246}
     assert all(neurons in grid_sizes(columns) for columns, neurons in published.items())

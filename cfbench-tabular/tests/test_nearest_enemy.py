@@ -6,12 +6,12 @@ from cfbench_tabular.explainers.nearest_enemy import Config, NearestEnemy
 from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
 
 
-def test_the_nearest_training_row_beyond_the_line(ask, linear, numbers):
+def test_the_nearest_training_row_beyond_the_line(explain, linear, numbers):
     background = [[1.0, 0.0], [3.0, 0.0], [2.0, 2.0], [-1.0, 0.0]]
-    answers = ask(
+    results = explain(
         NearestEnemy(Config()), linear([1.0, 0.0]), numbers(2), [[-2.0, 1.0], [4.0, 4.0]], background
     )
-    assert answers.tolist() == [[1.0, 0.0], [-1.0, 0.0]]
+    assert results.tolist() == [[1.0, 0.0], [-1.0, 0.0]]
 
 
 @settings(max_examples=40, deadline=None)
@@ -31,17 +31,17 @@ def test_it_is_that_of_a_search_by_hand(ask_seed):
     factuals = factuals_of(model, data, slice(0, 5))
     context = context_of(data)
     context = type(context)(context.encoding, background, context.generator)
-    answers = NearestEnemy(Config()).counterfactuals(model, factuals, context)
-    for factual, label, answer in zip(factuals.vectors, factuals.classes, answers, strict=True):
+    results = NearestEnemy(Config()).counterfactuals(model, factuals, context)
+    for factual, label, result in zip(factuals.vectors, factuals.classes, results, strict=True):
         best, best_distance = None, np.inf
         for row in background:
             if (row @ weights > 0) != (label == 1) and ((row - factual) ** 2).sum() < best_distance:
                 best, best_distance = row, ((row - factual) ** 2).sum()
         if best is None:
-            assert np.isnan(answer).all()
+            assert np.isnan(result).all()
         else:
-            assert np.isclose(((answer - factual) ** 2).sum(), best_distance)
-            assert (answer @ weights > 0) != (label == 1)
+            assert np.isclose(((result - factual) ** 2).sum(), best_distance)
+            assert (result @ weights > 0) != (label == 1)
 
 
 def test_without_an_enemy_there_is_no_counterfactual():

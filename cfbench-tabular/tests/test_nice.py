@@ -15,7 +15,7 @@ def other_chance(model, row, label):
 
 
 def heom(encoding, one, other):
-    """By column, as the paper says it."""
+    """By column, as the paper returns it."""
     total = 0.0
     for column, block, low, high in zip(
         encoding.columns, encoding.blocks, encoding.low, encoding.high, strict=True
@@ -56,19 +56,19 @@ def by_hand(model, context, row, label, reward, neighbours=5):
     return current
 
 
-def test_the_column_that_helps_most_is_copied_first(ask, linear, numbers):
+def test_the_column_that_helps_most_is_copied_first(explain, linear, numbers):
     """Both columns of the neighbour (2, 3) count, but the second alone is enough."""
     model = linear([1.0, 1.0], -2.5)
-    answers = ask(NICE(Config()), model, numbers(2), [[0.0, 0.0]], [[2.0, 3.0], [8.0, 8.0], [0.0, 0.0]])
-    assert answers.tolist() == [[0.0, 3.0]]
+    results = explain(NICE(Config()), model, numbers(2), [[0.0, 0.0]], [[2.0, 3.0], [8.0, 8.0], [0.0, 0.0]])
+    assert results.tolist() == [[0.0, 3.0]]
 
 
-def test_proximity_prefers_what_gains_more_for_its_length(ask, linear, numbers):
+def test_proximity_prefers_what_gains_more_for_its_length(explain, linear, numbers):
     """Either column of the neighbour (6, 2) is enough: the first gains more, the second more per step."""
     model = linear([1.0, 2.0], -2.5)
     given = (model, numbers(2), [[0.0, 0.0]], [[6.0, 2.0], [0.0, 0.0]])
-    assert ask(NICE(Config()), *given).tolist() == [[6.0, 0.0]]
-    assert ask(NICE(Config(reward="proximity")), *given).tolist() == [[0.0, 2.0]]
+    assert explain(NICE(Config()), *given).tolist() == [[6.0, 0.0]]
+    assert explain(NICE(Config(reward="proximity")), *given).tolist() == [[0.0, 2.0]]
 
 
 @pytest.mark.parametrize("reward", ["sparsity", "proximity", "plausibility"])
@@ -87,9 +87,9 @@ def test_it_follows_the_steps_of_the_paper(reward, seed):
     context = replace(context_of(data), labels=None)
     factuals = factuals_of(model, data, slice(0, 20))
     assert 0 < factuals.classes.mean() < 1
-    answers = NICE(Config(reward=reward)).counterfactuals(model, factuals, context)
-    for row, label, answer in zip(factuals.vectors, factuals.classes, answers, strict=True):
-        assert answer == pytest.approx(by_hand(model, context, row, label, reward), abs=1e-12)
+    results = NICE(Config(reward=reward)).counterfactuals(model, factuals, context)
+    for row, label, result in zip(factuals.vectors, factuals.classes, results, strict=True):
+        assert result == pytest.approx(by_hand(model, context, row, label, reward), abs=1e-12)
 
 
 def test_every_counterfactual_flips_and_mixes_the_factual_with_one_training_row():
@@ -97,13 +97,13 @@ def test_every_counterfactual_flips_and_mixes_the_factual_with_one_training_row(
     model = fitted(MLP(MLPConfig()), data)
     context = context_of(data)
     factuals = factuals_of(model, data)
-    answers = NICE(Config()).counterfactuals(model, factuals, context)
-    data.encoding.decode(answers)  # raises unless each is a row
-    assert ((model.predict_proba(answers).argmax(axis=1) == 1) != (factuals.classes == 1)).all()
-    for factual, answer in zip(factuals.vectors, answers, strict=True):
-        changed = answer != factual
+    results = NICE(Config()).counterfactuals(model, factuals, context)
+    data.encoding.decode(results)  # raises unless each is a row
+    assert ((model.predict_proba(results).argmax(axis=1) == 1) != (factuals.classes == 1)).all()
+    for factual, result in zip(factuals.vectors, results, strict=True):
+        changed = result != factual
         assert changed.any()
-        assert (context.background[:, changed] == answer[changed]).all(axis=1).any()
+        assert (context.background[:, changed] == result[changed]).all(axis=1).any()
 
 
 def test_it_copies_from_rows_that_the_model_is_right_about(linear, numbers):
@@ -146,9 +146,9 @@ def test_without_an_enemy_there_is_no_counterfactual():
 
 
 @pytest.mark.parametrize("name", ["Iris", "MagicGT", "TicTacToe"])
-def test_on_cf_tabular_every_factual_has_an_counterfactual(ask, study, name):
+def test_on_cf_tabular_every_factual_has_an_counterfactual(explain, study, name):
     factuals = np.concatenate([study.factuals(name, 0)[:30], study.factuals(name, 1)[:30]])
     model = study.network(name)
-    answers = ask(NICE(Config()), model, study.encoding(name), factuals, factuals)
-    before, after = model.predict_proba(factuals), model.predict_proba(answers)
+    results = explain(NICE(Config()), model, study.encoding(name), factuals, factuals)
+    before, after = model.predict_proba(factuals), model.predict_proba(results)
     assert ((before[:, 1] > before[:, 0]) != (after[:, 1] > after[:, 0])).all()

@@ -44,7 +44,7 @@ class Deep:
         return np.stack([1 - one, one], axis=1)
 
 
-def asked(explainer, model, encoding, rows, background):
+def explained(explainer, model, encoding, rows, background):
     found = model.predict_proba(rows)
     factuals = Factuals(rows, (found[:, 1] > found[:, 0]).astype(np.int64), tuple(map(str, range(len(rows)))))
     context = Context(encoding, background, lambda unit: generator("test", unit))
@@ -59,11 +59,11 @@ def flips(model, factuals, rows):
 def test_the_cheapest_way_over_a_line(linear, numbers):
     """2 a + b > 2 from (0, 0): a alone by 1."""
     far = np.array([[5.0, 5.0]])
-    answer, _, _ = asked(Optimum(Config()), linear([2.0, 1.0], -2.0), numbers(2), np.zeros((1, 2)), far)
-    assert answer.counterfactuals[0] == pytest.approx([1.0, 0.0], abs=1e-5)
-    assert answer.details["objective"] == pytest.approx(1.0, abs=1e-5)
-    assert answer.details["bound"] == pytest.approx(1.0, abs=1e-5)
-    assert answer.details["proven"].tolist() == [1.0]
+    result, _, _ = explained(Optimum(Config()), linear([2.0, 1.0], -2.0), numbers(2), np.zeros((1, 2)), far)
+    assert result.counterfactuals[0] == pytest.approx([1.0, 0.0], abs=1e-5)
+    assert result.details["objective"] == pytest.approx(1.0, abs=1e-5)
+    assert result.details["bound"] == pytest.approx(1.0, abs=1e-5)
+    assert result.details["proven"].tolist() == [1.0]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -76,19 +76,19 @@ def test_a_dense_grid_contains_no_nearer_point(network, numbers, kind, seed):
     classes = found[:, 1] > found[:, 0]
     rows = np.random.default_rng(seed).uniform(-1.5, 1.5, size=(6, 2))
     encoding = replace(numbers(2), low=np.full(2, -4.0), high=np.full(2, 4.0))
-    answer, factuals, _ = asked(Optimum(Config()), model, encoding, rows, rows)
+    result, factuals, _ = explained(Optimum(Config()), model, encoding, rows, rows)
     for place, (row, label) in enumerate(zip(rows, factuals.classes, strict=True)):
         enemies = grid[classes != label]
         if len(enemies) == 0:
             continue
         nearest = np.abs(enemies - row).sum(axis=1).min()
-        objective = answer.details["objective"][place]
-        assert answer.details["proven"][place] == 1.0
+        objective = result.details["objective"][place]
+        assert result.details["proven"][place] == 1.0
         assert objective <= nearest + 1e-4
         assert objective >= nearest - 2 * 0.02 - 1e-4
-        assert objective == pytest.approx(np.abs(answer.counterfactuals[place] - row).sum())
-    given = ~np.isnan(answer.counterfactuals).any(axis=1)
-    assert flips(model, factuals, answer.counterfactuals)[given].all()
+        assert objective == pytest.approx(np.abs(result.counterfactuals[place] - row).sum())
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
+    assert flips(model, factuals, result.counterfactuals)[given].all()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -100,11 +100,11 @@ def test_for_categories_it_is_what_trying_everything_gives(network, seed):
     rows = np.array([np.concatenate(choice) for choice in product(*parts)])
     model = network(encoding.width, hidden=10, seed=seed)
     few = rows[::11].copy()
-    answer, factuals, _ = asked(Optimum(Config(objective="l0")), model, encoding, few, rows[:40])
-    least, _, _ = asked(Exhaustive(ExhaustiveConfig()), model, encoding, few, rows[:40])
-    assert answer.details["proven"].all()
-    assert np.array_equal(answer.details["objective"], least.details["bound"], equal_nan=True)
-    shortest, _, _ = asked(Optimum(Config(objective="l1")), model, encoding, few, rows[:40])
+    result, factuals, _ = explained(Optimum(Config(objective="l0")), model, encoding, few, rows[:40])
+    least, _, _ = explained(Exhaustive(ExhaustiveConfig()), model, encoding, few, rows[:40])
+    assert result.details["proven"].all()
+    assert np.array_equal(result.details["objective"], least.details["bound"], equal_nan=True)
+    shortest, _, _ = explained(Optimum(Config(objective="l1")), model, encoding, few, rows[:40])
     classes = model.predict_proba(rows).argmax(axis=1)
     for place, (row, label) in enumerate(zip(few, factuals.classes, strict=True)):
         if (classes != label).any():
@@ -116,11 +116,11 @@ def test_it_counts_changes_as_the_metric_does(network):
     data = example_data()
     model = network(data.encoding.width, seed=2)
     factuals, context = factuals_of(model, data, slice(0, 24)), context_of(data)
-    answer = Optimum(Config(objective="madd")).counterfactuals(model, factuals, context)
-    scores = MADD(MADDConfig()).compute(observe(model, factuals, answer.counterfactuals, data))["MADD"]
-    given = ~np.isnan(answer.counterfactuals).any(axis=1)
+    result = Optimum(Config(objective="madd")).counterfactuals(model, factuals, context)
+    scores = MADD(MADDConfig()).compute(observe(model, factuals, result.counterfactuals, data))["MADD"]
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
     assert given.sum() > 10
-    assert scores[given] == pytest.approx(answer.details["objective"][given])
+    assert scores[given] == pytest.approx(result.details["objective"][given])
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -132,20 +132,20 @@ def test_on_a_mixed_table_no_row_is_nearer(network, objective):
     for seed in (2, 4):
         model = network(encoding.width, seed=seed)
         factuals = factuals_of(model, data, slice(0, 10))
-        answer = Optimum(Config(objective=objective)).counterfactuals(model, factuals, context)
+        result = Optimum(Config(objective=objective)).counterfactuals(model, factuals, context)
         low, high = encoding.bounds
         rows = encoding.project(draw.uniform(low, high, size=(20_000, encoding.width)))
         classes = model.predict_proba(rows).argmax(axis=1)
-        encoding.decode(answer.counterfactuals)  # raises unless each is a row
+        encoding.decode(result.counterfactuals)  # raises unless each is a row
         for place, (row, label) in enumerate(zip(factuals.vectors, factuals.classes, strict=True)):
             mixed = encoding.project(np.where(draw.random(rows.shape) < 0.7, row, rows))  # fewer changes
             enemies = np.concatenate(
                 [rows[classes != label], mixed[model.predict_proba(mixed).argmax(1) != label]]
             )
             costs = costs_of(objective, context).of(enemies, row)
-            assert answer.details["objective"][place] <= costs.min() + 1e-4
-        assert flips(model, factuals, answer.counterfactuals).all()
-        assert answer.details["proven"].all()
+            assert result.details["objective"][place] <= costs.min() + 1e-4
+        assert flips(model, factuals, result.counterfactuals).all()
+        assert result.details["proven"].all()
 
 
 def test_what_may_not_change_stays(linear, numbers):
@@ -157,33 +157,33 @@ def test_what_may_not_change_stays(linear, numbers):
     )
     encoding = replace(encoding, columns=columns)
     model = linear([3.0, 2.0, 1.0], -2.0)
-    answer, _, _ = asked(Optimum(Config()), model, encoding, np.zeros((1, 3)), np.full((1, 3), 9.0))
-    assert answer.counterfactuals[0] == pytest.approx([0.0, 0.0, 2.0], abs=1e-5)
+    result, _, _ = explained(Optimum(Config()), model, encoding, np.zeros((1, 3)), np.full((1, 3), 9.0))
+    assert result.counterfactuals[0] == pytest.approx([0.0, 0.0, 2.0], abs=1e-5)
 
 
 def test_numbers_stay_within_the_observed_range(linear, numbers):
     """The first column ends at 9, so the second has to help."""
-    answer, _, _ = asked(
+    result, _, _ = explained(
         Optimum(Config()), linear([2.0, 1.0], -20.0), numbers(2), np.zeros((1, 2)), np.ones((1, 2))
     )
-    assert answer.counterfactuals[0] == pytest.approx([9.0, 2.0], abs=1e-5)
+    assert result.counterfactuals[0] == pytest.approx([9.0, 2.0], abs=1e-5)
 
 
 def test_that_there_is_none_is_proven(linear, numbers):
-    answer, _, _ = asked(
+    result, _, _ = explained(
         Optimum(Config()), linear([1.0], -20.0), numbers(1), np.zeros((1, 1)), np.zeros((1, 1))
     )
-    assert np.isnan(answer.counterfactuals).all()
-    assert answer.details["proven"].tolist() == [1.0]
-    assert np.isnan([answer.details["bound"][0], answer.details["objective"][0]]).all()
+    assert np.isnan(result.counterfactuals).all()
+    assert result.details["proven"].tolist() == [1.0]
+    assert np.isnan([result.details["bound"][0], result.details["objective"][0]]).all()
 
 
 def test_when_time_runs_out_there_is_an_counterfactual_and_a_bound(network, numbers):
     draw = np.random.default_rng(1)
     model = network(12, hidden=60, seed=1)
     rows = draw.normal(size=(40, 12))
-    hasty, factuals, _ = asked(Optimum(Config(seconds=1e-3)), model, numbers(12), rows[:2], rows)
-    longer, _, _ = asked(Optimum(Config(seconds=5)), model, numbers(12), rows[:2], rows)
+    hasty, factuals, _ = explained(Optimum(Config(seconds=1e-3)), model, numbers(12), rows[:2], rows)
+    longer, _, _ = explained(Optimum(Config(seconds=5)), model, numbers(12), rows[:2], rows)
     assert flips(model, factuals, hasty.counterfactuals).all()
     assert (hasty.details["proven"] == 0).all()
     assert (hasty.details["bound"] <= longer.details["objective"] + 1e-6).all()
@@ -207,13 +207,13 @@ def test_on_cf_tabular_no_method_beats_it(study, name):
     low, high = encoding.bounds
     theirs = {}
     for label, other in others():
-        answer, factuals, _ = asked(other, model, encoding, rows, background)
-        found = answer.stacked()[:, 0]
+        result, factuals, _ = explained(other, model, encoding, rows, background)
+        found = result.stacked()[:, 0]
         good = ((found >= low - 1e-9) & (found <= high + 1e-9)).all(axis=1)  # NaN is not
         good[good] = model.predict_proba(found[good]).argmax(axis=1) != factuals.classes[good]
         theirs[label] = found, np.flatnonzero(good)
     for objective in OBJECTIVES:
-        mine, factuals, context = asked(
+        mine, factuals, context = explained(
             Optimum(Config(objective=objective)), model, encoding, rows, background
         )
         assert mine.details["proven"].all()
@@ -229,6 +229,6 @@ def test_a_trained_network_is_explained_and_proven():
     data = example_data()
     model = fitted(MLP(MLPConfig()), data)
     factuals = factuals_of(model, data, slice(0, 12))
-    answer = Optimum(Config()).counterfactuals(model, factuals, context_of(data))
-    assert flips(model, factuals, answer.counterfactuals).all()
-    assert answer.details["proven"].all()
+    result = Optimum(Config()).counterfactuals(model, factuals, context_of(data))
+    assert flips(model, factuals, result.counterfactuals).all()
+    assert result.details["proven"].all()

@@ -42,34 +42,34 @@ def test_the_literal_definition_and_that_of_scikit_learn():
     assert found == pytest.approx(-theirs.score_samples(points), rel=1e-6)
 
 
-def test_equal_rows_do_not_make_a_density_infinite(judge):
+def test_equal_rows_do_not_make_a_density_infinite(make_observed):
     rows = np.repeat(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), 50, axis=0)
-    scores = Plausibility(Config()).compute(judge([[0.0, 0.0]], [[1.0, 1.0]], background=rows))
+    scores = Plausibility(Config()).compute(make_observed([[0.0, 0.0]], [[1.0, 1.0]], background=rows))
     assert np.isfinite(scores["LOF"]).all()
 
 
-def test_class_distance_by_hand(judge, linear):
+def test_class_distance_by_hand(make_observed, linear):
     """Class 1 has x > 0: rows 1, 2 and 5. The nearest two to 4 are 5 and 2."""
     rows = [[-1.0], [-4.0], [1.0], [2.0], [5.0]]
-    answers = judge([[-1.0], [-1.0]], [[4.0], [np.nan]], background=rows, model=linear([1.0]))
-    scores = Plausibility(Config(nearest=2)).compute(answers)
+    results = make_observed([[-1.0], [-1.0]], [[4.0], [np.nan]], background=rows, model=linear([1.0]))
+    scores = Plausibility(Config(nearest=2)).compute(results)
     assert scores["class distance"][0] == pytest.approx(1.5)
     assert np.isnan(scores["class distance"][1]) and np.isnan(scores["LOF"][1])
-    few = Plausibility(Config(nearest=50)).compute(answers)
+    few = Plausibility(Config(nearest=50)).compute(results)
     assert few["class distance"][0] == pytest.approx((3 + 2 + 1) / 3)
 
 
-def test_without_a_row_of_the_class_there_is_no_distance(judge, linear):
-    answers = judge([[-1.0]], [[4.0]], background=[[-1.0], [-2.0]], model=linear([1.0]))
-    assert np.isnan(Plausibility(Config()).compute(answers)["class distance"][0])
+def test_without_a_row_of_the_class_there_is_no_distance(make_observed, linear):
+    results = make_observed([[-1.0]], [[4.0]], background=[[-1.0], [-2.0]], model=linear([1.0]))
+    assert np.isnan(Plausibility(Config()).compute(results)["class distance"][0])
 
 
-def test_of_a_large_table_always_the_same_rows_count(judge):
+def test_of_a_large_table_always_the_same_rows_count(make_observed):
     draw = np.random.default_rng(3)
     rows, points = draw.normal(size=(500, 2)), draw.normal(size=(3, 2))
     metric = Plausibility(Config(rows=100))
-    together = metric.compute(judge(np.zeros((3, 2)), points, background=rows))
+    together = metric.compute(make_observed(np.zeros((3, 2)), points, background=rows))
     for place in range(3):
-        alone = metric.compute(judge(np.zeros((1, 2)), points[place], background=rows))
+        alone = metric.compute(make_observed(np.zeros((1, 2)), points[place], background=rows))
         assert alone["LOF"][0] == together["LOF"][place]
         assert alone["class distance"][0] == together["class distance"][place]

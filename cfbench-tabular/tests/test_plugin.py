@@ -18,8 +18,8 @@ PARTS = [spec.id for spec in SPECS if spec.kind != "suite"]
 
 def modules_after(code: str) -> set[str]:
     script = f"{code}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"
-    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return {name.partition(".")[0] for name in json.loads(answer.stdout.splitlines()[-1])}
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in json.loads(result.stdout.splitlines()[-1])}
 
 
 def test_the_main_components_are_registered():

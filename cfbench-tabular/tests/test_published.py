@@ -1,4 +1,4 @@
-"""The study's sets from UCI: facts against the study's own files, and UCI's forms read from lines as UCI has them."""
+"""The UCI data sets of CF-tabular: descriptions against its published files, and files in UCI's formats."""
 
 import dataclasses
 import gzip
@@ -24,7 +24,7 @@ from cfbench_tabular.datasets.uci_files import description_of, files_of, read_ra
 NAMES = sorted(cls.name for cls in Published.__subclasses__())
 CLASS_OF = {cls.name: cls for cls in Published.__subclasses__()}
 AWAY = {"internet-advertisements", "isolet", "sdd"}
-"""Sets whose files are not among the study's."""
+"""Sets whose files are not among CF-tabular's."""
 MAJORITY = {  # share of the target class, table A1 of the paper
     "adult": 0.76,
     "bcw": 0.76,
@@ -165,7 +165,7 @@ def test_ucis_line_is_the_published_first_row(name, of_study, tmp_path):
     ours, study = read_raw(name, description_of(name), [path]), of_study(name)
     assert ours.columns == study.columns
     for column in ours.columns:
-        if column.kind == "numeric":  # some of the study's numbers went through arithmetic
+        if column.kind == "numeric":  # some of CF-tabular's numbers went through arithmetic
             assert ours.values[column.name][0] == pytest.approx(study.values[column.name][0], rel=1e-12)
         else:
             assert ours.values[column.name][0] == study.values[column.name][0], column.name
@@ -174,7 +174,7 @@ def test_ucis_line_is_the_published_first_row(name, of_study, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - AWAY - {"default-of-credit-card-clients"}))
 def test_both_forms_give_the_same_table(name, of_study, tmp_path):
-    """UCI's file, written back from the study's rows by the facts."""
+    """UCI's file, written back from CF-tabular's rows by the facts."""
     study = of_study(name)
     path = tmp_path / description_of(name).raw[0].removesuffix(".Z")
     path.write_text(as_uci_writes(study, description_of(name)))
@@ -347,7 +347,9 @@ def served(tmp_path, monkeypatch):
                 for file in real.downloads
             ),
         )
-        monkeypatch.setattr(published, "files_of", lambda asked: local if asked == name else files_of(asked))
+        monkeypatch.setattr(
+            published, "files_of", lambda queries: local if queries == name else files_of(queries)
+        )
         return site, local
 
     yield redirect
@@ -359,15 +361,15 @@ def served(tmp_path, monkeypatch):
 def test_a_set_is_downloaded_once_with_its_licence(served, tmp_path):
     site, _ = served("hayes-roth")
     (site / "hayes-roth.data").write_text("".join(f"{n},{n % 3 + 1},1,1,2,{n % 2 + 1}\n" for n in range(132)))
-    told = []
+    reported = []
     dataset = CLASS_OF["hayes-roth"](Config())
-    source = dataset.find(DataAccess(notify=told.append))
+    source = dataset.find(DataAccess(notify=reported.append))
     assert len(dataset.load(source)) == 132
-    assert told[0] == "hayes-roth: CC BY 4.0. Terms: https://archive.ics.uci.edu/dataset/44/hayes+roth"
-    assert "its content was not checked (neither sha256 nor size is known)" in told[1]
+    assert reported[0] == "hayes-roth: CC BY 4.0. Terms: https://archive.ics.uci.edu/dataset/44/hayes+roth"
+    assert "its content was not checked (neither sha256 nor size is known)" in reported[1]
     (site / "hayes-roth.data").unlink()
-    assert dataset.find(DataAccess(notify=told.append)).sha256 == source.sha256
-    assert len(told) == 2
+    assert dataset.find(DataAccess(notify=reported.append)).sha256 == source.sha256
+    assert len(reported) == 2
 
 
 def test_a_member_of_an_archive(served):
@@ -400,4 +402,4 @@ def test_data_list_and_verify_know_them(study, monkeypatch):
     assert status(specs["chess"]).state == "embedded"
     assert [check.right for check in verify(specs["adult"])] == [
         None
-    ]  # of the study's file none is published
+    ]  # of CF-tabular's file none is published

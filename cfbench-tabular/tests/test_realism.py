@@ -39,7 +39,7 @@ ENCODING = Encoding(
         ([0.5, 0, 0.9, 0, 1], False, False),
         ([0.5, 0, 1, 0, 0.5], False, True),  # a two-valued column is no group
         ([0.5, 1, 1, 0, 1], True, False),  # two levels
-        ([0.5, 0, 0, 0, 1], True, False),  # no level: the study counted it as realistic
+        ([0.5, 0, 0, 0, 1], True, False),  # no level: CF-tabular counted it as realistic
         ([np.nan] * 5, False, False),
     ],
 )
@@ -104,9 +104,9 @@ RULED = Encoding(
         ((2.0, 3.0, 6.0, 1.5), True, True),
         ((2.0, 3.0, 6.4, 1.55), True, True),  # within what is rounded
         ((2.0, 3.0, 5.0, 1.5), False, False),  # the area is too small
-        ((2.0, 3.0, 7.0, 1.5), False, True),  # too large: the study did not look
+        ((2.0, 3.0, 7.0, 1.5), False, True),  # too large: CF-tabular did not look
         ((2.0, 3.0, 6.0, 1.7), False, False),  # the ratio is too large
-        ((2.0, 3.0, 6.0, 1.0), False, True),  # too small: the study did not look
+        ((2.0, 3.0, 6.0, 1.0), False, True),  # too small: CF-tabular did not look
     ],
 )
 def test_constraints_between_columns_hold_both_ways_or_as_in_cf_tabular(row, both, study):

@@ -29,7 +29,7 @@ def test_counterfactuals_are_compared_with_those_of_the_second_call(tmp_path):
     mean = run.summary.set_index(["explainer", "metric"])["mean"]
     assert mean["nearest-enemy", "stability"] == 1.0
     assert mean["growing-spheres", "stability"] < 0.5
-    # Logistic regression has one optimum: a second one is the same, and says nothing.
+    # Logistic regression has one optimum: a second one is the same, and returns nothing.
     assert np.isnan(mean["nearest-enemy", "retraining"])
 
 

@@ -5,16 +5,16 @@ from cfbench_tabular.metrics.retraining import Config, Retraining
 metric = Retraining(Config())
 
 
-def test_the_second_model_is_requested(judge, linear):
+def test_the_second_model_is_requested(make_observed, linear):
     """It wants x > 2: 3 is still a counterfactual, 1 is none; a factual at 5 it puts elsewhere."""
-    answers = judge(
+    results = make_observed(
         [[-1.0], [-1.0], [5.0], [-1.0]],
         [[3.0], [1.0], [6.0], [np.nan]],
         model=linear([1.0]),
         second_model=linear([1.0], -2.0),
     )
-    assert np.array_equal(metric.compute(answers)["retraining"], [1.0, 0.0, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(metric.compute(results)["retraining"], [1.0, 0.0, np.nan, np.nan], equal_nan=True)
 
 
-def test_without_a_second_model_nothing_is_known(judge):
-    assert np.isnan(metric.compute(judge([[0.0]], [[1.0]]))["retraining"]).all()
+def test_without_a_second_model_nothing_is_known(make_observed):
+    assert np.isnan(metric.compute(make_observed([[0.0]], [[1.0]]))["retraining"]).all()

@@ -10,8 +10,8 @@ from cfbench_tabular.explainers.sedc import SEDC, Config
 from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of, fitted
 
 
-def changed(factual, answer):
-    return frozenset(np.flatnonzero(factual != answer).tolist())
+def changed(factual, result):
+    return frozenset(np.flatnonzero(factual != result).tolist())
 
 
 def explaining_sets(model, factual, typical):
@@ -27,58 +27,60 @@ def explaining_sets(model, factual, typical):
     return found
 
 
-def test_the_one_column_that_matters_is_set_to_the_mean(ask, linear, numbers):
+def test_the_one_column_that_matters_is_set_to_the_mean(explain, linear, numbers):
     background = [[0.0, 0.0, 1.0], [0.0, 2.0, 3.0]]
-    answers = ask(SEDC(Config()), linear([1.0, 1.0, 1.0], -5.5), numbers(3), [[4.0, 2.0, 2.0]], background)
-    assert answers.tolist() == [[0.0, 2.0, 2.0]]
+    results = explain(
+        SEDC(Config()), linear([1.0, 1.0, 1.0], -5.5), numbers(3), [[4.0, 2.0, 2.0]], background
+    )
+    assert results.tolist() == [[0.0, 2.0, 2.0]]
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_for_a_linear_model_the_set_is_the_smallest(ask, linear, numbers, seed):
+def test_for_a_linear_model_the_set_is_the_smallest(explain, linear, numbers, seed):
     draw = np.random.default_rng(seed)
     model = linear(draw.normal(size=6), draw.normal())
     background, factuals = draw.normal(size=(30, 6)), draw.normal(scale=2, size=(4, 6))
-    answers = ask(SEDC(Config(iterations=1000)), model, numbers(6), factuals, background)
-    for factual, answer in zip(factuals, answers, strict=True):
+    results = explain(SEDC(Config(iterations=1000)), model, numbers(6), factuals, background)
+    for factual, result in zip(factuals, results, strict=True):
         sets = explaining_sets(model, factual, background.mean(axis=0))
         if not sets:
-            assert np.isnan(answer).all()
+            assert np.isnan(result).all()
         else:
-            assert changed(factual, answer) in sets
-            assert len(changed(factual, answer)) == min(map(len, sets))
+            assert changed(factual, result) in sets
+            assert len(changed(factual, result)) == min(map(len, sets))
 
 
 @pytest.mark.parametrize("cost", ["none", "change"])
 @pytest.mark.parametrize("seed", range(15))
-def test_the_set_is_irreducible(ask, network, numbers, seed, cost):
+def test_the_set_is_irreducible(explain, network, numbers, seed, cost):
     draw = np.random.default_rng(seed)
     model = network(7, seed=seed)
     background, factuals = draw.normal(size=(30, 7)), draw.normal(scale=2, size=(4, 7))
-    answers = ask(SEDC(Config(iterations=1000, cost=cost)), model, numbers(7), factuals, background)
-    for factual, answer in zip(factuals, answers, strict=True):
+    results = explain(SEDC(Config(iterations=1000, cost=cost)), model, numbers(7), factuals, background)
+    for factual, result in zip(factuals, results, strict=True):
         sets = explaining_sets(model, factual, background.mean(axis=0))
-        assert np.isnan(answer).all() == (not sets)
+        assert np.isnan(result).all() == (not sets)
         if sets:
-            mine = changed(factual, answer)
+            mine = changed(factual, result)
             assert mine in sets
             assert not any(other < mine for other in sets)
 
 
-def test_what_was_tried_is_what_is_returned(ask, linear, numbers):
+def test_what_was_tried_is_what_is_returned(explain, linear, numbers):
     """The mean 0.6, not 0: the threshold lies between the two."""
     background = [[0.2], [1.0]]
-    answers = ask(SEDC(Config()), linear([1.0], -0.7), numbers(1), [[3.0]], background)
-    assert answers.tolist() == [[0.6]]
+    results = explain(SEDC(Config()), linear([1.0], -0.7), numbers(1), [[3.0]], background)
+    assert results.tolist() == [[0.6]]
 
 
-def test_costs_prefer_the_smaller_change(ask, linear, numbers):
+def test_costs_prefer_the_smaller_change(explain, linear, numbers):
     factual = [[5.0, 1.0]]
     model = linear(
         [1.0, 4.0], -4.5
     )  # either column alone is enough; the first gains more, the second is nearer
-    assert ask(SEDC(Config()), model, numbers(2), factual, [[0.0, 0.0]]).tolist() == [[0.0, 1.0]]
+    assert explain(SEDC(Config()), model, numbers(2), factual, [[0.0, 0.0]]).tolist() == [[0.0, 1.0]]
     model = linear([1.0, 4.5], -5.2)
-    cheap = ask(SEDC(Config(cost="change")), model, numbers(2), factual, [[0.0, 0.0]])
+    cheap = explain(SEDC(Config(cost="change")), model, numbers(2), factual, [[0.0, 0.0]])
     assert cheap.tolist() == [[5.0, 0.0]]
 
 
@@ -86,9 +88,9 @@ def test_a_category_is_set_to_its_most_frequent_level():
     data = example_data()
     model = fitted(MLP(MLPConfig()), data)
     factuals = factuals_of(model, data)
-    answers = SEDC(Config()).counterfactuals(model, factuals, context_of(data))
-    given = ~np.isnan(answers).any(axis=1)
-    rows = data.encoding.decode(answers[given])  # raises unless each is a row
+    results = SEDC(Config()).counterfactuals(model, factuals, context_of(data))
+    given = ~np.isnan(results).any(axis=1)
+    rows = data.encoding.decode(results[given])  # raises unless each is a row
     before = data.encoding.decode(factuals.vectors[given])
     train = data.rows("train")
     colours, counts = np.unique(data.table.values["colour"][train].astype(str), return_counts=True)
@@ -98,16 +100,16 @@ def test_a_category_is_set_to_its_most_frequent_level():
     assert set(rows["colour"][moved]) == {colours[counts.argmax()]}
 
 
-def test_sets_are_no_larger_than_allowed(ask, linear, numbers):
+def test_sets_are_no_larger_than_allowed(explain, linear, numbers):
     model = linear([1.0, 1.0, 1.0], -2.5)
     factual, background = [[2.0, 2.0, 2.0]], [[0.0, 0.0, 0.0]]
-    assert (ask(SEDC(Config()), model, numbers(3), factual, background) == [[0.0, 0.0, 2.0]]).sum() == 3
-    assert np.isnan(ask(SEDC(Config(max_features=1)), model, numbers(3), factual, background)).all()
+    assert (explain(SEDC(Config()), model, numbers(3), factual, background) == [[0.0, 0.0, 2.0]]).sum() == 3
+    assert np.isnan(explain(SEDC(Config(max_features=1)), model, numbers(3), factual, background)).all()
 
 
-def test_a_factual_with_only_typical_values_has_no_counterfactual(ask, linear, numbers):
+def test_a_factual_with_only_typical_values_has_no_counterfactual(explain, linear, numbers):
     assert np.isnan(
-        ask(SEDC(Config()), linear([1.0, 1.0], 1.0), numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
+        explain(SEDC(Config()), linear([1.0, 1.0], 1.0), numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
     ).all()
 
 
@@ -117,15 +119,15 @@ def test_without_an_enemy_there_is_no_counterfactual():
     assert np.isnan(SEDC(Config()).counterfactuals(Constant(), factuals, context_of(data))).all()
 
 
-def test_a_large_set_is_reduced_too(ask, linear, numbers):
+def test_a_large_set_is_reduced_too(explain, linear, numbers):
     """Sixteen equal columns of which thirteen must go; the search stops there, and none can be spared."""
-    answers = ask(
+    results = explain(
         SEDC(Config(iterations=400)), linear([1.0] * 16, -3.5), numbers(16), [[1.0] * 16], [[0.0] * 16]
     )
-    assert (answers[0] == 0).sum() == 13
+    assert (results[0] == 0).sum() == 13
 
 
-def test_columns_that_must_not_become_typical_are_in_no_set(ask, linear, numbers):
+def test_columns_that_must_not_become_typical_are_in_no_set(explain, linear, numbers):
     """The first column alone would do, the second too, but only the third may go down."""
     encoding = numbers(3)
     columns = (
@@ -135,5 +137,5 @@ def test_columns_that_must_not_become_typical_are_in_no_set(ask, linear, numbers
     )
     factual, background = [[3.0, 3.0, 2.0]], [[0.0, 0.0, 0.0]]
     model = linear([1.0, 1.0, 1.0], -7.0)
-    answers = ask(SEDC(Config()), model, replace(encoding, columns=columns), factual, background)
-    assert answers.tolist() == [[3.0, 3.0, 0.0]]
+    results = explain(SEDC(Config()), model, replace(encoding, columns=columns), factual, background)
+    assert results.tolist() == [[3.0, 3.0, 0.0]]

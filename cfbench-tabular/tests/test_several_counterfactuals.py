@@ -1,4 +1,4 @@
-"""Several counterfactuals for each factual: how they are asked for, kept and averaged."""
+"""Several counterfactuals for each factual: how they are requested, stored and averaged."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_counterfactuals_are_numbered_and_their_scores_averaged(tmp_path, config
     assert (single["counterfactual"] == 1).all()
     scores = run.scores.pivot(index=["explainer", "unit"], columns="metric", values="value")
     assert (scores["validity"] == 1.0).all()
-    # the answers are 2, 4 and 6 beyond the mean, and the factual z before it: distances 2 + z, 4 + z, 6 + z
+    # the counterfactuals are 2, 4 and 6 beyond the mean, and the factual z before it: distances 2 + z, 4 + z, 6 + z
     first = scores["L2"].xs("single")
     middle = scores["L2"].xs("ladder")
     assert np.allclose(middle, first + 2.0, atol=1e-5)
@@ -113,8 +113,8 @@ def test_more_counterfactuals_than_requested_are_refused(tmp_path, config):
 
 
 def test_the_number_of_counterfactuals_leaves_the_work_of_explainers_that_give_one_alone(config):
-    def keys(answers):
-        plan = api.plan({**config, "protocol": {"factuals": 6, "counterfactuals_per_instance": answers}})
+    def keys(results):
+        plan = api.plan({**config, "protocol": {"factuals": 6, "counterfactuals_per_instance": results}})
         return [cell.stages["explanations"].key for cell in plan.cells]
 
     (ladder, single), (other_ladder, same_single) = keys(3), keys(2)
@@ -138,13 +138,13 @@ def test_each_observation_contains_all_counterfactuals_of_its_factual(linear):
     several[0, 0] = several[0, 1] = several[1, 1] = 0.0
     several[0, 0, 0], several[0, 1, 0], several[1, 1, 0] = 1.0, -0.5, 2.0
     factuals = Factuals(vectors, np.zeros(3, dtype=np.int64), ("a", "b", "c"))
-    owner, answers = observe_several(model, factuals, several, data)
+    owner, results = observe_several(model, factuals, several, data)
     assert owner.tolist() == [0, 0, 1, 2]
-    assert answers.valid.tolist() == [True, False, True, False]
-    assert answers.counterfactuals[:, 0].tolist()[:3] == [1.0, -0.5, 2.0]
-    assert np.isnan(answers.counterfactuals[3]).all()
-    assert np.array_equal(answers.alternatives, several[owner], equal_nan=True)
-    assert answers.alternatives_valid.tolist() == [[True, False]] * 2 + [[False, True], [False, False]]
+    assert results.valid.tolist() == [True, False, True, False]
+    assert results.counterfactuals[:, 0].tolist()[:3] == [1.0, -0.5, 2.0]
+    assert np.isnan(results.counterfactuals[3]).all()
+    assert np.array_equal(results.alternatives, several[owner], equal_nan=True)
+    assert results.alternatives_valid.tolist() == [[True, False]] * 2 + [[False, True], [False, False]]
 
 
 def test_an_explainer_receives_the_time_limit(tmp_path, config):
@@ -152,8 +152,8 @@ def test_an_explainer_receives_the_time_limit(tmp_path, config):
     for seconds in (None, 0.25):
         protocol = {"factuals": 6, **({} if seconds is None else {"seconds": seconds})}
         run = cfbench_core.run({**config, "protocol": protocol}, out=tmp_path / str(seconds))
-        told = run.details[run.details["name"] == "seconds"]["value"]
-        assert told.isna().all() if seconds is None else (told == seconds).all()
+        reported = run.details[run.details["name"] == "seconds"]["value"]
+        assert reported.isna().all() if seconds is None else (reported == seconds).all()
     with pytest.raises(UserError, match=r"protocol.seconds: must be a number > 0"):
         api.plan({**config, "protocol": {"seconds": 0}})
 
@@ -165,5 +165,5 @@ def test_loading_code_is_not_part_of_the_time_of_an_counterfactual(tmp_path, con
         {**config, "explainers": [{"import": "ladder:Loads"}], "chunk": 6, "protocol": {"factuals": 6}},
         out=tmp_path / "run",
     )
-    assert sys.modules["ladder"].Loads.asked == [6, 6, 6], "the first of two chunks is asked twice"
+    assert sys.modules["ladder"].Loads.queries == [6, 6, 6], "the first of two chunks is asked twice"
     assert run.costs["elapsed_seconds"].max() < 0.05

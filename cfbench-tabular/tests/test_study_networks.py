@@ -1,4 +1,4 @@
-"""The networks of paper 003's study, loaded from its own files, on its own rows."""
+"""The networks of CF-tabular, loaded from its own files, on its own rows."""
 
 import dataclasses
 
@@ -41,7 +41,7 @@ NAMES = [
 
 
 def our_table(dataset, files):
-    """Our own table of a set of the study, from the study's file where we have none."""
+    """Our own table of a set of CF-tabular, from CF-tabular's file where we have none."""
     component = installed().find("tabular", "dataset", dataset).spec
     implementation, config = resolve(component.target), resolve(component.config)
     if not hasattr(implementation, "find"):
@@ -113,7 +113,7 @@ def test_the_encoding_is_the_published(study, problems, name):
     for part in ("mean", "scale", "low", "high"):
         assert np.allclose(getattr(theirs, part), getattr(ours, part), rtol=0, atol=1e-9)
     named = [sorted(column.levels) for column in problems(name)[1].table.columns if len(column.levels) > 2]
-    if name == "Adult":  # where the study's file has UCI's words
+    if name == "Adult":  # where CF-tabular's file has UCI's words
         assert named == [
             sorted(level.partition("_")[2] for level in column.levels)
             for column in theirs.columns

@@ -35,7 +35,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def folder(study, here):
-    """A copy of the study's folder with two data sets."""
+    """A copy of CF-tabular's folder with two data sets."""
     for name in ("onehot_layout.json", "var_types.json"):
         shutil.copy(study.data / name, here / name)
     for kind in ("datasets", "splits", "scalers", "factuals", "models"):

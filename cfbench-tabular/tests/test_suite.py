@@ -227,9 +227,9 @@ def test_user_classifiers_and_explainers_run(tmp_path, own_code):
             '''The third column mirrored at zero.'''
             def __init__(self, config): ...
             def counterfactuals(self, model, factuals, context):
-                answers = factuals.vectors.copy()
-                answers[:, 2] *= -1
-                return answers
+                counterfactuals = factuals.vectors.copy()
+                counterfactuals[:, 2] *= -1
+                return counterfactuals
         """
     )
     config = {**SMALL, "data": ["iris"], "classifiers": [{"import": "mine:Threshold"}]}
@@ -257,9 +257,9 @@ def test_one_bad_component_costs_its_own_cells_only(tmp_path, own_code):
         class HalfAnswer:
             def __init__(self, config): ...
             def counterfactuals(self, model, factuals, context):
-                answers = factuals.vectors.copy()
-                answers[0, 0] = np.nan
-                return answers
+                counterfactuals = factuals.vectors.copy()
+                counterfactuals[0, 0] = np.nan
+                return counterfactuals
         """
     )
     config = {
@@ -321,9 +321,9 @@ def test_the_example_and_the_default_configuration_can_be_planned():
 
 
 def test_slow_explainers_are_not_in_the_default():
-    asked = TabularSuite().default_document(installed())["explainers"]
-    assert "sedc" in asked
-    assert "mace" not in asked
+    queries = TabularSuite().default_document(installed())["explainers"]
+    assert "sedc" in queries
+    assert "mace" not in queries
 
 
 def test_the_data_are_described_in_one_line():

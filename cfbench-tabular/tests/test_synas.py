@@ -21,7 +21,7 @@ def classes_of(model, rows):
     return (found[:, 1] > found[:, 0]).astype(int)
 
 
-def told(config, model, encoding, factuals):
+def reported(config, model, encoding, factuals):
     """Observed with their details."""
     vectors = np.asarray(factuals, dtype=float)
     given = Factuals(vectors, classes_of(model, vectors), tuple(map(str, range(len(vectors)))))
@@ -31,35 +31,35 @@ def told(config, model, encoding, factuals):
 
 
 def test_one_action_on_the_column_that_does_most(linear, numbers):
-    answer = told(Config(), linear([1.0, 4.0], -2.0), numbers(2), [[0.0, 0.0]])
-    assert answer.counterfactuals[0] == pytest.approx([0.0, 0.5], abs=0.01)
-    assert answer.details["actions"][0] == 1
-    assert answer.details["cost"][0] == pytest.approx(0.5 + 0.5, abs=0.01)
+    result = reported(Config(), linear([1.0, 4.0], -2.0), numbers(2), [[0.0, 0.0]])
+    assert result.counterfactuals[0] == pytest.approx([0.0, 0.5], abs=0.01)
+    assert result.details["actions"][0] == 1
+    assert result.details["cost"][0] == pytest.approx(0.5 + 0.5, abs=0.01)
 
 
 def test_where_one_action_is_not_enough_two_or_three_are_taken(linear):
-    """The study's adapter was limited to one. Each column reaches no further than 1."""
+    """The adapter of CF-tabular was limited to one. Each column reaches no further than 1."""
     encoding = encoding_of(*(Column(name) for name in "abcd"), reach=1.0)
     for needed in (1, 2, 3):
         model = linear([1.0] * 4, 0.3 - needed)
-        answer = told(Config(), model, encoding, [[0.0] * 4])
-        assert answer.details["actions"][0] == needed
-        assert (answer.counterfactuals[0] != 0).sum() == needed
-        assert answer.counterfactuals[0].sum() == pytest.approx(needed - 0.3, abs=0.02)
-        shorter = told(Config(length=needed), model, encoding, [[0.0] * 4])
-        assert shorter.counterfactuals == pytest.approx(answer.counterfactuals)
-    assert np.isnan(told(Config(), linear([1.0] * 4, -3.5), encoding, [[0.0] * 4]).counterfactuals).all()
+        result = reported(Config(), model, encoding, [[0.0] * 4])
+        assert result.details["actions"][0] == needed
+        assert (result.counterfactuals[0] != 0).sum() == needed
+        assert result.counterfactuals[0].sum() == pytest.approx(needed - 0.3, abs=0.02)
+        shorter = reported(Config(length=needed), model, encoding, [[0.0] * 4])
+        assert shorter.counterfactuals == pytest.approx(result.counterfactuals)
+    assert np.isnan(reported(Config(), linear([1.0] * 4, -3.5), encoding, [[0.0] * 4]).counterfactuals).all()
     assert np.isnan(
-        told(Config(length=2), linear([1.0] * 4, -2.5), encoding, [[0.0] * 4]).counterfactuals
+        reported(Config(length=2), linear([1.0] * 4, -2.5), encoding, [[0.0] * 4]).counterfactuals
     ).all()
 
 
-def test_costs_decide_between_a_number_and_a_category(ask, linear):
+def test_costs_decide_between_a_number_and_a_category(explain, linear):
     encoding = encoding_of(Column("age"), COLOUR)
     model = linear([1.0, 0.0, 2.0, 0.0], -1.5)  # age + 1.5, or green
     factual = [[0.0, 1, 0, 0]]
-    assert ask(SynAS(Config()), model, encoding, factual, factual)[0].tolist() == [0.0, 0, 1, 0]
-    dear = ask(SynAS(Config(category=3.0)), model, encoding, factual, factual)[0]
+    assert explain(SynAS(Config()), model, encoding, factual, factual)[0].tolist() == [0.0, 0, 1, 0]
+    dear = explain(SynAS(Config(category=3.0)), model, encoding, factual, factual)[0]
     assert dear == pytest.approx([1.5, 1, 0, 0], abs=0.02)
 
 
@@ -93,8 +93,8 @@ def test_on_categories_it_is_as_cheap_as_trying_everything(network, seed):
     encoding = encoding_of(*columns)
     model = network(encoding.width, hidden=8, seed=seed)
     rows = encoding.project(np.random.default_rng(seed).normal(size=(15, encoding.width)))
-    answer = told(Config(beam=50), model, encoding, rows)
-    for row, cost in zip(rows, answer.details["cost"], strict=True):
+    result = reported(Config(beam=50), model, encoding, rows)
+    for row, cost in zip(rows, result.details["cost"], strict=True):
         expected = cheapest_categories(model, encoding, row, 3, Config())
         assert (np.inf if np.isnan(cost) else cost) == pytest.approx(expected)
 
@@ -107,9 +107,9 @@ def test_on_numbers_it_is_about_as_cheap_as_a_grid_of_all_sequences(network, see
     grid = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
     factuals = axis[draw.integers(41, size=(10, 3))]
     there, own = classes_of(model, grid), classes_of(model, factuals)
-    answer = told(Config(), model, encoding, factuals)
+    result = reported(Config(), model, encoding, factuals)
     ratios = []
-    for row, label, cost in zip(factuals, own, answer.details["cost"], strict=True):
+    for row, label, cost in zip(factuals, own, result.details["cost"], strict=True):
         away = np.abs(grid - row)
         costs = away.sum(axis=1) + Config().action_cost_offset * (away > 1e-9).sum(axis=1)
         enemies = costs[there != label]
@@ -126,44 +126,46 @@ def test_on_numbers_it_is_about_as_cheap_as_a_grid_of_all_sequences(network, see
 def test_details_describe_the_counterfactuals(network, numbers):
     draw = np.random.default_rng(0)
     model, factuals = network(5, seed=2), draw.normal(size=(20, 5))
-    answer = told(Config(), model, numbers(5), factuals)
-    given = ~np.isnan(answer.counterfactuals).any(axis=1)
+    result = reported(Config(), model, numbers(5), factuals)
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
     assert given.any()
-    away = np.abs(answer.counterfactuals - factuals)[given]
-    assert answer.details["cost"][given] == pytest.approx(
-        away.sum(axis=1) + Config().action_cost_offset * answer.details["actions"][given]
+    away = np.abs(result.counterfactuals - factuals)[given]
+    assert result.details["cost"][given] == pytest.approx(
+        away.sum(axis=1) + Config().action_cost_offset * result.details["actions"][given]
     )
-    assert ((away > 0).sum(axis=1) <= answer.details["actions"][given]).all()
+    assert ((away > 0).sum(axis=1) <= result.details["actions"][given]).all()
 
 
 def test_preconditions_immutable_one_way_and_ranges(linear):
     encoding = encoding_of(Column("a"), Column("b", immutable=True), Column("c", direction="down"), COLOUR)
     model = linear([1.0, 5.0, 5.0, 0.0, 0.0, 0.0], -2.0)
-    answer = told(Config(), model, encoding, [[0.0, 0.0, 0.0, 1, 0, 0]]).counterfactuals[0]
-    assert answer == pytest.approx([2.0, 0, 0, 1, 0, 0], abs=0.02)
+    result = reported(Config(), model, encoding, [[0.0, 0.0, 0.0, 1, 0, 0]]).counterfactuals[0]
+    assert result == pytest.approx([2.0, 0, 0, 1, 0, 0], abs=0.02)
     fixed = encoding_of(Column("a"), Column("colour", "categorical", COLOUR.levels, immutable=True))
-    answer = told(Config(), linear([1.0, 0.0, 9.0, 9.0], -2.0), fixed, [[0.0, 1, 0, 0]]).counterfactuals[0]
-    assert answer == pytest.approx([2.0, 1, 0, 0], abs=0.02)
+    result = reported(Config(), linear([1.0, 0.0, 9.0, 9.0], -2.0), fixed, [[0.0, 1, 0, 0]]).counterfactuals[
+        0
+    ]
+    assert result == pytest.approx([2.0, 1, 0, 0], abs=0.02)
 
 
 def test_counterfactuals_are_rows(linear):
     encoding = encoding_of(Column("age"), COLOUR, Column("striped", "categorical", ("no", "yes")), reach=1.0)
     rows = encoding.project(np.clip(np.random.default_rng(1).normal(size=(30, encoding.width)), -1, 1))
     model = linear([0.5, -1.0, 0.0, 2.0, -1.0], 0.2)
-    answer = told(Config(), model, encoding, rows)
-    given = ~np.isnan(answer.counterfactuals).any(axis=1)
+    result = reported(Config(), model, encoding, rows)
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
     assert given.all()
-    encoding.decode(answer.counterfactuals)
-    assert (classes_of(model, answer.counterfactuals) != classes_of(model, rows)).all()
+    encoding.decode(result.counterfactuals)
+    assert (classes_of(model, result.counterfactuals) != classes_of(model, rows)).all()
 
 
 def test_margin_beyond_the_boundary(linear, numbers):
-    answer = told(Config(kappa=2.0), linear([1.0], 0.0), numbers(1), [[-1.0]])
-    assert answer.counterfactuals[0, 0] == pytest.approx(2.0, abs=0.02)
+    result = reported(Config(kappa=2.0), linear([1.0], 0.0), numbers(1), [[-1.0]])
+    assert result.counterfactuals[0, 0] == pytest.approx(2.0, abs=0.02)
 
 
 def test_without_a_slope_there_is_no_counterfactual(linear, numbers):
-    assert np.isnan(told(Config(), linear([0.0], 1.0), numbers(1), [[0.0]]).counterfactuals).all()
+    assert np.isnan(reported(Config(), linear([0.0], 1.0), numbers(1), [[0.0]]).counterfactuals).all()
 
 
 @pytest.mark.parametrize("name", ["Adult", "BalanceScale", "Iris"])
@@ -171,8 +173,8 @@ def test_the_published_networks(study, name):
     model, encoding = study.network(name), study.encoding(name)
     for label in (0, 1):
         factuals = study.factuals(name, label)[:10].astype(float)
-        answers = told(Config(), model, encoding, factuals).counterfactuals
-        given = ~np.isnan(answers).any(axis=1)
+        results = reported(Config(), model, encoding, factuals).counterfactuals
+        given = ~np.isnan(results).any(axis=1)
         assert given.mean() >= 0.9
-        assert (classes_of(model, answers[given]) != label).all()
-        encoding.decode(answers[given])
+        assert (classes_of(model, results[given]) != label).all()
+        encoding.decode(results[given])

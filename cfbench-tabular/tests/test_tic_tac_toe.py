@@ -10,17 +10,17 @@ def boards():
 
 
 def test_boards_by_hand():
-    """Won by x in its third move; by o; and full with nobody's three in a row."""
+    """Won by x in its third move; by o; and full with no one's three in a row."""
     found = boards()
     assert found["xxxoobbbb"] == "positive"
     assert found["oooxxbxbb"] == "negative"
     assert found["xoxxoooxx"] == "negative"
     assert "xxxbbbbbb" not in found  # x does not move three times running
-    assert "xxbbbbbbb".replace("b", "o", 1) not in found  # nobody has three in a row, and squares are free
+    assert "xxbbbbbbb".replace("b", "o", 1) not in found  # no one has three in a row, and squares are free
 
 
 def test_every_board_is_an_end_that_alternate_moves_can_reach():
-    """All 19,683 fillings of the board, asked one by one: right numbers of marks, and the last move ended it."""
+    """All 19,683 fillings of the board, queried one by one: right numbers of marks, and the last move ended it."""
     lines = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
     expected = {}
     for filling in product("xob", repeat=9):

@@ -1,4 +1,4 @@
-"""Any torch module: what it says, its gradient, its weights."""
+"""Any torch module: what it returns, its gradient, its weights."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_what_is_wrong_is_reported_in_a_line(tmp_path, lab):
             "is not a state dict that can be read",
         ),
         ({"factory": "lab:nothing"}, "returned str, not a torch module"),
-        ({"factory": "lab:three"}, r"gave shape \(1, 3\) for 1 rows|gave shape \(\d+, 3\)"),
+        ({"factory": "lab:three"}, r"returned shape \(1, 3\) for 1 rows|returned shape \(\d+, 3\)"),
     ):
         with pytest.raises(UserError, match=message) as caught:
             fitted(Torch(Config(**options)), data)

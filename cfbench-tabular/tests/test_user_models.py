@@ -134,9 +134,9 @@ def test_an_estimator_by_name_learns_as_scikit_learn_does(columns):
     vectors, labels = data.sample("train")
     seen = vectors if columns == "encoded" else raw_columns(data.encoding, vectors)
     test = data.sample("test")[0]
-    asked = test if columns == "encoded" else raw_columns(data.encoding, test)
+    queries = test if columns == "encoded" else raw_columns(data.encoding, test)
     theirs = neighbors.KNeighborsClassifier(3).fit(seen, labels)
-    assert np.allclose(model.predict_proba(test), theirs.predict_proba(asked), rtol=0, atol=1e-12)
+    assert np.allclose(model.predict_proba(test), theirs.predict_proba(queries), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("columns", ["encoded", "raw"])

@@ -13,9 +13,9 @@ def test_the_prediction_of_the_model_decides(linear):
     factuals = np.zeros((4, 7))
     factuals[:, 0] = [-1, -1, 1, 1]
     counterfactuals = factuals.copy()
-    counterfactuals[:, 0] = [2, -3, -0.5, np.nan]  # flips, does not, flips, no answer
-    answers = observe(model, Factuals(factuals, np.array([0, 0, 1, 1]), tuple("abcd")), counterfactuals, data)
-    assert Validity(Config()).compute(answers)["validity"].tolist() == [1.0, 0.0, 1.0, 0.0]
+    counterfactuals[:, 0] = [2, -3, -0.5, np.nan]  # flips, does not, flips, no counterfactual
+    results = observe(model, Factuals(factuals, np.array([0, 0, 1, 1]), tuple("abcd")), counterfactuals, data)
+    assert Validity(Config()).compute(results)["validity"].tolist() == [1.0, 0.0, 1.0, 0.0]
 
 
 def test_it_equals_the_definition_on_random_counterfactuals(network):

@@ -9,14 +9,14 @@ import pandas as pd
 from cfbench_tabular.verbalization import best_explanation
 
 
-def run(*answers):
+def run(*results):
     """A run of cells with one unit each: (cell, role, realistic, L2, changes as (column, original, value))."""
-    told, scores, cells = [], [], []
-    for cell, role, realistic, distance, changes in answers:
+    reported, scores, cells = [], [], []
+    for cell, role, realistic, distance, changes in results:
         cells.append(SimpleNamespace(id=cell, role=role))
         scores += [("realistic", realistic), ("L2", distance)]
         for column, original, value in changes:
-            told.append(
+            reported.append(
                 {
                     "cell": cell,
                     "unit": "7",
@@ -36,7 +36,7 @@ def run(*answers):
             for name, value in scores[2 * place : 2 * place + 2]
         ]
     )
-    return SimpleNamespace(cells=lambda: cells, scores=table, explanations=pd.DataFrame(told))
+    return SimpleNamespace(cells=lambda: cells, scores=table, explanations=pd.DataFrame(reported))
 
 
 ONE = [("age", "30.0", "41.25")]

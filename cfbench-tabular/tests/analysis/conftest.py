@@ -78,7 +78,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture(scope="session")
 def real_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Two numerical data sets and a categorical one, asked twice."""
+    """Two numerical data sets and a categorical one, queried twice."""
     study = {
         "suite": "tabular",
         "data": ["iris", "wine", "balance-scale"],

@@ -50,7 +50,7 @@ def test_a_rule_of_the_factual_is_found_and_holds_on_other_data(write: Any, make
     )
     accuracy = of(table, "accuracy").set_index("explainer")["value"]
     assert accuracy[ADVISED] > 0.95 > 0.7 > accuracy[ALWAYS]
-    assert "beat always taking the overall best for 1 of" in advice.words(table)
+    assert "beat always choosing the overall best for 1 of" in advice.words(table)
 
 
 def test_a_rule_of_the_data_set_alone_does_not_reach_other_data(write: Any, make_cell: Any) -> None:
@@ -98,7 +98,7 @@ def test_ties_share_a_win_and_failures_win_nothing(write: Any, make_cell: Any) -
         make_cell("b", {"validity": [1, 1, 0, 0], "L2": [1.0, 2.0, 0.1, None]}),
     )
     root = of(advice.table([run]), "tree").iloc[0]
-    assert root["explainer"] == "a" and root["n"] == 3  # nobody answered the fourth
+    assert root["explainer"] == "a" and root["n"] == 3  # no one answered the fourth
     assert root["value"] == pytest.approx((0.5 + 1 + 1) / 3)
 
 
@@ -106,7 +106,7 @@ def test_with_few_data_sets_it_says_that_nothing_is_known(write: Any, make_cell:
     cells, data = study(make_cell, lambda number, score: score < 0.75, sets=2)
     table = advice.table([write(*cells, data=data)])
     assert of(table, "accuracy").empty
-    assert "is not known" in advice.words(table)
+    assert "it is unknown whether the trees generalise" in advice.words(table)
     assert "not tested" in advice.figures(table)[0].note
 
 
@@ -114,23 +114,23 @@ def test_suggestions_are_for_the_configured_setting(write: Any, make_cell: Any) 
     cells, data = study(make_cell, lambda number, score: score < 0.75)
     run = write(*cells, data=data)
     for score, who in ((0.55, "a"), (0.95, "b")):
-        asked = Advice(Config(metrics=("L2",), score=score))
-        table = asked.table([run])
+        queries = Advice(Config(metrics=("L2",), score=score))
+        table = queries.table([run])
         own = of(table, "suggestion").set_index("explainer")["value"]
         assert own[who] == 100 and own.drop(who).item() == 0
         overall = of(table, "suggestion", "overall").set_index("explainer")["value"]
         assert overall[who] == 100
-        assert f"For factual score {score:g} {who} is advised" in asked.words(table)
+        assert f"For factual score {score:g} {who} is advised" in queries.words(table)
 
 
 def test_figures_of_a_real_run_are_redrawn_from_a_stored_table(real_run: Any) -> None:
     assert advice.incompatibility([real_run]) == ""
     table = advice.table([real_run])
     assert set(table["metric"]) == {"validity", "sparsity", "L2", "MADD", "MD", "overall"}
-    kept = pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    selected = pd.read_csv(io.StringIO(table.to_csv(index=False)))
     figures = advice.figures(table)
-    assert [f.svg for f in advice.figures(kept)] == [f.svg for f in figures] and len(figures) == 6
-    assert advice.words(kept) == advice.words(table)
+    assert [f.svg for f in advice.figures(selected)] == [f.svg for f in figures] and len(figures) == 6
+    assert advice.words(selected) == advice.words(table)
     questions = " ".join(table["condition"].fillna(""))
     assert any(name in questions for name in ("factual score", "enemy distance", "training rows", "columns"))
 
@@ -144,8 +144,8 @@ def test_on_a_terminal_trees_are_questions_with_what_follows_from_yes_and_no(
     write: Any, make_cell: Any
 ) -> None:
     cells, data = study(make_cell, lambda number, score: score < 0.75)
-    asked = Advice(Config(metrics=("L2",), depth=1))
-    lines = asked.text(asked.table([write(*cells, data=data)])).splitlines()
+    queries = Advice(Config(metrics=("L2",), depth=1))
+    lines = queries.text(queries.table([write(*cells, data=data)])).splitlines()
     assert lines[:3] == [
         "Suggestions (100: most wins in the leaf; overall: the mean over metrics)",
         "    overall        L2",

@@ -22,7 +22,7 @@ def answered(make_cell: Any, name: str, coverage: list[float], distance: list[fl
 
 
 def test_the_smallest_example(write: Any, make_cell: Any) -> None:
-    """On u0 both answer, a nearer: 1 and 2. On u1 only b: 2 and 1. On u2 nobody: both 1.5."""
+    """On u0 both counterfactual, a nearer: 1 and 2. On u1 only b: 2 and 1. On u2 no one: both 1.5."""
     run = write(
         answered(make_cell, "a", [1, 0, 0], [1.0, 0.1, NAN]),  # its 0.1 is no counterfactual: it is masked
         answered(make_cell, "b", [1, 1, 0], [2.0, 5.0, NAN]),
@@ -35,7 +35,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
 
 
 def test_average_ranks_of_twelve_algorithms_equal_the_published_ones(study: Any) -> None:
-    """Per-factual metrics of the authors' later ranking; values of answers that are not valid are masked first."""
+    """Per-factual metrics of the authors' later ranking; values of counterfactuals that are not valid are masked first."""
     rows = pd.read_parquet(study.reference / "ranking_categorical.parquet")
     expected = pd.read_csv(study.reference / "ranking_categorical_expected.csv", index_col=0)
     factual = ["dataset", "factual_class", "factual_idx"]
@@ -171,7 +171,7 @@ def test_of_a_real_run_averages_are_those_of_its_scores(real_run: Any) -> None:
     pd.testing.assert_series_equal(
         found.set_index("explainer")["rank"].sort_index(), expected.sort_index(), check_names=False
     )
-    kept = pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    selected = pd.read_csv(io.StringIO(table.to_csv(index=False)))
     figures = rankings.figures(table)
-    assert [f.svg for f in rankings.figures(kept)] == [f.svg for f in figures] and len(figures) >= 8
-    assert rankings.words(kept) == rankings.words(table)
+    assert [f.svg for f in rankings.figures(selected)] == [f.svg for f in figures] and len(figures) >= 8
+    assert rankings.words(selected) == rankings.words(table)

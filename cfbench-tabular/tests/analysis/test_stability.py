@@ -1,4 +1,4 @@
-"""The same answer again."""
+"""The same counterfactual again."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def test_deterministic_explainers_are_stable_and_random_ones_are_not(real_run: A
 
 
 def test_a_second_model_determines_the_robustness_to_retraining(real_run: Any) -> None:
-    """protocol.repeats trains once more, too: the metric has values, and not all answers hold."""
+    """protocol.repeats trains once more, too: the metric has values, and not all counterfactuals hold."""
     values = real_run.scores.query("metric == 'retraining'")["value"].dropna()
     assert len(values) > 50 and set(values) == {0.0, 1.0}

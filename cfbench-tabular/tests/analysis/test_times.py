@@ -1,4 +1,4 @@
-"""Times of answers."""
+"""Times of counterfactuals."""
 
 from __future__ import annotations
 

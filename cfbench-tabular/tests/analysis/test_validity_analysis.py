@@ -19,7 +19,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     )
     assert analysis.incompatibility([run]) == ""
     table = analysis.table([run]).set_index(["criterion", "explainer"])
-    assert table.loc[("valid", "a"), "mean"] == 0.75 and table.loc[("valid", "a"), "answered"] == 3
+    assert table.loc[("valid", "a"), "mean"] == 0.75 and table.loc[("valid", "a"), "explained"] == 3
     assert table.loc[("realistic", "a"), "mean"] == 0.25
     assert table.loc[("realistic", "b"), "role"] == "baseline" and set(table["n"]) == {4}
 

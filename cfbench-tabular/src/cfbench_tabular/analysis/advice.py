@@ -202,7 +202,7 @@ class Advice:
         parts = [_suggestions_as_text(table[table["part"] == SUGGESTION])]
         for labels, rows in groups_of(table[table["part"] == TREE], ("metric", "criterion")):
             accuracy = table[(table["part"] == ACCURACY) & (table["metric"] == labels["metric"])]
-            head = f"Best explainer by {labels['metric']}, {labels['criterion']} counterfactuals?"
+            head = f"Best explainer by {labels['metric']}, {labels['criterion']} counterfactuals"
             parts.append("\n".join([head, *_lines(_as_node(rows, 0), "  "), f"  {_tested(accuracy)}"]))
         return "\n\n".join(part for part in parts if part)
 
