@@ -148,7 +148,7 @@ def test_without_a_slope_there_is_no_counterfactual(explain, linear, numbers):
 
 
 @pytest.mark.parametrize("name", ["StatlogGC", "TicTacToe", "Iris"])
-def test_every_factual_of_cf_tabular_has_an_counterfactual(study, explain, name):
+def test_every_factual_of_cf_tabular_has_a_counterfactual(study, explain, name):
     model, encoding = study.network(name), study.encoding(name)
     factuals = {label: study.factuals(name, label)[:15].astype(float) for label in (0, 1)}
     background = np.concatenate(list(factuals.values()))

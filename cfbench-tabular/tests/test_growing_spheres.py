@@ -127,7 +127,7 @@ def test_projected_counterfactuals_are_rows_and_ignoring_categories_gives_vector
         encoding.decode(ignored)
 
 
-def test_without_an_enemy_it_ends_without_an_counterfactual():
+def test_without_an_enemy_it_ends_without_a_counterfactual():
     data = example_data()
     factuals = factuals_of(Constant(), data, slice(0, 3))
     results = GrowingSpheres(Config(samples=50, layers=5)).counterfactuals(
@@ -136,7 +136,7 @@ def test_without_an_enemy_it_ends_without_an_counterfactual():
     assert np.isnan(results).all()
 
 
-def test_a_row_on_the_boundary_has_an_counterfactual(explain, linear, numbers):
+def test_a_row_on_the_boundary_has_a_counterfactual(explain, linear, numbers):
     results = explain(GrowingSpheres(Config(samples=100)), linear([1.0]), numbers(1), [[0.0]], [[0.0]])
     assert 0 < results[0, 0] < 1e-6
 

@@ -148,7 +148,7 @@ def test_without_an_enemy_there_is_no_counterfactual():
 
 
 @pytest.mark.parametrize("name", ["Iris", "MagicGT", "TicTacToe", "BalanceScale"])
-def test_on_cf_tabular_nearly_every_factual_has_an_counterfactual(study, name):
+def test_on_cf_tabular_nearly_every_factual_has_a_counterfactual(study, name):
     rows = np.concatenate([study.factuals(name, 0)[:15], study.factuals(name, 1)[:15]])
     background = np.concatenate([study.factuals(name, 0), study.factuals(name, 1)])
     model = study.network(name)

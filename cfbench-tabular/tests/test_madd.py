@@ -80,7 +80,7 @@ def test_it_is_the_literal_formula(factual, counterfactual, rows):
 
 
 def test_it_does_not_depend_on_the_batch(make_observed):
-    """In CF-tabular, factuals without an counterfactual did."""
+    """In CF-tabular, factuals without a counterfactual did."""
     rows = np.array([[0.0, 1.0], [1.0, 2.0], [4.0, 9.0]])
     pair = make_observed([[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [np.nan, np.nan]], background=rows)
     alone = make_observed([[0.0, 0.0]], [[1.0, 0.0]], background=rows)

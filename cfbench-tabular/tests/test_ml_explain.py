@@ -108,7 +108,7 @@ def test_without_a_slope_there_is_no_counterfactual(explain, linear, numbers):
 
 
 @pytest.mark.parametrize("name", ["Adult", "TicTacToe", "Iris", "BCW"])
-def test_every_factual_of_cf_tabular_has_an_counterfactual(study, explain, name):
+def test_every_factual_of_cf_tabular_has_a_counterfactual(study, explain, name):
     model, encoding = study.network(name), study.encoding(name)
     for label in (0, 1):
         factuals = study.factuals(name, label)[:20].astype(float)

@@ -146,7 +146,7 @@ def test_without_an_enemy_there_is_no_counterfactual():
 
 
 @pytest.mark.parametrize("name", ["Iris", "MagicGT", "TicTacToe"])
-def test_on_cf_tabular_every_factual_has_an_counterfactual(explain, study, name):
+def test_on_cf_tabular_every_factual_has_a_counterfactual(explain, study, name):
     factuals = np.concatenate([study.factuals(name, 0)[:30], study.factuals(name, 1)[:30]])
     model = study.network(name)
     results = explain(NICE(Config()), model, study.encoding(name), factuals, factuals)

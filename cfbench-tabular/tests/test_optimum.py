@@ -178,7 +178,7 @@ def test_that_there_is_none_is_proven(linear, numbers):
     assert np.isnan([result.details["bound"][0], result.details["objective"][0]]).all()
 
 
-def test_when_time_runs_out_there_is_an_counterfactual_and_a_bound(network, numbers):
+def test_when_time_runs_out_there_is_a_counterfactual_and_a_bound(network, numbers):
     draw = np.random.default_rng(1)
     model = network(12, hidden=60, seed=1)
     rows = draw.normal(size=(40, 12))

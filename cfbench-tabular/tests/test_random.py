@@ -65,7 +65,7 @@ def test_what_may_not_change_stays():
     assert ((results >= low) & (results <= high))[given].all()
 
 
-def test_without_an_enemy_it_ends_without_an_counterfactual():
+def test_without_an_enemy_it_ends_without_a_counterfactual():
     data = example_data()
     factuals = factuals_of(Constant(), data, slice(0, 3))
     assert np.isnan(Random(Config()).counterfactuals(Constant(), factuals, context_of(data))).all()

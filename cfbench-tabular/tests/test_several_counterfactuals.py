@@ -49,16 +49,16 @@ LADDER = """
         def __init__(self, config): ...
         def counterfactuals(self, model, factuals, context):
             from cfbench_tabular.explainers.base import Explanation
-            told = np.nan if context.seconds is None else context.seconds
-            return Explanation(-factuals.vectors, {"seconds": np.full(len(factuals), told)})
+            seconds = np.nan if context.seconds is None else context.seconds
+            return Explanation(-factuals.vectors, {"seconds": np.full(len(factuals), seconds)})
 
     class Loads:
         '''Loads a module on its first call, slowly, as libraries are.'''
-        asked = []
+        queries = []
         def __init__(self, config): ...
         def counterfactuals(self, model, factuals, context):
             import slow_to_load
-            Loads.asked.append(len(factuals))
+            Loads.queries.append(len(factuals))
             return -factuals.vectors
 
     class Third:
@@ -158,12 +158,12 @@ def test_an_explainer_receives_the_time_limit(tmp_path, config):
         api.plan({**config, "protocol": {"seconds": 0}})
 
 
-def test_loading_code_is_not_part_of_the_time_of_an_counterfactual(tmp_path, config, monkeypatch):
+def test_loading_code_is_not_part_of_the_time_of_a_counterfactual(tmp_path, config, monkeypatch):
     (tmp_path / "slow_to_load.py").write_text("import time\ntime.sleep(0.5)\n")
     monkeypatch.delitem(sys.modules, "slow_to_load", raising=False)
     run = cfbench_core.run(
         {**config, "explainers": [{"import": "ladder:Loads"}], "chunk": 6, "protocol": {"factuals": 6}},
         out=tmp_path / "run",
     )
-    assert sys.modules["ladder"].Loads.queries == [6, 6, 6], "the first of two chunks is asked twice"
+    assert sys.modules["ladder"].Loads.queries == [6, 6, 6], "the first of two chunks is explained twice"
     assert run.costs["elapsed_seconds"].max() < 0.05

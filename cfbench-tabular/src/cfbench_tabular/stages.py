@@ -64,7 +64,7 @@ def fit_model(task: TaskContext) -> dict[str, Any]:
     return {"quality": quality(model, data), **_size(model)}
 
 
-def _size(model: Any) -> dict[str, int]:
+def _size(model: Classifier) -> dict[str, int]:
     """The number of hidden neurons of a network."""
     if not hasattr(model, "layers"):
         return {}

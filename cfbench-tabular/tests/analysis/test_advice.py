@@ -107,7 +107,7 @@ def test_with_few_data_sets_it_says_that_nothing_is_known(write: Any, make_cell:
     table = advice.table([write(*cells, data=data)])
     assert of(table, "accuracy").empty
     assert "it is unknown whether the trees generalise" in advice.words(table)
-    assert "not tested" in advice.figures(table)[0].note
+    assert "Not validated" in advice.figures(table)[0].note
 
 
 def test_suggestions_are_for_the_configured_setting(write: Any, make_cell: Any) -> None:

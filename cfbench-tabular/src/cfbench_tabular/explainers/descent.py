@@ -9,7 +9,7 @@ vanish where the model is confident.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -203,7 +203,6 @@ def in_parts(size: int) -> list[slice]:
     return [slice(start, min(start + ROWS, size)) for start in range(0, size, ROWS)]
 
 
-def gradient_model(model: Any) -> DifferentiableClassifier:
+def gradient_model(model: Classifier) -> DifferentiableClassifier:
     """The model, typed as differentiable; the plan guarantees this to explainers that need gradients."""
-    found: DifferentiableClassifier = model
-    return found
+    return cast("DifferentiableClassifier", model)
