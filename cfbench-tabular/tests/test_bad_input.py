@@ -1,4 +1,4 @@
-"""Bad tables, models and explainers in one run: a clear line each, and the cells Compared with them as they were."""
+"""Invalid tables, models and explainers in one run: each gives a clear message, and other cells are unaffected."""
 
 from __future__ import annotations
 
