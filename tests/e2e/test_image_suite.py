@@ -20,7 +20,9 @@ def environment(
     """The core and the image suite, from their wheels."""
     made = environment_with("cfbench-core")
     source = tmp_path_factory.mktemp("image-suite") / "source"
-    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "dist", "build"))
+    shutil.copytree(
+        EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "dist", "build")
+    )
     built = made.python("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", source / "dist", source)
     assert built.returncode == 0, built.stderr
     (wheel,) = (source / "dist").glob("cfbench_images-0.1.0-*.whl")
@@ -58,7 +60,9 @@ def run(environment: Environment) -> Path:
 def test_a_second_run_is_from_the_cache_and_equal(environment: Environment, run: Path) -> None:
     done = environment.cfbench("run", "study.yaml", "--out", "runs/two")
     assert done.returncode == 0, done.stderr
-    assert (environment.work / "runs/two/scores.parquet").read_bytes() == (run / "scores.parquet").read_bytes()
+    assert (environment.work / "runs/two/scores.parquet").read_bytes() == (
+        run / "scores.parquet"
+    ).read_bytes()
     compared = environment.cfbench("compare", "runs/one", "runs/two")
     assert compared.returncode == 0, compared.stdout + compared.stderr
 
