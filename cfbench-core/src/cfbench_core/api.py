@@ -85,7 +85,8 @@ def prepare(
     chosen = registry.find("core", "executor", config.executor)
     cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
     plan = Plan(config.suite, tuple(cells), the_suite.layout)
-    check_all_contribute(config, plan, document)
+    if explanations is None:  # external explanations take the place of components of the configuration
+        check_all_contribute(config, plan, document)
     return Prepared(
         the_suite, config, plan, resolved_document(config), folders, chosen, registry, explanations
     )

@@ -1,4 +1,4 @@
-"""Explanations external: tables of other units, of more, of fewer, of other cells."""
+"""External explanations: tables of other units, of more, of fewer, of other cells."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_table_of_other_units_is_refused_with_an_example(shop: Path, tmp_path:
     (cell,) = scored.cells()
     assert (cell.status, scored.exit_code) == ("failed", 1)
     assert "strange.parquet: none of its " in cell.reason
-    assert "Its first is 'x0'; here they look like 'all/i" in cell.reason
+    assert "Its first is 'x0'; units here are called 'all/i" in cell.reason
 
 
 def test_units_beyond_those_explained_are_left_out_and_remarked(shop: Path, tmp_path: Path) -> None:
@@ -38,7 +38,10 @@ def test_units_beyond_those_explained_are_left_out_and_remarked(shop: Path, tmp_
     scored = execute(prepare(fewer, explanations=table), out=tmp_path / "scored")
     (cell,) = scored.cells()
     assert (cell.status, scored.exit_code) == ("ok", 0)
-    assert "of the 98 units in theirs.parquet are not explained here, for example '" in cell.reason
+    assert (
+        "of the 98 units in theirs.parquet are not explained here and are excluded, for example '"
+        in cell.reason
+    )
     all_of_them = values(done.scores, metric="POS-P@3")
     found = values(scored.scores, metric="POS-P@3")
     assert scored.scores["user"].nunique() == 10
