@@ -5,7 +5,7 @@
 
 Needs ``text/human_factuality`` under CFBENCH_DATA_DIR: QAGS-CNN (235 summaries; the share of sentences that a
 majority of three calls consistent with the article) and SummEval (1,600 of 16 systems for 100 articles; experts'
-consistency, 1 to 5). Both judge a summary against its article, so metrics are asked about the article; SummEval has
+consistency, 1 to 5). Both judge a summary against its article, so metrics are computed against the article; SummEval has
 a human summary too (QAGS-CNN has not: its field ``reference`` is the article), which is how BLEU and ROUGE are
 used. Correlations are with the score of the people, the AUC is that of telling summaries without any fault (the
 best score) from others. Intervals: bootstraps over articles, 95%.
@@ -17,8 +17,8 @@ on one topic and of one sentiment: news has no topics of products, and then
 
 - St2Exp-P and StEnt-P with these judges are the same number (their support is their largest entailment), as is
   StCoh-P: nothing contradicts anything. They stand there once, as StEnt-P; StEnt-bin-P and the one-to-one
-  StMatch-P are told apart. Hallucination is 1 - StEnt-bin-P.
-- Recall and F1 ask what a text leaves out. Of an article a summary leaves out most, and nobody asked people that.
+  StMatch-P are distinguished. Hallucination is 1 - StEnt-bin-P.
+- Recall and F1 evaluate omissions. A summary omits most of an article, and the human labels do not cover that.
 - FMR (keywords of a domain) and the extractor by rules have nothing to look for in news.
 """
 
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--wordnet", type=Path, help="folder of WordNet's files, for METEOR")
     parser.add_argument("--keep", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     folder = Path(os.environ.get("CFBENCH_DATA_DIR", "")) / "text" / "human_factuality"
     if not folder.is_dir():
         sys.exit("needs text/human_factuality under CFBENCH_DATA_DIR")
@@ -85,17 +85,17 @@ def main() -> None:
             if against == "human summary" and all(one["reference"] == one["source"] for one in summaries):
                 continue
             started = time.process_time()
-            found = metrics(summaries, "source" if against == "article" else "reference", asked.wordnet)
+            found = metrics(summaries, "source" if against == "article" else "reference", options.wordnet)
             seconds = time.process_time() - started
             print(f"{name} against the {against}: {seconds:.1f} s CPU", flush=True)
             for metric, values in found.items():
-                numbers = agreement(values, people, people >= best - 1e-9, articles, asked.resamples)
+                numbers = agreement(values, people, people >= best - 1e-9, articles, options.resamples)
                 rows.append({"data": name, "metric": metric, "against": against, "n": len(people), **numbers})
-                print("  " + told(rows[-1]), flush=True)
-    if asked.keep:
-        more = f"--resamples {asked.resamples}{' --wordnet FOLDER' if asked.wordnet else ''}"
-        command = f"python benchmarks/text_meta_evaluation.py {more} --keep {asked.keep}"
-        keep(asked.keep, rows, ["data", "metric", "against"], command)
+                print("  " + line_of(rows[-1]), flush=True)
+    if options.keep:
+        more = f"--resamples {options.resamples}{' --wordnet FOLDER' if options.wordnet else ''}"
+        command = f"python benchmarks/text_meta_evaluation.py {more} --keep {options.keep}"
+        keep(options.keep, rows, ["data", "metric", "against"], command)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def metrics(summaries: list[dict[str, Any]], against: str, wordnet: Path | None) -> dict[str, np.ndarray]:
-    """(n,) values of each metric of the summaries, asked about one of their fields."""
+    """(n,) values of each metric of the summaries, computed against one of their fields."""
     texts, references = [one["summary"] for one in summaries], [one[against] for one in summaries]
     predicted, evidence = [statements(text) for text in texts], [statements(text) for text in references]
     answers = ObservedTexts(texts, references, predicted, evidence, Domain("news", ()), "zero")
@@ -121,9 +121,9 @@ def metrics(summaries: list[dict[str, Any]], against: str, wordnet: Path | None)
     of_statements = {}
     for name, judge in (("overlap", Overlap()), ("similarity", Similarity(SimilarityConfig(model=MINILM)))):
         judge.prepare([one.statement for text in dict.fromkeys(references) for one in statements(text)])
-        said: Verdicts = verdicts(judge, {"entailment"}, predicted, evidence, texts, references)
+        found_verdicts: Verdicts = verdicts(judge, {"entailment"}, predicted, evidence, texts, references)
         for metric in (StEnt(), StEntBin(), OneToOne(Config())):
-            for column, values in metric.score(replace(answers, verdicts=said)).items():
+            for column, values in metric.compute(replace(answers, verdicts=found_verdicts)).items():
                 if column.endswith("-P"):
                     of_statements[f"{column} ({name})"] = values
     return {
@@ -172,7 +172,7 @@ def agree(values: np.ndarray, people: np.ndarray, faultless: np.ndarray) -> tupl
     return float(np.corrcoef(values, people)[0, 1]), float(rho), float(tau), float(auc)
 
 
-def told(row: dict[str, Any]) -> str:
+def line_of(row: dict[str, Any]) -> str:
     numbers = (
         f"{name} {row[name]:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"
         for name in ("pearson", "spearman", "kendall", "auc")

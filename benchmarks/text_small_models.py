@@ -6,9 +6,9 @@
 Needs the reviews of musical instruments (``CFBENCH_DATA_DIR``); rows are drawn at random under a fixed seed.
 
 - Extractor: ``llm`` over reviews of at most 100 words. How its answers end (``ok``: a complete array; ``cut``: without
-  an end, what was whole is kept; ``failed``: nothing usable), what its objects lack, what is left. A statement is
+  truncated, complete members are used; ``failed``: nothing usable), what its objects lack, what is left. A statement is
   "in the review" by the share of its words that the review has.
-- Judge: ``llm`` is asked whether a paragraph supports a statement, with answers that are known: a statement against
+- Judge: ``llm`` decides whether a paragraph supports a statement, with answers that are known: a statement against
   the paragraph that it was taken from (yes), the same with the other sentiment (no), and against the paragraph of
   another row (no). Right: on the right side of 0.5. AUC: of telling yes from no.
 - STS: MiniLM's cosine of a row's reference with itself, with that of another review of the same item, and with that
@@ -67,21 +67,21 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--reviews", type=int, default=40, help="that SmolLM2 reads")
-    parser.add_argument("--statements", type=int, default=60, help="about which it is asked three times")
+    parser.add_argument("--statements", type=int, default=60, help="each with three queries")
     parser.add_argument("--rows", type=int, default=500, help="that MiniLM compares")
     parser.add_argument("--keep", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     import torch
 
     torch.set_num_threads(1)
     data = MusicalInstruments(DataConfig())
     reviews = data.load(data.find(DataAccess()))
     domain = load_domain(reviews.domain)
-    said = [one.triplets for one in Rules(RulesConfig()).extract(reviews.texts.tolist(), domain)]
+    statements = [one.triplets for one in Rules(RulesConfig()).extract(reviews.texts.tolist(), domain)]
     parts: Sequence[Callable[[], list[Row]]] = (
-        lambda: compared(reviews, said, domain, asked.rows),
-        lambda: judged(said, asked.statements),
-        lambda: extracted(reviews, domain, asked.reviews),
+        lambda: compared(reviews, statements, domain, options.rows),
+        lambda: judged(statements, options.statements),
+        lambda: extracted(reviews, domain, options.reviews),
     )
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -89,11 +89,11 @@ def main() -> None:
         for part in parts:
             for row in part():
                 rows.append(row)
-                print(told(row), flush=True)
-    if asked.keep:
-        numbers = f"--reviews {asked.reviews} --statements {asked.statements} --rows {asked.rows}"
-        command = f"python benchmarks/text_small_models.py {numbers} --keep {asked.keep}"
-        keep(asked.keep, rows, ["model", "task", "measure"], command)
+                print(line_of(row), flush=True)
+    if options.keep:
+        numbers = f"--reviews {options.reviews} --statements {options.statements} --rows {options.rows}"
+        command = f"python benchmarks/text_small_models.py {numbers} --keep {options.keep}"
+        keep(options.keep, rows, ["model", "task", "measure"], command)
 
 
 def extracted(reviews: Reviews, domain: Domain, n: int) -> list[Row]:
@@ -136,18 +136,20 @@ def _in_review(texts: Sequence[str], found: Sequence[Extraction]) -> list[float]
     return [float(np.mean([word in of_text for word in mine])) for of_text, mine in pairs if mine]
 
 
-def judged(said: Sequence[tuple[Triplet, ...]], n: int) -> list[Row]:
+def judged(statements: Sequence[tuple[Triplet, ...]], n: int) -> list[Row]:
     """How often the judge is right about statements whose answers are known."""
     draw = generator(0, "statements")
-    clear = [place for place, of_row in enumerate(said) if any(one.sentiment in OTHER for one in of_row)]
+    clear = [
+        place for place, of_row in enumerate(statements) if any(one.sentiment in OTHER for one in of_row)
+    ]
     chosen = draw.choice(clear, 2 * n, replace=False)
     questions: dict[str, list[tuple[Document, Triplet]]] = {
         name: [] for name in ("supported", "other sentiment", "other row")
     }
-    for place, elsewhere in zip(chosen[:n], chosen[n:], strict=True):
-        usable = [one for one in said[place] if one.sentiment in OTHER]
+    for place, second in zip(chosen[:n], chosen[n:], strict=True):
+        usable = [one for one in statements[place] if one.sentiment in OTHER]
         claim = usable[draw.integers(len(usable))]
-        own, other = (Document(render(said[at]), said[at]) for at in (place, elsewhere))
+        own, other = (Document(render(statements[at]), statements[at]) for at in (place, second))
         questions["supported"].append((own, claim))
         questions["other sentiment"].append((own, replace(claim, sentiment=OTHER[claim.sentiment])))
         questions["other row"].append((other, claim))
@@ -174,13 +176,15 @@ def judged(said: Sequence[tuple[Triplet, ...]], n: int) -> list[Row]:
     return [*lines, {**lines[0], "measure": "CPU seconds for a question", "value": seconds, **_no_interval()}]
 
 
-def compared(reviews: Reviews, said: Sequence[tuple[Triplet, ...]], domain: Domain, n: int) -> list[Row]:
+def compared(
+    reviews: Reviews, statements: Sequence[tuple[Triplet, ...]], domain: Domain, n: int
+) -> list[Row]:
     """The similarity of a reference to itself, to another of the same item, and to one of another item."""
     draw = generator(0, "rows")
-    texts = [render(of_row) for of_row in said]
+    texts = [render(of_row) for of_row in statements]
     of_item: dict[str, list[int]] = {}
     for place, item in enumerate(reviews.items):
-        if said[place]:
+        if statements[place]:
             of_item.setdefault(item, []).append(place)
     several = [place for places in of_item.values() if len(places) > 1 for place in places]
     chosen = draw.choice(several, n, replace=False)
@@ -197,7 +201,7 @@ def compared(reviews: Reviews, said: Sequence[tuple[Triplet, ...]], domain: Doma
         answers = ObservedTexts(
             [texts[at] for at in places], [texts[at] for at in chosen], none, none, domain
         )
-        values[name] = metric.score(answers)["STS"]
+        values[name] = metric.compute(answers)["STS"]
     seconds = (time.process_time() - started) / (3 * n)
     lines = [row(f"reference and {name}", of_pairs) for name, of_pairs in values.items()]
     told_apart = auc(values["same item"], values["another item"])
@@ -235,7 +239,7 @@ def _auc(good: FloatArray, bad: FloatArray) -> float:
     return float((ranks[: len(good)].sum() - len(good) * (len(good) + 1) / 2) / (len(good) * len(bad)))
 
 
-def told(row: Row) -> str:
+def line_of(row: Row) -> str:
     interval = "" if np.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
     return f"{row['model']:<17} {row['task']:<10} {row['measure']:<60} {row['value']:.3f}{interval} (n {row['n']})"
 

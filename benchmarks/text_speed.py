@@ -6,13 +6,13 @@
 
 - ``extraction``: the reviews of Musical Instruments through the extractor ``rules``; limit: 2,000 a second.
 - ``judge``: the same number of questions to the judge ``nli``, all of them distinct, or 1/2, 1/10, 1/100 of them, then
-  the last ones once more. ``computed`` is what the model was asked. It is a BERT with random weights of two layers and
+  the last ones once more. ``computed`` is the number of model queries. It is a BERT with random weights of two layers and
   128 dimensions, made here: what is measured is the suite.
-- ``generation``: networks of the kept study's size (untrained; PEPLER: a GPT-2 of two layers and 128 dimensions), 50
-  words a text: batches of 256 with what was computed for earlier words kept, against one text at a time with all
+- ``generation``: networks of the size of the stored study (untrained; PEPLER: a GPT-2 of two layers and 128 dimensions), 50
+  words a text: batches of 256 with cached states of earlier words, against one text at a time with all
   computed anew for every word; limit: 10 times as many words a second. Both write the same words.
 
-CPU seconds of one thread; ``ratio`` is to the first row of the same kind, within one process. Needs the study's data
+CPU seconds of one thread; ``ratio`` is to the first row of the same kind, within one process. Needs the data of the study
 (``CFBENCH_DATA_DIR``) for the first part.
 """
 
@@ -48,25 +48,25 @@ def main() -> None:
     )
     parser.add_argument("--parts", nargs="+", choices=list(parts), default=list(parts))
     parser.add_argument("--keep", help="where to keep the table, without its ending")
-    asked = parser.parse_args()
-    for part in asked.parts:
+    options = parser.parse_args()
+    for part in options.parts:
         rows = []
         for row in parts[part]():
             rows.append({"part": part, **row})
             print(rows[-1], flush=True)
-        if asked.keep:
-            keep(Path(asked.keep), rows, SAME, f"python benchmarks/{Path(__file__).name}")
+        if options.keep:
+            keep(Path(options.keep), rows, SAME, f"python benchmarks/{Path(__file__).name}")
 
 
 def row(
-    what: str, how: str, asked: int, computed: int, seconds: float, first: float | None
+    what: str, how: str, requested: int, computed: int, seconds: float, first: float | None
 ) -> dict[str, Any]:
-    """first: what the row that this one is compared with does in a second."""
-    rate = asked / seconds
+    """first: the rate per second of the row that this one is compared with."""
+    rate = requested / seconds
     return {
         "what": what,
         "how": how,
-        "asked": asked,
+        "asked": requested,
         "computed": computed,
         "cpu_seconds": round(seconds, 2),
         "per_second": round(rate),
@@ -106,8 +106,8 @@ def judge() -> Iterator[dict[str, Any]]:
         first = None
         for share in (1, 2, 10, 100):
             with answers_kept_in(Path(folder) / str(share)):
-                said = "all distinct" if share == 1 else f"1/{share} distinct"
-                found = row("nli", said, *requests_for(model, share), first)
+                label = "all distinct" if share == 1 else f"1/{share} distinct"
+                found = row("nli", label, *requests_for(model, share), first)
                 first = first or found["asked"] / found["cpu_seconds"]
                 yield found
         with answers_kept_in(Path(folder) / "1"):
@@ -137,7 +137,7 @@ def answers_kept_in(folder: Path) -> Iterator[None]:
 
 
 def requests_for(model: Path, share: int) -> tuple[int, int, float]:
-    """Questions, those that the model computed, CPU seconds; one statement on each side of a row, asked both ways."""
+    """Queries, those that the model computed, CPU seconds; one statement per side of a row, in both directions."""
     from cfbench_text.entailment_batches import verdicts
     from cfbench_text.judges.nli import NLI, Config
     from cfbench_text.models.tiny import WORDS

@@ -4,7 +4,7 @@
     python benchmarks/text_streaming.py --forms evaluate --rows 400 40000 --executors process
     python benchmarks/text_streaming.py --keep docs/results/text-streaming
 
-Two forms. ``evaluate``: every row has a text that was written elsewhere (``explained: true``), which is scored beside
+Two forms. ``evaluate``: every row has a text that is external (``explained: true``), which is scored together with
 the calibration rows. ``run``: ten times as many reviews are divided per user, so that the rows are a tenth of them,
 and the controls learn from the rest. Statements are drawn at random from the keywords of a domain; extractor by rules,
 judge of words, all metrics that need no model. One worker and one thread, each run a process of its own with an empty
@@ -53,17 +53,17 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument("--keep", help="where to keep the table, without its ending")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.one:
-        print(json.dumps(one_run(Path(asked.one[0]), asked.one[1])))
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one_run(Path(options.one[0]), options.one[1])))
         return
-    for form in asked.forms:
-        for executor in asked.executors:
-            for rows in asked.rows:
+    for form in options.forms:
+        for executor in options.executors:
+            for rows in options.rows:
                 found = measured(form, executor, rows)
                 print(found, flush=True)
-                if asked.keep:
-                    keep(Path(asked.keep), [found], SAME, f"python benchmarks/{Path(__file__).name}")
+                if options.keep:
+                    keep(Path(options.keep), [found], SAME, f"python benchmarks/{Path(__file__).name}")
 
 
 def measured(form: str, executor: str, rows: int) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def measured(form: str, executor: str, rows: int) -> dict[str, Any]:
         configure(Path(folder), form, executor, rows)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "CFBENCH_CACHE_DIR": f"{folder}/cache"}
         command = [sys.executable, __file__, "--one", folder, form]
-        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
-    found = json.loads(told.stdout.splitlines()[-1])
+        finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
+    found = json.loads(finished.stdout.splitlines()[-1])
     rate = round(1000 * found["cpu_seconds"] / rows, 2)
     return {"form": form, "executor": executor, "rows": rows, "ms_per_row": rate, **found}
 
@@ -120,21 +120,21 @@ def made_up(rows: int, every_user_once: bool) -> Iterator[tuple[dict[str, Any], 
         return Triplet(f"the {keyword} is {' '.join(others)}", topic.name, SENTIMENTS[int(draw.integers(3))])
 
     for row in range(rows):
-        said = [statement() for _ in range(int(draw.integers(1, 7)))]
+        true_statements = [statement() for _ in range(int(draw.integers(1, 7)))]
         user = row if every_user_once else row // REVIEWS_OF_A_USER
         review = {
             "user": f"U{user:07d}",
             "item": f"I{int(draw.integers(200)):05d}",
-            "text": render(said),
+            "text": render(true_statements),
             "rating": int(draw.integers(1, 6)),
             "time": 1_400_000_000 + row,
         }
-        written = [one if draw.random() < 0.5 else statement() for one in said]
+        written = [one if draw.random() < 0.5 else statement() for one in true_statements]
         yield review, render(written)
 
 
 def one_run(folder: Path, form: str) -> dict[str, Any]:
-    """Runs the configuration in this process (its workers are others) and tells what it took."""
+    """Runs the configuration in this process (its workers are others) and reports time and memory."""
     from cfbench_core import api
 
     texts = folder / "mine.jsonl" if form == "evaluate" else None

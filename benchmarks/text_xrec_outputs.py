@@ -3,9 +3,9 @@
     pip install 'cfbench-text[minilm]'
     python benchmarks/text_xrec_outputs.py --out FOLDER [--wordnet FOLDER] --keep docs/results/text-xrec-outputs
 
-Needs ``text/xrec_outputs`` under CFBENCH_DATA_DIR. It does what ``examples/xrec-outputs/README.md`` says, by the
+Needs ``text/xrec_outputs`` under CFBENCH_DATA_DIR. It follows ``examples/xrec-outputs/README.md``, by the
 command line: converts, ``cfbench evaluate`` (with the example's own extractor, with ``rules``, and against references as
-they were written), ``cfbench analyse``. The runs stay in FOLDER. ResponseCache is, for each extractor, data set and model,
+they were written), ``cfbench analyse``. The runs stay in FOLDER. The results have, for each extractor, data set and model,
 
 - the mean of each metric with its interval (bootstrap over users) and the numbers of rows with and without a value
   (with ``rules`` of those by statements only);
@@ -45,27 +45,27 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="for the runs")
     parser.add_argument("--wordnet", type=Path, help="folder of WordNet's files, for METEOR")
     parser.add_argument("--keep", type=Path)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     folder = Path(os.environ.get("CFBENCH_DATA_DIR", "")) / "text" / "xrec_outputs"
     if not folder.is_dir():
         sys.exit("needs text/xrec_outputs under CFBENCH_DATA_DIR")
     subprocess.run([sys.executable, EXAMPLE / "convert.py", folder.resolve()], check=True)
     rows: list[Row] = []
-    for name, (extractor, against, options) in settings(asked.wordnet).items():
-        run = asked.out.resolve() / name
+    for name, (extractor, against, options) in settings(arguments.wordnet).items():
+        run = arguments.out.resolve() / name
         cfbench(
             "evaluate", "study.yaml", "--explanations", "made/texts.jsonl", "--out", run, *options, "--quiet"
         )
         found = of_metrics(run)
         if against == "paragraph":
-            found += of_analyses(run, asked.out.resolve())
+            found += of_analyses(run, arguments.out.resolve())
         rows += [{"extractor": extractor, "against": against, **row} for row in found]
     for row in rows:
-        print(told(row))
-    if asked.keep:
-        wordnet = " --wordnet FOLDER" if asked.wordnet else ""
-        command = f"python benchmarks/text_xrec_outputs.py --out FOLDER{wordnet} --keep {asked.keep}"
-        keep(asked.keep, rows, ["extractor", "against", "dataset", "model", "metric"], command)
+        print(line_of(row))
+    if arguments.keep:
+        wordnet = " --wordnet FOLDER" if arguments.wordnet else ""
+        command = f"python benchmarks/text_xrec_outputs.py --out FOLDER{wordnet} --keep {arguments.keep}"
+        keep(arguments.keep, rows, ["extractor", "against", "dataset", "model", "metric"], command)
 
 
 def cfbench(*arguments: Any) -> None:
@@ -76,7 +76,7 @@ def cfbench(*arguments: Any) -> None:
 
 
 def settings(wordnet: Path | None) -> dict[str, tuple[str, str, list[str]]]:
-    """By the name of the run: extractor, what texts are compared with, and how that is said to the command line.
+    """By the name of the run: extractor, what texts are compared with, and the options of the command line.
 
     METEOR is not in the example: not everybody has WordNet."""
     import yaml
@@ -118,7 +118,7 @@ def of_analyses(run: Path, folder: Path) -> list[Row]:
     for row in topics[topics["role"].isna()].to_dict("records"):
         ends = {"low": row["hallucinated_low"], "high": row["hallucinated_high"]}
         rows.append(
-            _row(row, f"hallucinated, {row['group']} ({row['judge']})", row["hallucinated"], row["said"])
+            _row(row, f"hallucinated, {row['group']} ({row['judge']})", row["hallucinated"], row["in_texts"])
             | ends
         )
     gap = tables.get("gap", pd.DataFrame(columns=["level", "role"]))
@@ -140,7 +140,7 @@ def _row(labels: Row, metric: str, value: float, n: int) -> Row:
     }
 
 
-def told(row: Row) -> str:
+def line_of(row: Row) -> str:
     interval = "" if np.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
     where = f"{row['extractor']:<8} {row['against']:<10} {row['dataset']:<7} {row['model']:<19}"
     return f"{where} {row['metric']:<32} {row['value']:.3f}{interval} (n {row['n']})"

@@ -171,7 +171,7 @@ def test_a_chunk_that_is_too_long_loses_its_end_and_is_counted(folder, checkpoin
     assert np.isfinite(found).all()
 
 
-def test_batches_do_not_change_a_value_and_pairs_are_asked_once(folder, checkpoint, monkeypatch):
+def test_batches_do_not_change_a_value_and_pairs_are_computed_once(folder, checkpoint, monkeypatch):
     from cfbench_text.models.pair_values import PairValues
 
     alone = [

@@ -96,7 +96,7 @@ def values_of(run, user, dataset="nasty"):
     return chosen.set_index("metric")["value"]
 
 
-def test_files_that_cannot_be_read_are_told_with_their_line_or_their_columns(run):
+def test_errors_of_unreadable_files_name_the_line_or_the_columns(run):
     assert cells(run)["broken"].status == cells(run)["nameless"].status == "failed"
     assert "broken.jsonl:7: is not JSON" in cells(run)["broken"].reason
     assert "no column looks like the text" in cells(run)["nameless"].reason
@@ -104,7 +104,7 @@ def test_files_that_cannot_be_read_are_told_with_their_line_or_their_columns(run
     assert run.exit_code == 1
 
 
-def test_the_cells_beside_them_have_the_numbers_that_they_have_alone(run, folder):
+def test_other_cells_have_the_same_scores_as_when_run_alone(run, folder):
     alone = api.run(study(folder, ["good"], executor="inline"), out=folder / "alone", fresh=True)
     columns = ["cell", "metric", "unit", "value"]
     one, two = (r.scores[r.scores["dataset"] == "good"][columns] for r in (run, alone))
@@ -161,7 +161,7 @@ def test_what_was_mended_is_computed_and_nothing_else(run, folder):
 
 
 @pytest.mark.parametrize("model", ["./no-model", "package:no_such_package"])
-def test_a_model_that_does_not_exist_is_told_before_anything_is_computed(run, folder, model):
+def test_a_missing_model_is_reported_before_anything_is_computed(run, folder, model):
     judges = ["overlap", {"name": "nli", "model": model}]
     with pytest.raises(UserError, match=f"judge nli: model '{model}': no "):
         api.run(study(folder, ["good"], judges=judges), out=folder / "nli")
@@ -193,7 +193,7 @@ class Yes(BaseHTTPRequestHandler):
     def log_message(self, *args): ...
 
 
-def test_a_run_goes_on_when_its_endpoint_is_there_again(run, folder):
+def test_a_run_resumes_when_its_endpoint_is_available_again(run, folder):
     pytest.importorskip("httpx", reason="needs cfbench-text[llm]")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -99,7 +99,7 @@ def test_what_is_left_of_two_texts_is_what_taking_one_token_after_the_other_leav
             assert sum(claim) == room and (claim[1] == second or second >= room)
 
 
-def test_a_pair_is_asked_once_and_then_kept(folder, monkeypatch):
+def test_a_pair_is_computed_once_and_cached(folder, monkeypatch):
     config = Config(model=folder)
     first = score(config)
     asked = []
@@ -132,7 +132,7 @@ def test_a_model_with_code_of_its_own_is_refused_with_one_line(folder, tmp_path)
     assert "\n" not in str(error.value)
 
 
-def test_without_the_extra_it_says_what_to_install(folder, monkeypatch):
+def test_without_the_extra_the_error_names_what_to_install(folder, monkeypatch):
     def version(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
@@ -142,7 +142,7 @@ def test_without_the_extra_it_says_what_to_install(folder, monkeypatch):
         score(Config(model=folder))
 
 
-def test_the_signature_says_order_limit_and_files(folder):
+def test_the_signature_records_order_limit_and_files(folder):
     signature = BLEURT(Config(model=folder, limit=128)).signature()
     assert signature["direction"] == "reference, then text" and signature["limit"] == "128"
     assert signature["files"] and signature["transformers"] and folder not in str(signature)

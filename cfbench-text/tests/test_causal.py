@@ -59,7 +59,7 @@ def test_writing_is_greedy_whatever_is_in_the_batch(folder):
         assert [(said.text, said.cut) for _, said in sorted(found, key=lambda one: one[0])] == expected
 
 
-def test_writing_is_greedy_whatever_the_models_own_settings_say(folder, tmp_path):
+def test_decoding_is_greedy_regardless_of_the_models_settings(folder, tmp_path):
     model = causal(tmp_path)
     settings = json.loads((model / "generation_config.json").read_text())
     own = {"repetition_penalty": 5.0, "no_repeat_ngram_size": 2, "num_beams": 3, "min_new_tokens": 9}
@@ -90,7 +90,7 @@ def test_a_prompt_that_does_not_fit_is_a_failure_and_never_cut(tmp_path):
     assert chat.choose([Prompt("", "price " * 100)])[0].failure
 
 
-def test_a_base_model_without_a_chat_template_is_asked_in_plain_paragraphs(tmp_path):
+def test_a_base_model_without_a_chat_template_gets_plain_paragraphs(tmp_path):
     assert Chat(ChatSource(model=str(causal(tmp_path, template=None)))).write(PROMPTS[:1], 3)[0].text
 
 

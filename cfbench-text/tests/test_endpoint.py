@@ -23,7 +23,7 @@ pytest.importorskip("httpx", reason="needs cfbench-text[llm]")
 
 
 class Server:
-    """ObservedTexts with ``reply(body, attempt)`` -> (status, headers, body) or a number of seconds to say nothing."""
+    """Responds with ``reply(body, attempt)`` -> (status, headers, body), or a number of seconds to stay silent."""
 
     def __init__(self, reply):
         self.asked, self.at_once, self.most, self.lock = [], 0, 0, threading.Lock()
@@ -109,7 +109,7 @@ def test_every_question_gets_its_own_answer_whatever_the_order(serve):
     assert first["temperature"] == 0 and first["max_tokens"] == 10 and first["model"] == "m"
 
 
-def test_429_waits_as_long_as_the_server_says_and_server_errors_ever_longer(serve):
+def test_429_waits_for_retry_after_and_server_errors_wait_longer_each_time(serve):
     told = [(429, {"retry-after": "7"}, {}), (500, {}, b"oops"), (503, {}, b""), said("done")]
     pauses = []
     found = asked(serve(lambda body, attempt: told[attempt]), ["a"], pauses)
@@ -139,7 +139,7 @@ def test_retry_after_as_a_moment_and_as_nonsense(serve):
         [],
     ],
 )
-def test_garbage_is_asked_again_and_then_a_failure_of_that_text_alone(serve, garbage):
+def test_an_invalid_response_is_retried_and_then_fails_that_text_alone(serve, garbage):
     def reply(body, attempt):
         return (200, {}, garbage) if "bad" in body["messages"][1]["content"] else echo(body, attempt)
 
@@ -154,10 +154,10 @@ def test_a_question_that_times_out_fails_alone(serve):
         lambda body, attempt: 0.3 if "slow" in body["messages"][1]["content"] else echo(body, attempt)
     )
     found = asked(server, ["slow", "quick"], timeout=0.1, retries=1)
-    assert "no answer within 0.1 s" in found[0].failure and found[1].text == "QUICK"
+    assert "no response within 0.1 s" in found[0].failure and found[1].text == "QUICK"
 
 
-def test_400_is_not_asked_again(serve):
+def test_400_is_not_retried(serve):
     server = serve(lambda body, attempt: (400, {}, {"error": "context length exceeded"}))
     found = asked(server, ["a"])
     assert "HTTP 400" in found[0].failure and "context length" in found[0].failure and len(server.asked) == 1
@@ -206,7 +206,7 @@ def test_the_key_comes_from_the_environment_and_is_not_in_the_signature(serve, m
     assert "not-a-real-key" not in str(Chat(ChatSource(endpoint=server.url, key="MY_KEY")).signature())
 
 
-def test_answers_are_kept_failures_are_not_and_a_stopped_run_goes_on(serve):
+def test_responses_are_cached_failures_are_not_and_a_stopped_run_resumes(serve):
     broken = {"now": True}
 
     def reply(body, attempt):
@@ -227,7 +227,7 @@ def test_answers_are_kept_failures_are_not_and_a_stopped_run_goes_on(serve):
     assert len(server.asked) == 7
 
 
-def test_what_came_before_the_endpoint_went_down_is_kept(serve):
+def test_responses_before_the_endpoint_failed_are_cached(serve):
     reached = []
 
     def reply(body, attempt):
@@ -236,7 +236,7 @@ def test_what_came_before_the_endpoint_went_down_is_kept(serve):
 
     server = serve(reply)
     source = ChatSource(endpoint=server.url, model="m", requests=1, retries=0, timeout=0.05)
-    with pytest.raises(UserError, match="is kept"):
+    with pytest.raises(UserError, match="are cached"):
         Chat(source).write([Prompt("", f"{place}") for place in range(20)], 10)
     reached.clear()
     assert [
@@ -293,7 +293,7 @@ def test_the_judge_reads_probabilities_or_the_bare_answer(serve):
     with pytest.warns(UserWarning):
         hard = LLMJudge(JudgeConfig(endpoint=server.url, answer="hard")).support(pairs)
     np.testing.assert_array_equal(hard, [1, 1, 0, 0.5, 0])
-    assert len(server.asked) == 4  # the second judge read what was kept; an empty text is not asked about
+    assert len(server.asked) == 4  # the second judge reads the cache; an empty text is not queried
 
 
 def test_a_strict_parse_takes_nothing_but_the_digit():

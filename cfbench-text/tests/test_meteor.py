@@ -177,7 +177,7 @@ def test_long_texts_with_many_repetitions_are_paired_in_seconds():
     assert chunks(align(long, long, kin)) == chunks(pairs) == 1
 
 
-def test_equals_nltk_where_no_word_is_said_twice():
+def test_equals_nltk_if_no_word_repeats():
     meteor = pytest.importorskip("nltk.translate.meteor_score", reason="the oracle of the formula")
     stem = pytest.importorskip("nltk.stem.porter").PorterStemmer(mode="ORIGINAL_ALGORITHM")
 
@@ -220,7 +220,7 @@ def test_without_wordnet_it_stops_with_one_line_unless_synonyms_are_left_out(tmp
         Config(stages=("exact",), weights=(1.0,))
 
 
-def test_the_signature_says_what_counts_and_not_where_wordnet_is(folder):
+def test_the_signature_records_the_options_and_not_the_path_of_wordnet(folder):
     signature = METEOR(Config(wordnet=str(folder))).signature()
     assert signature["stages"] == "exact stem synonym" and len(signature["wordnet"]) == 16
     assert str(folder) not in str(signature)

@@ -68,7 +68,7 @@ def test_labels_in_any_spelling_two_labels_and_unknown_ones():
             label_order(labels, "m")
 
 
-def test_labels_that_the_model_does_not_name_are_told(tmp_path):
+def test_labels_can_be_given_for_a_model_that_does_not_name_them(tmp_path):
     folder = str(classifier(tmp_path / "model", ["LABEL_0", "LABEL_1", "LABEL_2"]))
     named = Pairs(PairSource(model=str(classifier(tmp_path / "named", LABELS))))
     told = Pairs(PairSource(model=folder, labels=tuple(LABELS)))
@@ -84,7 +84,7 @@ def test_a_model_of_two_labels_sees_no_contradiction(tmp_path):
     assert (found[:, 1] == 0).all() and np.allclose(found.sum(axis=1), 1)
 
 
-def test_each_distinct_pair_is_computed_once_and_kept(tmp_path, monkeypatch):
+def test_each_distinct_pair_is_computed_once_and_cached(tmp_path, monkeypatch):
     folder = str(classifier(tmp_path / "model", LABELS))
     computed = []
     plain = Pairs._computed
@@ -127,7 +127,7 @@ def test_a_pair_that_is_too_long_is_cut_with_a_warning(tmp_path):
     assert np.isfinite(found).all()
 
 
-def test_the_signature_tells_the_files_and_never_the_path(tmp_path):
+def test_the_signature_depends_on_the_files_and_never_on_the_path(tmp_path):
     one = NLI(Config(model=str(classifier(tmp_path / "a" / "model", LABELS)))).signature()
     same = NLI(Config(model=str(classifier(tmp_path / "b" / "model", LABELS)))).signature()
     other = NLI(Config(model=str(classifier(tmp_path / "c" / "model", LABELS[::-1])))).signature()

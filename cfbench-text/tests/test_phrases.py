@@ -31,7 +31,7 @@ def test_a_phrase_is_there_once_whatever_its_case_and_article():
     ]
 
 
-def test_all_sentences_count_unless_told_otherwise():
+def test_all_sentences_count_by_default():
     text = " ".join(f"The part{place} is here." for place in range(8))
     assert len(Phrases().select([text])[0]) == 8
     assert Phrases(5).select([text])[0] == [f"The part{place}" for place in range(5)]

@@ -1,4 +1,4 @@
-"""The conformance kit over the components that ask a pretrained model, with tiny models in its place."""
+"""The conformance kit over the components that query a pretrained model, with tiny models in its place."""
 
 import pytest
 
@@ -36,7 +36,7 @@ OPTIONS = {
     ),
 }
 OF_REAL_MODELS = {"the-reference-is-no-worse-than-another-text"}
-"""Random weights prefer what they like."""
+"""Checks that only models with trained weights can pass."""
 
 
 @pytest.fixture(scope="module")

@@ -26,13 +26,13 @@ class WhatFollows:
     def __init__(self):
         self.asked = []
 
-    def ask(self, pairs):
+    def generate(self, pairs):
         self.asked += pairs
         return [question_of(answer, text) for answer, text in pairs]
 
 
 class Reader:
-    """ObservedTexts with the two words after the one asked about; more sure of long texts."""
+    """Answers with the two words after the one in question; more certain for long texts."""
 
     def __init__(self):
         self.asked = []
@@ -132,7 +132,7 @@ def test_equals_the_definition_read_literally(scores, mean, empty):
         assert len(set(plugin.asked)) == len(plugin.asked)  # each question once
 
 
-def test_nothing_is_asked_where_one_side_is_empty():
+def test_no_question_is_generated_if_one_side_is_empty():
     found, metric = measured(["", "a bus"], ["a bus", "x"])
     np.testing.assert_array_equal(found, [[np.nan, 0, 0], [0, np.nan, 0]])
     assert metric._answerer.asked == []
@@ -181,7 +181,7 @@ def test_bertscore_of_answers_is_that_of_the_metric(tmp_path, monkeypatch):
     assert any("similarity" in key for key in metric.signature())
 
 
-def test_wrong_options_say_what_would_be_right(tmp_path, monkeypatch):
+def test_errors_of_wrong_options_name_valid_ones(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="each once"):
         Config(scores=())
     with pytest.raises(ValueError, match=r"\{question\} and \{text\}"):
@@ -192,7 +192,7 @@ def test_wrong_options_say_what_would_be_right(tmp_path, monkeypatch):
         QuestEval(Config(selector="import:no_such_module:Mine"))._selector  # noqa: B018
 
 
-def test_plugins_of_ones_own_are_imported_and_told(tmp_path, monkeypatch):
+def test_user_plugins_are_imported_and_reported(tmp_path, monkeypatch):
     (tmp_path / "my_questions.py").write_text(
         "class Two:\n"
         "    def select(self, texts):\n"
@@ -200,7 +200,7 @@ def test_plugins_of_ones_own_are_imported_and_told(tmp_path, monkeypatch):
         "class Ask:\n"
         "    def __init__(self, source):\n"
         "        self.source = source\n"
-        "    def ask(self, pairs):\n"
+        "    def generate(self, pairs):\n"
         "        return [f'{answer} {{text}}?' for answer, text in pairs]\n"
         "    def signature(self):\n"
         "        return {'questions': 'mine'}\n"
@@ -225,7 +225,7 @@ def test_plugins_of_ones_own_are_imported_and_told(tmp_path, monkeypatch):
     sys.modules.pop("my_questions")
 
 
-def test_what_the_published_values_say_of_the_mean(data):
+def test_the_published_values_imply_the_harmonic_mean(data):
     """They were made by three models that are not here; that the reference counts where it is better than the source,
     and that the corpus score is the plain mean of the texts', can be read off them without."""
     published = json.loads((data / "expected" / "metric_expected_values.json").read_text())["questeval_t2t"]

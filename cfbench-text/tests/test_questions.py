@@ -70,7 +70,7 @@ def test_the_models_own_beams_and_penalties_do_not_count(folder, tmp_path):
     ).write(TEXTS[:3], 10)
 
 
-def test_answers_are_kept_and_asked_once(folder, monkeypatch):
+def test_outputs_are_cached_and_computed_once(folder, monkeypatch):
     first = Seq2SeqWriter(Source(model=folder)).write(["price", "price", "a user"], 5, WORD)
     assert first[0] == first[1]
     again = Seq2SeqWriter(Source(model=folder))
@@ -90,7 +90,7 @@ def test_forms_are_filled_and_answerability_is_what_the_word_leaves(folder):
     questions = Seq2SeqQuestions(QuestionSource(model=folder, form="easy {answer} : {text}", tokens=6))
     inputs = [f"easy {answer} : {text}" for answer, text in pairs]
     with pytest.warns(UserWarning, match="questions have no end within 6 tokens"):
-        assert questions.ask(pairs) == [literal(folder, text, 6)[0] for text in inputs]
+        assert questions.generate(pairs) == [literal(folder, text, 6)[0] for text in inputs]
     answers = Seq2SeqAnswers(AnswerSource(model=folder, unanswerable=WORD, tokens=40))
     replies = answers.answer(pairs)
     expected = [literal(folder, f"{question} </s> {text}", 40) for question, text in pairs]

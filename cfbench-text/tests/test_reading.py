@@ -80,14 +80,14 @@ def test_reviews_without_text_or_user_are_left_out_and_counted(tmp_path):
         ("\n", "holds no reviews"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(tmp_path, text, complaint):
+def test_errors_name_the_line(tmp_path, text, complaint):
     path = tmp_path / "r.jsonl"
     path.write_text(text)
     with pytest.raises(UserError, match=complaint):
         read(path)
 
 
-def test_a_damaged_archive_and_bytes_that_are_no_text_are_told(tmp_path):
+def test_a_damaged_archive_and_invalid_text_are_reported(tmp_path):
     broken = tmp_path / "r.json.gz"
     whole = jsonl(tmp_path / "whole.json.gz", ROWS * 3).read_bytes()
     broken.write_bytes(whole[:-20])
@@ -121,14 +121,14 @@ def test_every_domain_has_its_topics():
         ("topics: {fit: [", "cannot be read as YAML"),
     ],
 )
-def test_a_domain_of_ones_own_is_checked(tmp_path, text, complaint):
+def test_a_user_defined_domain_is_validated(tmp_path, text, complaint):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(UserError, match=complaint):
         load_domain(str(path))
 
 
-def test_an_unknown_domain_is_told_with_the_nearest_name():
+def test_the_error_for_an_unknown_domain_names_the_nearest_one():
     with pytest.raises(UserError, match="toys"):
         load_domain("toyz")
 
@@ -160,10 +160,10 @@ def test_rows_with_references_of_their_own_are_all_explained(tmp_path):
     dataset = ReviewsFile(Config(path=str(path), domain="toys", explained=True))
     split = divide(dataset.load(dataset.find(DataAccess())), "per-user", 0.8, 0.1, 5)
     assert split.parts.tolist() == [2, 2, -1]
-    assert split.report["test"] == 2 and split.report["left out, said twice"] == 1
+    assert split.report["test"] == 2 and split.report["excluded, duplicates"] == 1
 
 
-def test_topics_of_ones_own_are_part_of_the_data(tmp_path):
+def test_user_defined_topics_are_part_of_the_data(tmp_path):
     topics = tmp_path / "mine.yaml"
     topics.write_text("topics: {sound: {keywords: [bass]}}")
     path = jsonl(tmp_path / "r.jsonl", ROWS)

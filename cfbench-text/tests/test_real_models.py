@@ -91,7 +91,7 @@ def test_smollm2_extracts_and_what_it_gets_wrong_is_counted():
 
 @pytest.mark.slow
 @needs(SMOLLM)
-def test_smollm2_judges_and_how_often_it_is_right_is_told():
+def test_smollm2_judges_better_than_chance():
     judge = LLMJudge(JudgeConfig(model=f"package:{SMOLLM}"))
     document = Document(render(SAID), SAID)
     support = judge.support([(document, claim) for claim in (*SUPPORTED, *UNSUPPORTED)])

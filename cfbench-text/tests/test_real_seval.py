@@ -37,7 +37,7 @@ def pairs_of(path):
 @pytest.mark.skipif(
     importlib.util.find_spec(SMOLLM) is None, reason=f"{SMOLLM} is not installed: nox -s text_models"
 )
-def test_smollm2_divides_real_reviews_and_how_many_answers_are_valid_is_told(data, tmp_path, monkeypatch):
+def test_smollm2_divides_real_reviews_and_valid_responses_are_counted(data, tmp_path, monkeypatch):
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
     pairs = pairs_of(data / "musical_instruments" / "reviews_Musical_Instruments_5.json.gz")
     texts, references = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -80,5 +80,5 @@ def test_smollm2_divides_real_reviews_and_how_many_answers_are_valid_is_told(dat
         assert not np.isfinite(values[~np.array(rows)]).any()
         assert ((values >= 0) & (values <= 1) | np.isnan(values)).all()
     again = SEval(Config(model=f"package:{SMOLLM}", tokens=96, batch=10))
-    monkeypatch.setattr(again._chat, "_asked", lambda: pytest.fail("it is asked again"))
+    monkeypatch.setattr(again._chat, "_model", lambda: pytest.fail("the model is queried again"))
     assert again.divide(texts) == {text: divided[text] for text in texts}

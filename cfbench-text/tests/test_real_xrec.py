@@ -87,7 +87,7 @@ def explained(model, rows: Rows) -> list[str]:
     return [one.text for one in model.explain(asked, Context(lambda unit: np.random.default_rng(0)))]
 
 
-def test_smollm2_writes_and_what_it_writes_is_told(parts):
+def test_smollm2_writes_and_its_texts_are_printed(parts):
     """One epoch over so few rows, as the paper has it, moves next to nothing: what is written is the model's own."""
     train, test = parts
     start = time.perf_counter(), time.process_time()

@@ -1,4 +1,4 @@
-"""The reader of what an LLM answered."""
+"""The parser of responses of language models."""
 
 import json
 
@@ -71,7 +71,7 @@ def test_prose_around_the_array_does_no_harm():
     assert read_answer(answer, TOPICS).triplets == (ONE,)
 
 
-def test_objects_without_an_array_are_kept_and_the_fault_counted():
+def test_objects_without_an_array_are_used_and_the_fault_is_counted():
     lines = '{"statement": "it runs small", "topic": "fit", "sentiment": "negative"}\n{"statement"'
     found = read_answer(lines, TOPICS)
     assert found.triplets == (ONE,) and found.status == "cut" and found.left_out == {"no array": 1}
@@ -89,7 +89,7 @@ def test_objects_without_an_array_are_kept_and_the_fault_counted():
         (["it runs small"], "not an object"),
     ],
 )
-def test_what_is_not_usable_is_counted_and_the_rest_kept(entry, reason):
+def test_unusable_members_are_counted_and_the_rest_is_used(entry, reason):
     good = {"statement": "it runs small", "topic": " Fit", "sentiment": "NEGATIVE"}
     found = read_answer(json.dumps([entry, good]), TOPICS)
     assert found.triplets == (ONE,) and found.left_out == {reason: 1}

@@ -111,7 +111,7 @@ def test_a_part_has_the_rows_and_statements_of_the_tables(corpus):
         assert rows.paragraphs == [render(of) for of in rows.triplets]
 
 
-def test_rows_come_in_the_order_in_which_they_are_asked_for(corpus):
+def test_rows_come_in_the_requested_order(corpus):
     _, _, found = corpus
     numbers = NUMBERS[[4_000, 3, 2_999, 3]].tolist()
     rows = found.rows(numbers)
@@ -122,14 +122,14 @@ def test_rows_come_in_the_order_in_which_they_are_asked_for(corpus):
 def test_paragraphs_of_many_rows_are_found_one_by_one(corpus):
     _, _, found = corpus
     numbers = NUMBERS[::2].tolist()
-    texts, wanted = found.in_a_file(numbers), found.rows(numbers).paragraphs
+    texts, wanted = found.spooled_references(numbers), found.rows(numbers).paragraphs
     assert len(texts) == len(wanted) and texts[:9] == wanted[:9] and texts[-1] == wanted[-1]
     assert [texts[place] for place in (17, 3, 2_500)] == [wanted[place] for place in (17, 3, 2_500)]
     with pytest.raises(IndexError):
         texts[len(texts)]
 
 
-def test_training_statements_are_read_again_whenever_somebody_asks(corpus):
+def test_training_statements_are_read_at_each_iteration(corpus):
     _, statements, found = corpus
     rows = set(found.part("train").times.tolist())
     wanted = statements[statements["row"].isin(rows)]["statement"].tolist()
@@ -137,7 +137,7 @@ def test_training_statements_are_read_again_whenever_somebody_asks(corpus):
     assert len(found.training_statements) == len(wanted) and wanted[0] in found.training_statements
 
 
-def test_where_nothing_trains_all_statements_tell_how_rare_words_are(corpus):
+def test_without_training_rows_word_frequencies_come_from_all_statements(corpus):
     reviews, statements, _ = corpus
     found = Corpus.of(reviews.assign(part=2), statements, load_domain("toy-reviews"))
     assert list(found.training_statements) == statements["statement"].tolist()

@@ -1,4 +1,4 @@
-"""What is written of each statement: by hand, then against the metrics that ask the same."""
+"""The verdict on each statement: by hand, then against the metrics that use the same verdicts."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_nothing_on_the_other_side_supports_nothing():
     assert told(found) == [("text", t.statement, "unsupported", None) for t in SAID]
 
 
-def test_a_judge_of_documents_says_whether_a_statement_is_supported_and_by_no_other():
+def test_a_judge_of_documents_gives_support_without_a_decisive_statement():
     found = rows(Verdicts(supported=[np.array([0.51, 0.5])], covered=[np.array([1.0, 0.0])]))
     assert told(found) == [
         ("text", "bass is deep", "entailed", None),
@@ -114,7 +114,7 @@ def test_the_statements_of_a_run_agree_with_st2exp(run):
 
 
 @pytest.mark.parametrize("name", ["topics", "examples", "gap", "corpus"])
-def test_all_analyses_know_what_to_say_of_such_a_judge(run, name):
+def test_all_analyses_support_a_judge_of_documents(run, name):
     found = run_analysis(find(name, [run], installed()), [run], installed())
     assert len(found.table)
 
@@ -122,7 +122,7 @@ def test_all_analyses_know_what_to_say_of_such_a_judge(run, name):
 def test_topics_and_examples_of_such_a_judge(run):
     topics = run_analysis(find("topics", [run], installed()), [run], installed()).table
     assert set(topics["judge"]) == {"topic"} and (topics["contradicted"] == 0).all()
-    assert topics["precision"].between(0, 1).all() and topics["said"].sum() > 0
+    assert topics["precision"].between(0, 1).all() and topics["in_texts"].sum() > 0
     examples = run_analysis(find("examples", [run], installed()), [run], installed())
     supported = examples.table[(examples.table["side"] == "text") & (examples.table["verdict"] == "entailed")]
     assert supported["closest"].notna().all()  # the one on its topic: such a judge names none

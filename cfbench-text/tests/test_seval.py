@@ -102,13 +102,13 @@ def test_the_second_line_of_the_papers_equation_is_recall():
     np.testing.assert_array_equal(here[:, 2], there[:, 2])
 
 
-def test_a_text_that_cannot_be_divided_is_missing_and_told_not_empty():
+def test_a_text_that_cannot_be_divided_is_missing_and_reported_not_empty():
     says = {"bad": Completion("I cannot do that."), "cut": Completion('["it is red", "it is b', cut=True)}
     says |= {"gone": Completion(failure="HTTP 500"), "copied": Completion('["<first statement>", ...]')}
     texts = ["bad", "cut", "gone", "copied", "it is red."]
     with pytest.warns(UserWarning, match="3 of 5 texts could not be divided") as told:
         found = score(texts, ["it is red."] * 5, Model(says))
-    assert "no answer: HTTP 500: 1" in str(told[0].message) and "no array: 1" in str(told[0].message)
+    assert "no response: HTTP 500: 1" in str(told[0].message) and "no array: 1" in str(told[0].message)
     assert "placeholder of the prompt: 1" in str(told[0].message)
     assert np.isnan(found[[0, 2, 3]]).all()
     np.testing.assert_array_equal(found[4], [1, 1, 1])
@@ -130,17 +130,17 @@ def test_a_long_text_is_divided_in_pieces_and_loses_nothing():
     assert len(model.divided) > 10 and len(model.judged) == 30
 
 
-def test_an_unread_verdict_supports_nothing_and_is_told():
+def test_an_unreadable_verdict_supports_nothing_and_is_reported():
     says = {"it is red": OptionProbabilities(None)}
     with pytest.warns(UserWarning, match="1 of 3 answers of metric seval are neither 1 nor 0"):
         found = score(["it is red. big."], ["big."], Model(says))
     assert found[0, 0] == 0.5
     says = {"it is blue": OptionProbabilities(None, failure="HTTP 500")}
-    with pytest.raises(UserError, match=r"metric seval .*: a question has no answer: HTTP 500"):
+    with pytest.raises(UserError, match=r"metric seval .*: a query has no response: HTTP 500"):
         score(["it is blue."], ["it is big."], Model(says))
 
 
-def test_template_words_belong_to_the_text_and_no_topic_is_asked_for():
+def test_template_words_belong_to_the_text_and_no_topic_is_needed():
     assert "topic" not in SYSTEM and "sentiment" not in SYSTEM
     model = Model()
     score(["The user would appreciate this product because a."], ["a."], model)
@@ -148,7 +148,7 @@ def test_template_words_belong_to_the_text_and_no_topic_is_asked_for():
     assert ("The user would appreciate this product because a.", "a") in model.judged
 
 
-def test_answers_are_kept_and_the_signature_tells_model_and_prompts():
+def test_responses_are_cached_and_the_signature_records_model_and_prompts():
     first = score(TEXTS, REFERENCES)
 
     class Silent:

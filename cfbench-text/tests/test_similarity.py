@@ -47,7 +47,7 @@ def test_topic_and_sentiment_decide_what_the_cosine_means(folder):
     np.testing.assert_allclose(found, [expected for _, expected in cases], atol=1e-5)
 
 
-def test_what_points_away_is_not_alike(folder, monkeypatch):
+def test_opposite_embeddings_have_similarity_zero(folder, monkeypatch):
     judge = Similarity(Config(model=str(folder)))
     monkeypatch.setattr(judge._embeddings, "cosines", lambda pairs: np.full(len(pairs), -0.4))
     np.testing.assert_array_equal(judge.entailment([(of("a"), of("b"))]), [[0, 0, 1]])

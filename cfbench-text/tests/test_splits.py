@@ -1,4 +1,4 @@
-"""Division by time, with its report."""
+"""Splits by time, with their reports."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -43,9 +43,9 @@ def test_what_is_left_out_is_reported():
         [("few", "i0", 1)] * 2 + [("u", f"i{n}", n) for n in range(5)] + [("v", f"i{n}", n) for n in range(5)]
     )
     found = parts(rows)
-    assert found.report["left out, said twice"] == 1
-    assert found.report["left out, users with fewer than 5"] == 1
-    assert found.report["left out of test, not in training"] == 2  # i4 is nobody's training item
+    assert found.report["excluded, duplicates"] == 1
+    assert found.report["excluded, users with fewer than 5"] == 1
+    assert found.report["excluded from test, not in training"] == 2  # i4 is nobody's training item
     assert found.report["reviews"] == 12 and found.report["train"] == 8 and found.report["test"] == 0
 
 
@@ -54,7 +54,7 @@ ROWS = st.lists(st.tuples(st.sampled_from("uvw"), st.sampled_from("abcdefg"), st
 
 @settings(max_examples=200, deadline=None)
 @given(ROWS, st.sampled_from(["per-user", "global"]))
-def test_nobody_trains_on_the_future_and_test_items_are_known(rows, kind):
+def test_no_training_row_is_in_the_future_and_test_items_are_known(rows, kind):
     found = parts(rows, kind, minimum=3)
     data = reviews(rows)
     trained = found.parts == 0
@@ -67,7 +67,7 @@ def test_nobody_trains_on_the_future_and_test_items_are_known(rows, kind):
                 data.times[group & (found.parts == later)],
             )
             assert not len(before) or not len(after) or before.max() <= after.min()
-    left = sum(count for name, count in found.report.items() if name.startswith("left out"))
+    left = sum(count for name, count in found.report.items() if name.startswith("excluded"))
     kept = sum(found.report[name] for name in ("train", "validation", "test"))
     assert left + kept == len(rows) == found.report["reviews"]
 

@@ -165,7 +165,7 @@ class Counting:
         return np.ones(len(pairs))
 
 
-def test_every_distinct_question_is_asked_once_for_both_directions():
+def test_each_distinct_query_is_sent_once_for_both_directions():
     judge = Counting()
     rows = [(A, B)] * 50
     said = verdicts(judge, {"entailment"}, rows, rows, [""] * 50, [""] * 50)
@@ -173,7 +173,7 @@ def test_every_distinct_question_is_asked_once_for_both_directions():
     assert said.of_predicted[49].shape == (2, 2, 3)
 
 
-def test_the_premise_is_what_is_known_and_the_hypothesis_what_is_asked():
+def test_the_evaluated_statement_is_the_hypothesis():
     judge = Counting()
     verdicts(judge, {"entailment"}, [(A,)], [(B,)], [""], [""])
     assert judge.asked == [(B, A), (A, B)]  # first of the text's statement, given the reference

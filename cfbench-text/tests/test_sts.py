@@ -53,7 +53,7 @@ def test_equals_the_literal_loop_with_the_models_pooling(tmp_path, pooling):
     assert found[3] == 0 and np.isnan(found[4]) and found[5] == pytest.approx(1, abs=1e-6)
 
 
-def test_the_models_own_limit_holds_and_what_is_cut_is_told(tmp_path):
+def test_the_models_limit_holds_and_truncated_texts_are_reported(tmp_path):
     folder = encoder(tmp_path)
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 4}')
     with pytest.warns(UserWarning, match="texts are longer than the 4 tokens"):

@@ -1,4 +1,4 @@
-"""The suite end to end on the synthetic reviews, and texts made elsewhere."""
+"""The suite end to end on the synthetic reviews, and external texts."""
 
 import json
 
@@ -69,7 +69,7 @@ def test_calibration_rows_are_where_they_belong(run):
                      "shuffled-reference": "baseline", "most-frequent": "baseline"}  # fmt: skip
 
 
-def test_nobody_is_given_their_own_reference_when_shuffled(run):
+def test_no_row_has_its_own_reference_when_shuffled(run):
     texts = run.explanations[run.explanations["model"] == "shuffled-reference"]
     own = run.explanations[run.explanations["model"] == "reference"]
     assert sorted(texts["text"]) == sorted(own["text"])
@@ -100,7 +100,7 @@ def test_the_statements_of_a_run_carry_verdicts_that_agree_with_the_scores(run):
     pd.testing.assert_series_equal(1 - share.sort_index(), values.sort_index(), check_names=False)
 
 
-def test_signatures_say_what_determined_the_numbers(run):
+def test_signatures_record_what_determines_the_scores(run):
     told = run.summaries("signatures")
     assert told["statements of toy-reviews"]["text/extractor/rules"]["vaderSentiment"]
     of_scores = told["scores of item-review on toy-reviews"]
@@ -113,10 +113,10 @@ def test_an_extraction_with_a_known_answer_is_compared_with_it(run):
     assert run.summaries("statements")["statements of toy-reviews"]["exact"] == 1.0
 
 
-def test_what_was_left_out_is_told(run):
+def test_excluded_reviews_are_reported(run):
     told = run.summaries("data")["toy-reviews"]
     assert told["synthetic"] is True
-    assert told["reviews"] == sum(v for k, v in told.items() if k.startswith("left out")) + sum(
+    assert told["reviews"] == sum(v for k, v in told.items() if k.startswith("excluded")) + sum(
         told[part] for part in ("train", "validation", "test")
     )
 
@@ -129,7 +129,7 @@ def test_the_numbers_do_not_depend_on_chunks_or_processes(run, cache, tmp_path, 
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
-def test_statements_and_texts_made_elsewhere_do_not_depend_on_chunks(run, cache, tmp_path):
+def test_statements_and_external_texts_do_not_depend_on_chunks(run, cache, tmp_path):
     texts = run.explanations[run.explanations["model"] == "item-review"].sample(frac=0.8, random_state=1)
     path = lines(tmp_path / "texts.jsonl", texts[["model", "user", "item", "text"]].to_dict("records"))
     found = []
@@ -181,7 +181,7 @@ def test_texts_that_come_in_parts_have_the_bleu_of_the_whole(run, size):
     assert found.numbers()["corpus BLEU"] == bleu.BLEU().corpus_score(texts, [references]).score
 
 
-# Texts made elsewhere
+# External texts
 
 
 def evaluated(run, path, tmp_path):
@@ -219,7 +219,7 @@ def test_opinions_are_left_out_of_texts_as_they_are_of_reviews(run, tmp_path):
     assert said[said["model"] == "both"]["statement"].tolist() == ["the bass is warm"]
     assert said[said["model"] == "opinion"].empty
     remarks = {cell.labels["model"]: cell.reason for cell in found.cells()}
-    assert "left out of texts" in remarks["both"] and not remarks["reference"]
+    assert "excluded from texts" in remarks["both"] and not remarks["reference"]
 
 
 def test_a_text_that_is_null_is_empty_and_never_the_word_nan(run, tmp_path):
@@ -243,7 +243,7 @@ def test_rows_without_a_text_have_no_scores(run, tmp_path):
     assert values[row["unit"]] == pytest.approx(1) and values.drop(row["unit"]).isna().all()
 
 
-def test_calibration_rows_stand_beside_texts_made_elsewhere(run, tmp_path):
+def test_controls_are_scored_along_with_external_texts(run, tmp_path):
     row = run.explanations.iloc[0]
     found = evaluated(run, lines(tmp_path / "one.jsonl", [{"unit": row["unit"], "text": "x"}]), tmp_path)
     models = {cell.labels["model"]: cell.role for cell in found.cells()}
@@ -271,14 +271,14 @@ def test_a_wrong_row_is_named_by_its_line(run, tmp_path, rows, complaint):
     assert found.exit_code == 1 and complaint in found.cells()[0].reason
 
 
-def test_broken_json_is_told_with_its_line_before_anything_runs(run, tmp_path):
+def test_broken_json_is_reported_with_its_line_before_anything_runs(run, tmp_path):
     path = tmp_path / "texts.jsonl"
     path.write_text('{"unit": "a", "text": "b"}\n{"unit": \n')
     with pytest.raises(UserError, match=r"texts.jsonl:2: is not JSON"):
         evaluated(run, path, tmp_path)
 
 
-def test_a_metric_without_a_judge_is_told_when_planning(cache):
+def test_a_metric_without_a_judge_is_reported_when_planning(cache):
     with pytest.raises(UserError, match="metric stent needs a judge that gives entailment"):
         api.plan({**STUDY, "judges": [], "metrics": ["stent"]})
 

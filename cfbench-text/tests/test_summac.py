@@ -65,7 +65,7 @@ def weights(data):
     return data / "expected" / "summac_conv_vitc_sent_perc_e.bin"
 
 
-def test_convs_published_head_has_a_floor_and_is_hardly_moved_by_half_sure_entailment(weights):
+def test_the_published_head_of_conv_hardly_reacts_to_uncertain_entailment(weights):
     head = summac_conv.Head.read(weights)
     nothing, half, all_of_it = (np.full((1, 1, 3), value) for value in (0.0, 0.5, 1.0))
     assert head.score(nothing) == pytest.approx(0.200, abs=5e-4)

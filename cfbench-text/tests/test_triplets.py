@@ -38,7 +38,7 @@ def test_the_first_sentence_names_the_user_whatever_its_sentiment():
     assert render(()) == "" and parse("", str) == ()
 
 
-def test_duplicates_are_said_once_and_sentiments_come_in_order():
+def test_duplicates_are_removed_and_sentiments_come_in_order():
     twice = (PAPER[2], PAPER[0], PAPER[2], PAPER[0])
     assert canonical(twice) == (PAPER[0], PAPER[2])
     assert render(twice).count("comfortable") == 1

@@ -11,32 +11,30 @@ from cfbench_core.suites import Experiment
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """How reviews are divided, which rows are explained, and how texts are read. Defaults: those of paper 004."""
+    """How reviews are split, which rows are explained, and how texts are parsed. Defaults: Statement factuality."""
 
     shorthand: ClassVar[str] = "split"
 
-    split: Annotated[Literal["per-user", "global"], Help("by time: of each user, or one moment for all")] = (
-        "per-user"
-    )
+    split: Annotated[
+        Literal["per-user", "global"], Help("by time: per user, or at one moment for all users")
+    ] = "per-user"
     train: Annotated[float, Range(above=0, below=1), Help("share of the earliest reviews")] = 0.8
     validation: Annotated[float, Range(minimum=0, below=1), Help("share of those after them")] = 0.1
     min_reviews_per_user: Annotated[int, Range(minimum=1), Help("users with fewer reviews are excluded")] = 5
-    rows: Annotated[
-        int | None, Range(minimum=1), Help("explained test rows, drawn at random; none: all of them")
-    ] = None
+    rows: Annotated[int | None, Range(minimum=1), Help("explained test rows, drawn at random; none: all")] = (
+        None
+    )
     read: Annotated[
         Literal["template", "extractor"],
-        Help("template: texts in the template's form are taken apart exactly, others by the extractor"),
+        Help("template: texts that follow the template are parsed exactly, others by the extractor"),
     ] = "template"
     reference: Annotated[
         Literal["paragraph", "written"],
-        Help(
-            "what texts are compared with: the true statements as a paragraph, or the review as it was written"
-        ),
+        Help("the reference text: the true statements as a paragraph, or the review as written"),
     ] = "paragraph"
     empty: Annotated[
         Literal["zero", "skip"],
-        Help("a text without statements: its recall is 0, or it says nothing, as in the paper's code"),
+        Help("a text without statements: recall 0, or excluded, as in the code of Statement factuality"),
     ] = "zero"
 
     def __post_init__(self) -> None:
@@ -49,19 +47,21 @@ class TextConfig(Experiment):
     """The configuration of a text study."""
 
     data: Annotated[tuple[ConfiguredComponent, ...], OfKind("dataset"), Help("reviews")]
-    extractor: Annotated[ConfiguredComponent, OfKind("extractor"), Help("reviews and texts into statements")]
+    extractor: Annotated[
+        ConfiguredComponent, OfKind("extractor"), Help("extracts statements from reviews and texts")
+    ]
     generators: Annotated[
-        tuple[ConfiguredComponent, ...], OfKind("generator"), Help("generators of explanations")
+        tuple[ConfiguredComponent, ...], OfKind("generator"), Help("write the explanations")
     ]
     judges: Annotated[
         tuple[ConfiguredComponent, ...],
         OfKind("judge"),
-        Help("what decides whether a statement is supported"),
+        Help("decide whether a statement is supported"),
     ]
     protocol: Protocol = field(default_factory=Protocol)
     metrics: Annotated[
         tuple[ConfiguredComponent, ...] | None,
         OfKind("metric"),
-        Help("none: all that are installed and need no model"),
+        Help("none: all installed metrics that need no model"),
     ] = None
-    chunk: Annotated[int, Range(minimum=1), Help("rows per unit of work")] = 500
+    chunk: Annotated[int, Range(minimum=1), Help("rows per task")] = 500

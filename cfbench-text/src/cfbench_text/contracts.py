@@ -36,7 +36,7 @@ class Dataset(Protocol):
     """A data set without files, for example a synthetic one."""
 
     def load(self) -> Reviews:
-        """The reviews. Reviews with equal times keep this order."""
+        """The reviews. This order breaks ties between equal times."""
 
 
 class FileDataset(Protocol):

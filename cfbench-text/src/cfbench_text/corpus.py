@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExplanationRequests:
-    """B rows to explain: what a generator may know of them.
+    """B rows to explain, as a generator receives them.
 
     Attributes:
         units: their names, by which references are joined.
         users, items: (B,) identifiers.
         times: (B,) seconds since 1970.
-        places: (B,) places among all rows to explain, for controls that look at other rows.
+        places: (B,) places among all rows to explain, for controls that use other rows.
     """
 
     units: tuple[str, ...]
@@ -69,12 +69,12 @@ class Rows:
         return len(self.units)
 
     def references(self, written: bool = False) -> Sequence[str]:
-        """What texts are compared with: paragraphs of the true statements, or the reviews as they were written."""
+        """The reference texts: paragraphs of the true statements, or the reviews as written."""
         return self.reviews.tolist() if written else self.paragraphs
 
 
 class Corpus:
-    """All reviews that the split kept, with their statements, read from their files as far as somebody asks."""
+    """All reviews of the split with their statements, read lazily from their files."""
 
     def __init__(self, reviews: RowStore, statements: RowStore, domain: Domain) -> None:
         self.domain = domain
@@ -94,20 +94,20 @@ class Corpus:
 
     @functools.cached_property
     def training_statements(self) -> Collection[str]:
-        """The statements of the training reviews, in the order of the file; of all reviews where none trains."""
+        """The statements of the training reviews, in the order of the file; of all reviews if there are no training rows."""
         rows = self._numbers("train")
         return _Statements(self._statements, rows if len(rows) else self._reviews.column("row"))
 
     def part(self, name: str) -> Rows:
-        """The rows of "train", "validation" or "test". Each column is read when it is first asked for."""
+        """The rows of "train", "validation" or "test". Each column is read at its first use."""
         return _LazyRows(self._reviews, self._statements, self._numbers(name))
 
     def rows(self, numbers: Sequence[int]) -> Rows:
         """Rows by their number in the data set, in that order; columns as above."""
         return _LazyRows(self._reviews, self._statements, np.asarray(numbers, dtype=np.int64))
 
-    def in_a_file(self, numbers: Sequence[int], written: bool = False) -> Sequence[str]:
-        """The references of many rows, each read from a file when it is asked for."""
+    def spooled_references(self, numbers: Sequence[int], written: bool = False) -> Sequence[str]:
+        """The references of many rows, in a temporary file that is read on access."""
         return _Texts(
             self.rows(numbers[start : start + GROUP]).references(written)
             for start in range(0, len(numbers), GROUP)
@@ -119,7 +119,7 @@ class Corpus:
 
 
 class _LazyRows(Rows):
-    """Rows whose columns are read when they are first asked for, and then kept."""
+    """Rows whose columns are read at their first use and then cached."""
 
     def __init__(self, reviews: RowStore, statements: RowStore, numbers: IntArray) -> None:
         vars(self).update(_reviews=reviews, _statements=statements, _numbers=numbers)
@@ -164,11 +164,11 @@ class _LazyRows(Rows):
 
     @functools.cached_property
     def paragraphs(self) -> list[str]:
-        """Without keeping the statements, of which a large training part has many."""
-        told = self._statements.triplets(np.unique(self._numbers))
+        """Without storing the statements, of which a large training part has many."""
+        triplets = self._statements.triplets(np.unique(self._numbers))
         of_row = {
             number: render(triplet for _, triplet in own)
-            for number, own in itertools.groupby(told, key=operator.itemgetter(0))
+            for number, own in itertools.groupby(triplets, key=operator.itemgetter(0))
         }
         return [of_row.get(number, "") for number in self._numbers.tolist()]
 
@@ -179,7 +179,7 @@ class _LazyRows(Rows):
 
 
 class _Statements(Collection[str]):
-    """The statements of some rows, read from their file whenever somebody goes through them."""
+    """The statements of some rows, read from their file at each iteration."""
 
     def __init__(self, statements: RowStore, numbers: IntArray) -> None:
         self._statements, self._numbers = statements, numbers
@@ -196,7 +196,7 @@ class _Statements(Collection[str]):
 
 
 class _Texts(Sequence[str]):
-    """Texts in a temporary file, which the system deletes; in memory there is only where each begins."""
+    """Texts in a temporary file that the system deletes; only their offsets are in memory."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
@@ -223,12 +223,14 @@ class _Texts(Sequence[str]):
 
 
 def unit_names(reviews: Reviews, rows: Sequence[int]) -> list[str]:
-    """ "user|item|time": how a row is called in every table.
+    """ "user|item|time": the identifier of a row in every table.
 
     Raises:
-        UserError: if identifiers with a bar in them give two rows one name.
+        UserError: if two rows have the same identifier, because users or items contain a bar.
     """
     names = [f"{reviews.users[row]}|{reviews.items[row]}|{reviews.times[row]}" for row in rows]
     if len(set(names)) < len(names):
-        raise UserError("two reviews are called alike: identifiers of users and items must not hold '|'")
+        raise UserError(
+            "two reviews have the same identifier: identifiers of users and items must not contain '|'"
+        )
     return names

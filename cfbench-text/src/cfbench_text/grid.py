@@ -23,10 +23,10 @@ VERSION = "2"  # of the stages; raise it when what they compute changes
 READING = "3"  # of the stage that reads what was written
 SCORES = "4"  # the same of the last stage, which others do not wait for
 EXTERNAL = "text/generator/external"
-"""Stands for whoever wrote the texts of a file."""
+"""The generator of external texts."""
 
 STATEMENTS, READ, TEXTS = "statements", "statements of texts", "texts"
-"""Roles: the statements of the reviews, those of what was written, and what was written elsewhere."""
+"""Roles of inputs: the statements of the reviews, those of the texts, and external texts."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Measure:
     judge: ConfiguredComponent | None = None
 
     def columns(self) -> list[Column]:
-        """Those of the metric, the judge's name added: nobody reads a score without knowing who judged."""
+        """Those of the metric, with the name of the judge appended."""
         metric: Metric = self.metric.create()
         found = metric.columns({})
         return [replace(column, name=self.name(column.name)) for column in found]
@@ -48,8 +48,8 @@ class Measure:
     def parameters(self) -> dict[str, Any]:
         judge = None if self.judge is None else self.judge.parameters()
         label = None if self.judge is None else self.judge.label
-        asked = sorted(self.metric.spec.needs.get("judge", {}).get("verdict", ()))
-        return {"metric": self.metric.parameters(), "judge": judge, "label": label, "asked": asked}
+        verdicts = sorted(self.metric.spec.needs.get("judge", {}).get("verdict", ()))
+        return {"metric": self.metric.parameters(), "judge": judge, "label": label, "verdicts": verdicts}
 
 
 def measures(metrics: Sequence[ConfiguredComponent], judges: Sequence[ConfiguredComponent]) -> list[Measure]:
@@ -113,9 +113,9 @@ class Grid:
 
     def cell(self, generator: ConfiguredComponent) -> Cell:
         labels: Mapping[str, str | int] = {"dataset": self.dataset.label, "model": generator.label}
-        elsewhere = generator.spec.id == EXTERNAL
-        model = {} if elsewhere else {"model": self.fitted(generator)}
-        written = self.imported(labels) if elsewhere else self.explained(generator, model)
+        external = generator.spec.id == EXTERNAL
+        model = {} if external else {"model": self.fitted(generator)}
+        written = self.imported(labels) if external else self.explained(generator, model)
         read = Stage(
             kind="statements of texts",
             label=f"statements of {generator.label} on {self.dataset.label}",
@@ -182,7 +182,7 @@ class Grid:
         )
 
     def imported(self, labels: Mapping[str, str | int]) -> Stage:
-        """Explanations made elsewhere: the rows of the file that bear this cell's labels."""
+        """External explanations: the rows of the file with the labels of this cell."""
         assert self.explanations is not None
         texts = Stage(
             kind="texts",

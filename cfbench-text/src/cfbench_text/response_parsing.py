@@ -38,12 +38,12 @@ _ANY_ARRAY = re.compile(r"\[\s*(?=[{\]\"\[]|$)")
 
 @dataclass(frozen=True)
 class Reading:
-    """What came of one answer.
+    """The result of parsing one response.
 
     Attributes:
         triplets: the valid statements, as :func:`~cfbench_text.triplets.canonical` has them.
-        status: "ok", "empty" (the array is complete and holds nothing), "cut" (its end is missing; what was
-            whole is kept), "failed" (no array, and nothing whole).
+        status: "ok", "empty" (the array is complete and holds nothing), "cut" (truncated; complete members
+            are used), "failed" (no array and no complete member).
         left_out: how many objects were not usable, by reason.
     """
 
@@ -86,9 +86,9 @@ def read_statements(answer: str) -> BareReading:
 
 def _read_lines(lines: list[re.Match[str]], answer: str) -> BareReading:
     """A last line that may have been cut, for it ends neither itself nor a sentence, is left out."""
-    said = [line[1].rstrip(", ") for line in lines]
-    cut = lines[-1].end() == len(answer.rstrip(" ")) and said[-1][-1:] not in _ENDS
-    checked = [_checked_statement(one.strip('"“”')) for one in (said[:-1] if cut else said)]
+    items = [line[1].rstrip(", ") for line in lines]
+    cut = lines[-1].end() == len(answer.rstrip(" ")) and items[-1][-1:] not in _ENDS
+    checked = [_checked_statement(one.strip('"“”')) for one in (items[:-1] if cut else items)]
     counts = Counter(one.why for one in checked if isinstance(one, _Unusable))
     found = tuple(dict.fromkeys(one for one in checked if isinstance(one, str)))
     return BareReading(found, "cut" if cut else "ok", dict(counts))
@@ -196,8 +196,8 @@ def _checked(value: Any, topics: Collection[str]) -> Triplet | _Unusable:
 
 
 def _checked_statement(value: Any) -> str | _Unusable:
-    said = value.get("statement") if isinstance(value, dict) else value
-    if not isinstance(said, str) or not any(mark.isalnum() for mark in said):
+    statement = value.get("statement") if isinstance(value, dict) else value
+    if not isinstance(statement, str) or not any(mark.isalnum() for mark in statement):
         return _Unusable(NO_STATEMENT)
-    bare = " ".join(said.split())
+    bare = " ".join(statement.split())
     return _Unusable(PLACEHOLDER) if bare.startswith("<") and bare.endswith(">") else bare

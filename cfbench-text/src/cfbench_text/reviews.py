@@ -28,8 +28,8 @@ class Reviews:
         texts: (N,) what was written; may be empty.
         titles: of items, as far as they are known.
         known: the true statements of each review, where these are known because the reviews are synthetic.
-        explained: every row is a test row, because the texts to score were made elsewhere; nothing is divided.
-        about: what to tell people: "synthetic" (bool), "dropped" (counts by reason), "licence", "page".
+        explained: every row is a test row, because the texts to score are external; there is no split.
+        about: for reports: "synthetic" (bool), "dropped" (counts by reason), "licence", "page".
     """
 
     name: str

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 GROUP = 2_000
 """Rows that are written, and at most read, together."""
 KINDS = {"row": "int64", "time": "int64", "part": "int64", "group": "int64", "rating": "float64"}
-"""Of columns that do not hold text."""
+"""Types of columns that do not hold text."""
 STATEMENT = ("statement", "topic", "sentiment")
 
 
@@ -114,7 +114,7 @@ def _among(numbers: IntArray, rows: IntArray) -> np.ndarray[Any, np.dtype[np.boo
 class RowWriter:
     """Writes a Parquet file part by part, for ``with``; the columns are those of ``columns``, text but for KINDS.
 
-    text: of these names the column holds text whatever KINDS says.
+    text: columns of these names hold text, overriding ``KINDS``.
     """
 
     def __init__(self, to: Path | io.BytesIO, columns: Sequence[str], text: Sequence[str] = ()) -> None:

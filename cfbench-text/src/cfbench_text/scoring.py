@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Judged = Mapping[str, Verdicts]
-"""What each judge said, by its label."""
+"""The verdicts of each judge, by its label."""
 
 
 def score_all(
@@ -35,7 +35,7 @@ def score_all(
 
     measures: as :meth:`cfbench_text.grid.Measure.parameters` gives them.
     """
-    judged, signatures = _ask_judges(answers, measures, corpus)
+    judged, signatures = _query_judges(answers, measures, corpus)
     scores: dict[str, FloatArray] = {}
     for measure in measures:
         metric, label = create(measure["metric"]), measure["label"]
@@ -44,7 +44,7 @@ def score_all(
         names = [column.name for column in metric.columns({})]
         if list(found) != names or any(np.shape(found[name]) != (len(answers),) for name in names):
             raise UserError(
-                f"{measure['metric']['component']}: must give a number for each text, named {names}"
+                f"{measure['metric']['component']}: must return a number for each text under the names {names}"
             )
         suffix = "" if label is None else f" ({label})"
         scores |= {f"{name}{suffix}": np.asarray(values, dtype=np.float64) for name, values in found.items()}
@@ -55,58 +55,58 @@ def score_all(
 
 @functools.lru_cache(maxsize=8)
 def _prepared(judge: str, corpus: Corpus) -> Any:
-    """A judge, from its parameters as JSON, that knows the training statements; kept for the next chunk."""
+    """A judge, from its parameters as JSON, prepared with the training statements; cached for the next chunk."""
     made = create(json.loads(judge))
     made.prepare(corpus.training_statements)
     return made
 
 
-def _ask_judges(
+def _query_judges(
     answers: ObservedTexts, measures: Sequence[Mapping[str, Any]], corpus: Corpus
 ) -> tuple[dict[str, Verdicts], dict[str, Mapping[str, str]]]:
     wanted: dict[str, set[str]] = {}
     judges: dict[str, Any] = {}
     for measure in measures:
         if measure["label"] is not None:
-            wanted.setdefault(measure["label"], set()).update(measure["asked"])
+            wanted.setdefault(measure["label"], set()).update(measure["verdicts"])
             judges[measure["label"]] = measure["judge"]
     judged: dict[str, Verdicts] = {}
     signatures: dict[str, Mapping[str, str]] = {}
-    for label, asked in wanted.items():
+    for label, needed in wanted.items():
         judge = _prepared(json.dumps(judges[label], sort_keys=True), corpus)
         sides = (answers.predicted, answers.evidence, answers.texts, answers.references)
-        judged[label] = verdicts(judge, asked, *sides)
+        judged[label] = verdicts(judge, needed, *sides)
         signatures[label] = dict(judge.signature())
     return judged, signatures
 
 
 def statement_rows(units: Sequence[str], answers: ObservedTexts, judged: Judged) -> pd.DataFrame:
-    """Every statement of both sides, once for each judge, and how it stands.
+    """Every statement of both sides with its verdict, once for each judge.
 
     Columns: unit, judge, side ("text" or "reference"), statement, topic, sentiment, verdict ("entailed",
     "contradicted" or "unsupported" by the other side), other (the statement of the other side that entails, or
     contradicts, it most; null where none does).
 
-    A judge that compared statements is followed as the metrics ``stent-bin`` and ``hallucination`` do. One that only
-    said whether a document supports a statement is followed as ``st2exp`` does: it is entailed above 0.5, else
-    unsupported, and there is no other.
+    Verdicts of a judge of pairs of statements are derived as in the metrics ``stent-bin`` and ``hallucination``. If the
+    judge only decides whether a document supports a statement, they are derived as in ``st2exp``: "entailed" above
+    0.5, otherwise "unsupported", and there is no other.
     """
     import pandas as pd
 
     lines = []
-    for label, said in judged.items():
+    for label, found in judged.items():
         sides = (
-            ("text", answers.predicted, answers.evidence, said.of_predicted, said.supported),
-            ("reference", answers.evidence, answers.predicted, said.of_evidence, said.covered),
+            ("text", answers.predicted, answers.evidence, found.of_predicted, found.supported),
+            ("reference", answers.evidence, answers.predicted, found.of_evidence, found.covered),
         )
         for side, mine, others, matrices, support in sides:
             if matrices:
-                told = [_compared(*row) for row in zip(matrices, others, strict=True)]
+                outcomes = [_compared(*row) for row in zip(matrices, others, strict=True)]
             else:
-                told = [
+                outcomes = [
                     [("entailed" if s > SUPPORTED else "unsupported", None) for s in row] for row in support
                 ]
-            for unit, triplets, verdicts_of_unit in zip(units, mine, told, strict=True):
+            for unit, triplets, verdicts_of_unit in zip(units, mine, outcomes, strict=True):
                 for t, (verdict, other) in zip(triplets, verdicts_of_unit, strict=True):
                     lines.append((unit, label, side, t.statement, t.topic, t.sentiment, verdict, other))
     names = ["unit", "judge", "side", "statement", "topic", "sentiment", "verdict", "other"]
@@ -114,11 +114,11 @@ def statement_rows(units: Sequence[str], answers: ObservedTexts, judged: Judged)
 
 
 SUPPORTED = 0.5
-"""A document supports a statement if the judge is surer than this, as the default of ``st2exp`` has it."""
+"""The threshold of support, equal to the default of ``st2exp``."""
 
 
 def _compared(matrix: FloatArray, others: Sequence[Triplet]) -> list[tuple[str, str | None]]:
-    """The verdict on each statement, and the other side's that it rests on; from (statements, others, 3)."""
+    """The verdict on each statement, and the decisive statement of the other side; from (statements, others, 3)."""
     right, denied = entailed(matrix) > 0, contradicted(matrix) > 0
     found: list[tuple[str, str | None]] = []
     for place in range(len(matrix)):

@@ -27,7 +27,7 @@ OUT = -1
 
 @dataclass(frozen=True)
 class Split:
-    """(N,) the part of each review as a place in ``PARTS``, -1 where it was left out; and what was left out."""
+    """(N,) the part of each review as a place in ``PARTS``, -1 if it is excluded; and counts of excluded reviews."""
 
     parts: IntArray
     report: Mapping[str, int] = field(default_factory=dict)
@@ -40,17 +40,17 @@ def divide(
     validation: float,
     min_reviews_per_user: int,
 ) -> Split:
-    """The split of ``reviews``. ``min_reviews_per_user``: reviews that a user must have; of fewer all are left out."""
+    """The split of ``reviews``. Users with fewer reviews than ``min_reviews_per_user`` are excluded."""
     n = len(reviews)
     report = {"reviews": n}
     included = _first_of_each(reviews)
-    report["left out, said twice"] = int(n - included.sum())
+    report["excluded, duplicates"] = int(n - included.sum())
     _, users = np.unique(reviews.users.astype(str), return_inverse=True)
     counts = np.bincount(users[included], minlength=int(users.max(initial=-1)) + 1)
     if reviews.explained:
         return Split(np.where(included, 2, OUT), report | _sizes(reviews, np.where(included, 2, OUT)))
     few = included & (counts[users] < min_reviews_per_user)
-    report[f"left out, users with fewer than {min_reviews_per_user}"] = int(few.sum())
+    report[f"excluded, users with fewer than {min_reviews_per_user}"] = int(few.sum())
     included &= ~few
     order = np.lexsort((np.arange(n), reviews.times))
     order = order[included[order]]
@@ -65,7 +65,7 @@ def divide(
     for names in known:
         unseen |= (parts > 0) & ~np.isin(names.astype(str), names[parts == 0].astype(str))
     for place, name in ((1, "validation"), (2, "test")):
-        report[f"left out of {name}, not in training"] = int((unseen & (parts == place)).sum())
+        report[f"excluded from {name}, not in training"] = int((unseen & (parts == place)).sum())
     parts[unseen] = OUT
     return Split(parts, report | _sizes(reviews, parts))
 

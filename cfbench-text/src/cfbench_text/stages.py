@@ -1,9 +1,9 @@
-"""The stages of the suite's life cycle: what a worker computes, each from the files of those before it.
+"""The stages of the suite's life cycle: what a worker computes, each from the files of earlier stages.
 
 reviews -> statements -> units -> generator -> texts -> their statements -> scores. A unit is a test row.
 
-What a stage holds in memory does not grow with the number of rows, but for two: :func:`read_data` divides all reviews,
-so it holds them, and :func:`fit_model` holds what its generator learns from. All others read the rows they need.
+The memory use of a stage does not grow with the number of rows, with two exceptions: :func:`read_data` splits all reviews,
+and :func:`fit_model` holds the training data of its generator. All others read the rows that they need.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from cfbench_text.tables import Units
 from cfbench_text.tables import read_texts as read_table
 from cfbench_text.triplets import Triplet
 
-NOT_USABLE = "not what the extractor makes of a review"
-"""Why a statement of a paragraph is left out."""
+NOT_USABLE = "rejected by the extractor"
+"""Why a statement of a paragraph is excluded."""
 
 
 def read_data(task: TaskContext) -> dict[str, Any]:
-    """Reads the reviews and divides them. ``reviews.parquet``: those that the split kept; ``data.json``."""
+    """Reads and splits the reviews. ``reviews.parquet``: those that are in the split; ``data.json``."""
     dataset = create(task.parameters["dataset"])
     found = [task.parameters["source"]] if "source" in task.parameters else []
     reviews: Reviews = dataset.load(*found)
@@ -90,7 +90,7 @@ def _write_reviews(path: Path, reviews: Reviews, included: IntArray, parts: IntA
 
 
 def extract_statements(task: TaskContext) -> dict[str, Any]:
-    """The statements of every review that was kept. ``statements.parquet``: row, statement, topic, sentiment."""
+    """The statements of every review in the split. ``statements.parquet``: row, statement, topic, sentiment."""
     folder = task.input_paths["data"]
     extractor: Extractor = create(task.parameters["extractor"])
     domain, reviews = load_domain(_domain_of(folder)), RowStore(folder / "reviews.parquet")
@@ -119,19 +119,19 @@ def _domain_of(folder: Path) -> str:
 def _extracted(
     extractor: Extractor, texts: Sequence[str], domain: Domain, task: TaskContext
 ) -> list[Extraction]:
-    """The extraction of each text, every distinct one asked for once."""
+    """The extraction of each text; each distinct text is extracted once."""
     distinct = list(dict.fromkeys(texts))
     found = extractor.extract(distinct, domain) if distinct else []
     if len(found) != len(distinct):
         raise UserError(
-            f"{task.task.label}: the extractor gave {len(found)} answers to {len(distinct)} texts"
+            f"{task.task.label}: the extractor returned {len(found)} extractions for {len(distinct)} texts"
         )
     known = dict(zip(distinct, found, strict=True))
     return [known[text] for text in texts]
 
 
 class _Tally:
-    """How many statements there are, how many texts ended how, and what was left out, by reason."""
+    """Counts statements, texts by status, and excluded statements by reason."""
 
     def __init__(self) -> None:
         self.texts = self._statements = 0
@@ -180,7 +180,7 @@ def choose_units(task: TaskContext) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=8)
 def _corpus(reviews: Path, statements: Path) -> Corpus:
-    """ResponseCache for the next chunk; the folders of artifacts are named by what is in them."""
+    """Cached for the next chunk; the folder of an artifact identifies its content."""
     return Corpus.load(reviews, statements, _domain_of(reviews))
 
 
@@ -195,7 +195,7 @@ def _training(corpus: Corpus, task: TaskContext) -> Training:
 
 
 def fit_model(task: TaskContext) -> dict[str, Any]:
-    """Trains the generator and, if it predicts ratings, judges these on the test rows."""
+    """Trains the generator and, if it predicts ratings, evaluates them on the test rows."""
     corpus = _corpus_of(task)
     model: Generator = create(task.parameters["generator"])
     summary = model.fit(_training(corpus, task))
@@ -219,7 +219,7 @@ def _quality(model: Generator, corpus: Corpus) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """The rows of one piece of work, B of them: units.parquet from ``start``."""
+    """The B rows of one task: units.parquet from ``start``."""
 
     units: pd.DataFrame
     start: int
@@ -231,7 +231,7 @@ class _Chunk:
             RowStore(task.input_paths[UNITS] / "units.parquet").span(start, stop).to_pandas(), start
         )
 
-    def asked(self) -> ExplanationRequests:
+    def requests(self) -> ExplanationRequests:
         units = self.units
         return ExplanationRequests(
             tuple(units["unit"]),
@@ -268,11 +268,11 @@ class _FittedModel:
 
 
 @functools.lru_cache(maxsize=1)
-def _fitted_model(asked: _FittedModel) -> Generator:
+def _fitted_model(stored: _FittedModel) -> Generator:
     """A generator with its stored state, cached for the next chunk."""
-    model: Generator = create(json.loads((asked.folder / "model.json").read_text()))
+    model: Generator = create(json.loads((stored.folder / "model.json").read_text()))
     model.load_state(
-        load_file(asked.folder / "model.safetensors"), _training(_corpus_of(asked.task), asked.task)
+        load_file(stored.folder / "model.safetensors"), _training(_corpus_of(stored.task), stored.task)
     )
     return model
 
@@ -284,28 +284,28 @@ def _as_written(task: TaskContext) -> bool:
 @functools.lru_cache(maxsize=1)
 def _all_references(corpus: Corpus, units: Path, written: bool) -> Sequence[str]:
     """What the texts of all rows to explain are compared with, in a file."""
-    return corpus.in_a_file(RowStore(units / "units.parquet").column("row"), written)
+    return corpus.spooled_references(RowStore(units / "units.parquet").column("row"), written)
 
 
 def explain(task: TaskContext) -> dict[str, Any]:
-    """Asks for the texts of all rows of the chunk at once. The time is that of this call, shared out equally."""
+    """Generates the texts of all rows of the chunk in one call, whose time is divided equally among the rows."""
     chunk = _Chunk.of(task)
     model = _fitted_model(_FittedModel(task.input_paths["model"], task.task.stage_key, task))
     references = None
     if task.parameters["sees references"]:
         references = _all_references(_corpus_of(task), task.input_paths[UNITS], _as_written(task))
-    asked, context = chunk.asked(), Context(task.generator, references)
+    requests, context = chunk.requests(), Context(task.generator, references)
     started = time.perf_counter()
-    written: Sequence[Explanation] = model.explain(asked, context)
+    written: Sequence[Explanation] = model.explain(requests, context)
     elapsed = time.perf_counter() - started
-    if len(written) != len(asked) or not all(isinstance(one.text, str) for one in written):
-        raise UserError(f"{task.task.label}: explain must give a text for each of {len(asked)} rows")
+    if len(written) != len(requests) or not all(isinstance(one.text, str) for one in written):
+        raise UserError(f"{task.task.label}: explain must give a text for each of {len(requests)} rows")
     texts, ratings = [whole(one.text) for one in written], [one.rating for one in written]
-    return chunk.write(task, texts, ratings, elapsed / max(1, len(asked)))
+    return chunk.write(task, texts, ratings, elapsed / max(1, len(requests)))
 
 
 def read_file(task: TaskContext) -> dict[str, Any]:
-    """Texts made elsewhere, joined to the rows by their names, never by position. ``texts.parquet``: row (its place
+    """External texts, joined to the rows by their identifiers, never by position. ``texts.parquet``: row (its place
     among those to explain), text, rating, in the order of the file."""
     columns = (
         RowStore(task.input_paths[UNITS] / "units.parquet").column(name)
@@ -321,7 +321,7 @@ def read_file(task: TaskContext) -> dict[str, Any]:
 
 
 def import_explanations(task: TaskContext) -> dict[str, Any]:
-    """The chunk's part of the texts made elsewhere. Their time is not known."""
+    """The chunk's part of the external texts, whose generation time is unknown."""
     chunk = _Chunk.of(task)
     texts: list[str | None] = [None] * len(chunk.units)
     ratings = np.full(len(chunk.units), np.nan)
@@ -353,12 +353,14 @@ def read_texts(task: TaskContext) -> dict[str, Any]:
     tally.add(found)
     summary = {"by template": len(texts) - len(others), **tally.summary()}
     if NOT_USABLE in summary["left out"]:
-        summary["note"] = "what the extractor would not make of a review (opinions) is left out of texts, too"
+        summary["note"] = (
+            "statements that the extractor rejects in reviews (opinions) are excluded from texts, too"
+        )
     return summary
 
 
 def _checked(found: Extraction, extractor: Extractor) -> Extraction:
-    """Without the statements that the extractor would not have made of a review."""
+    """Without the statements that the extractor would not have extracted from a review."""
     usable = getattr(extractor, "usable", None)
     included = found.triplets if usable is None else tuple(filter(usable, found.triplets))
     if len(included) == len(found.triplets):
@@ -368,9 +370,9 @@ def _checked(found: Extraction, extractor: Extractor) -> Extraction:
 
 
 def score(task: TaskContext) -> dict[str, Any]:
-    """Scores texts as they stand in their table, whoever wrote them; a row without a text has none.
+    """Scores the texts of a table, generated or external; a row without a text has no scores.
 
-    ``scores.parquet``; ``statements.parquet``: every statement of both sides with what the judges said of it.
+    ``scores.parquet``; ``statements.parquet``: every statement of both sides with the verdict of each judge.
     """
     chunk, corpus = _Chunk.of(task), _corpus_of(task)
     table = pd.read_parquet(task.input_paths["explanations"] / "explanations.parquet").set_index("unit")

@@ -1,4 +1,4 @@
-"""The text suite: from a configuration to cells, as data. Imports neither pandas nor torch."""
+"""The text suite: from a configuration to cells. Imports neither pandas nor torch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, lacking, resolve
 from cfbench_text.config import TextConfig
+from cfbench_text.contracts import CONTRACTS
 from cfbench_text.grid import EXTERNAL, STAGES, Grid, measures
 
 if TYPE_CHECKING:
@@ -26,15 +27,6 @@ SPEC = ComponentSpec(
     details={"conformance": "cfbench_text.testing:checks", "compared": "generator"},
 )
 
-
-NEEDED = {
-    "dataset": ("load",),
-    "extractor": ("extract", "signature"),
-    "generator": ("fit", "explain", "state", "load_state"),
-    "judge": ("prepare", "signature"),
-    "metric": ("score", "columns"),
-}
-"""What a class of one's own must have, by kind."""
 
 CONTROLS = (
     {"name": "most-frequent"},
@@ -87,14 +79,14 @@ class TextSuite:
         return cells
 
     def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
-        """What a class named by ``import:`` can do, told from the methods it has."""
-        missing = [name for name in NEEDED.get(kind, ()) if not hasattr(implementation, name)]
-        if missing:
-            raise UserError(f"{implementation.__name__} has no {', '.join(missing)}: a {kind} needs it")
-        if kind == "judge":
-            given = {name for name in ("entailment", "support") if hasattr(implementation, name)}
-            return {"verdict": frozenset(given)}, {}
-        return {}, {}
+        """The capabilities of a class named by ``import:``, derived from its methods."""
+        contract = CONTRACTS.get(kind)
+        if contract is None:
+            return {}, {}
+        problem = contract.problem(implementation, kind)
+        if problem:
+            raise UserError(f"{implementation.__name__}: {problem}")
+        return contract.capabilities(implementation), contract.needs
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         """What is installed and needs no model; controls are calibration rows, so they are always there."""
@@ -174,7 +166,7 @@ def _with_defaults(registry: Registry, metric: str) -> ConfiguredComponent:
 def _with_calibration(
     external: Sequence[ConfiguredComponent], generators: Sequence[ConfiguredComponent]
 ) -> tuple[ConfiguredComponent, ...]:
-    """Texts made elsewhere, and of the configuration the calibration rows; a name in the file comes first."""
+    """External texts, and the controls of the configuration; names in the file take precedence."""
     names = {one.label for one in external}
     return (*external, *(one for one in generators if one.spec.role and one.label not in names))
 
@@ -185,7 +177,7 @@ def _external(path: Path) -> tuple[ConfiguredComponent, ...]:
 
     spec = ComponentSpec(
         id=EXTERNAL,
-        summary="explanations made elsewhere",
+        summary="external explanations",
         target=f"{STAGES}:import_explanations",
     )
     return tuple(
@@ -203,16 +195,16 @@ data:                                  # 'cfbench list datasets --suite text'
   # - musical-instruments              # Amazon 2014; 'cfbench data fetch musical-instruments'
   # - {name: reviews, path: mine.jsonl, domain: my_topics.yaml}
 extractor: rules                       # reviews and texts into statements; 'cfbench list extractors'
-generators:                          # who writes the explanations
+generators:                          # write the explanations
   - item-review
   - most-frequent
   - {name: most-frequent, of: item, label: most-frequent-item}
   - reference                          # the ceiling
-  - round-trip                         # the ceiling that the extractor leaves
-  - shuffled-reference                 # the floor
+  - round-trip                         # what the extraction loses
+  - shuffled-reference                 # a baseline
 judges: [overlap]                      # compares words; no judge of meaning
 protocol:
   split: per-user                      # by time, 80/10/10
   empty: zero                          # a text without statements has recall 0
-limits: {seconds: 1800, memory_gb: 8}  # of each piece of work
+limits: {seconds: 1800, memory_gb: 8}  # of each task
 """

@@ -15,7 +15,7 @@ from cfbench_text.reading import csv_rows, json_lines, opened
 from cfbench_text.row_store import GROUP
 
 LABELS = ("dataset", "model")
-"""Columns that tell to which cells of a plan a row belongs; without one it belongs to all."""
+"""Columns that assign a row to cells of the plan; without them it belongs to all cells."""
 
 
 def rows_of(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -69,7 +69,7 @@ def example_corpus() -> Corpus:
 
 
 def example_training() -> Training:
-    """What a generator is given to learn from, with a fixed random stream."""
+    """Training data for a generator, with a fixed random stream."""
     corpus = example_corpus()
     draw = generator("text", "conformance", "fit")
     return Training(corpus.part("train"), corpus.part("validation"), corpus.domain, draw)
@@ -104,8 +104,8 @@ def writes_a_text_for_each_row(subject: Subject) -> None:
     """Is there a text for every row, in order, perhaps empty?"""
     written = _written(subject, _fitted(subject))
     rows = len(example_corpus().part("test"))
-    require(len(written) == rows, f"{len(written)} answers to {rows} rows")
-    require(all(isinstance(one.text, str) for one in written), "an answer is no text")
+    require(len(written) == rows, f"{len(written)} explanations for {rows} rows")
+    require(all(isinstance(one.text, str) for one in written), "a text is not a string")
     require(any(one.text for one in written), "every text is empty")
 
 
@@ -122,7 +122,7 @@ def writes_one_row_as_among_many(subject: Subject) -> None:
     together = _written(subject, _fitted(subject))
     for place in (0, 3, len(together) - 1):
         alone = _written(subject, _fitted(subject), [place])[0]
-        require(alone.text == together[place].text, f"row {place} gets another text alone")
+        require(alone.text == together[place].text, f"row {place} has another text alone")
         same = np.allclose(alone.rating, together[place].rating, rtol=0, atol=1e-5, equal_nan=True)
         require(bool(same), f"row {place} gets another rating alone")
 
@@ -139,7 +139,7 @@ def restores_its_state(subject: Subject) -> None:
 
 
 def survives_nothing_to_explain(subject: Subject) -> None:
-    """Is the answer to no rows no text?"""
+    """Is the result empty for no rows?"""
     require(_written(subject, _fitted(subject), []) == [], "there are texts for no rows")
 
 
@@ -158,7 +158,7 @@ def predicts_ratings_of_all(subject: Subject) -> None:
 
 
 def statements_are_of_the_domain(subject: Subject) -> None:
-    """Are topics and sentiments from the lists, statements not empty, each said once?"""
+    """Are topics and sentiments from the lists, statements not empty, without duplicates?"""
     corpus = example_corpus()
     texts = [*corpus.part("test").reviews, *corpus.part("test").paragraphs]
     for one in subject.create().extract(texts, corpus.domain):
@@ -172,14 +172,14 @@ def statements_are_of_the_domain(subject: Subject) -> None:
 
 
 def survives_any_text(subject: Subject) -> None:
-    """Is there an answer to empty, endless, right-to-left and odd texts, and none to the empty one?"""
+    """Is there a result for empty, long, right-to-left and unusual texts, and no statement for the empty one?"""
     found = subject.create().extract(NASTY_TEXTS, example_corpus().domain)
-    require(len(found) == len(NASTY_TEXTS), f"{len(found)} answers to {len(NASTY_TEXTS)} texts")
+    require(len(found) == len(NASTY_TEXTS), f"{len(found)} extractions for {len(NASTY_TEXTS)} texts")
     require(not found[0].triplets and found[0].status == "empty", "the empty text has statements, or failed")
 
 
 def extracts_one_text_as_among_many(subject: Subject) -> None:
-    """Does a text have the same statements alone as in a batch, and when asked again?"""
+    """Does a text have the same statements alone as in a batch, and when extracted again?"""
     corpus = example_corpus()
     texts = [*corpus.part("test").paragraphs[:4], *NASTY_TEXTS[:5]]
     together = list(subject.create().extract(texts, corpus.domain))
@@ -191,8 +191,8 @@ def extracts_one_text_as_among_many(subject: Subject) -> None:
 
 
 def _pairs() -> list[tuple[Triplet, Triplet]]:
-    said = [t for of_row in example_corpus().part("test").triplets for t in of_row][:8]
-    return [(one, other) for one in said for other in said]
+    statements = [t for of_row in example_corpus().part("test").triplets for t in of_row][:8]
+    return [(one, other) for one in statements for other in statements]
 
 
 def _judge(subject: Subject, verdict: str) -> Any:
@@ -230,22 +230,22 @@ def judges_one_pair_as_among_many(subject: Subject) -> None:
     for place in (0, 5, len(pairs) - 1):
         alone = judge.entailment(pairs[place : place + 1])[0]
         require(
-            bool(np.allclose(alone, together[place], atol=1e-5)), f"pair {place} is judged otherwise alone"
+            bool(np.allclose(alone, together[place], atol=1e-5)), f"pair {place} has another verdict alone"
         )
 
 
 # Metrics
 
 
-def _answers(subject: Subject, texts: Sequence[tuple[Triplet, ...]]) -> ObservedTexts:
+def _observed(subject: Subject, texts: Sequence[tuple[Triplet, ...]]) -> ObservedTexts:
     test = example_corpus().part("test")
-    asked = subject.spec.needs.get("judge", {}).get("verdict", frozenset())
+    needed = subject.spec.needs.get("judge", {}).get("verdict", frozenset())
     evidence = list(test.triplets)[: len(texts)]
     written, references = [render(t) for t in texts], [render(t) for t in evidence]
     judge = Overlap()
     judge.prepare(example_corpus().training_statements)
-    said = verdicts(judge, asked, texts, evidence, written, references)
-    return ObservedTexts(written, references, list(texts), evidence, example_corpus().domain, verdicts=said)
+    found = verdicts(judge, needed, texts, evidence, written, references)
+    return ObservedTexts(written, references, list(texts), evidence, example_corpus().domain, verdicts=found)
 
 
 def _others() -> list[tuple[Triplet, ...]]:
@@ -255,19 +255,19 @@ def _others() -> list[tuple[Triplet, ...]]:
 
 
 def names_its_columns(subject: Subject) -> None:
-    """Does it give a number for each text, under exactly the names that it announces?"""
-    metric, answers = subject.create(), _answers(subject, _others())
-    scores = metric.compute(answers)
+    """Does it give a number for each text, under exactly the names of its columns?"""
+    metric, observed = subject.create(), _observed(subject, _others())
+    scores = metric.compute(observed)
     names = [column.name for column in metric.columns({})]
-    require(list(scores) == names, f"announces {names} and gives {list(scores)}")
+    require(list(scores) == names, f"declares {names} and returns {list(scores)}")
     for name, values in scores.items():
-        require(np.shape(values) == (len(answers),), f"{name} has shape {np.shape(values)}")
+        require(np.shape(values) == (len(observed),), f"{name} has shape {np.shape(values)}")
 
 
 def stays_in_its_range(subject: Subject) -> None:
-    """Are all values within the range that is announced?"""
+    """Are all values within the declared range?"""
     metric = subject.create()
-    scores = metric.compute(_answers(subject, _others()))
+    scores = metric.compute(_observed(subject, _others()))
     for column in metric.columns({}):
         values = np.asarray(scores[column.name], dtype=np.float64)
         require(not np.isinf(values).any(), f"{column.name} is infinite")
@@ -279,17 +279,17 @@ def stays_in_its_range(subject: Subject) -> None:
 
 def scores_one_text_as_among_many(subject: Subject) -> None:
     """Does a text get the same value alone as among others?"""
-    together = subject.create().compute(_answers(subject, _others()))
-    alone = subject.create().compute(_answers(subject, _others()[:1]))
+    together = subject.create().compute(_observed(subject, _others()))
+    alone = subject.create().compute(_observed(subject, _others()[:1]))
     for name, values in alone.items():
         same = np.allclose(values, together[name][:1], atol=1e-6, equal_nan=True)
-        require(bool(same), f"{name} is another for a text alone")
+        require(bool(same), f"{name} differs for a text alone")
 
 
 def survives_empty_texts(subject: Subject) -> None:
     """When every text is empty, is there a number or NaN for each, and no error?"""
     rows = len(example_corpus().part("test"))
-    for name, values in subject.create().compute(_answers(subject, [()] * rows)).items():
+    for name, values in subject.create().compute(_observed(subject, [()] * rows)).items():
         require(np.shape(values) == (rows,), f"{name} has shape {np.shape(values)} for {rows} texts")
         require(not np.isinf(np.asarray(values, dtype=np.float64)).any(), f"{name} is infinite")
 
@@ -297,8 +297,8 @@ def survives_empty_texts(subject: Subject) -> None:
 def the_reference_is_no_worse_than_another_text(subject: Subject) -> None:
     """Is the reference scored at least as good as the references of other rows, on average?"""
     metric = subject.create()
-    own = metric.compute(_answers(subject, list(example_corpus().part("test").triplets)))
-    other = metric.compute(_answers(subject, _others()))
+    own = metric.compute(_observed(subject, list(example_corpus().part("test").triplets)))
+    other = metric.compute(_observed(subject, _others()))
     for column in metric.columns({}):
         if column.direction:
             sign = 1 if column.direction == "higher" else -1
@@ -314,20 +314,20 @@ def has_reviews(subject: Subject) -> None:
     reviews = _loaded(subject)
     load_domain(reviews.domain)
     parts = divide(reviews, "per-user", 0.8, 0.1, 5).parts
-    require(bool((parts == 2).any()), "no row is left to explain")
+    require(bool((parts == 2).any()), "there is no row to explain")
 
 
 def reads_the_same_again(subject: Subject) -> None:
     """Does reading it twice give the same reviews?"""
     first, second = _loaded(subject), _loaded(subject)
     same = all((getattr(first, n) == getattr(second, n)).all() for n in ("users", "items", "times", "texts"))
-    require(same, "the second reading is another")
+    require(same, "the second reading differs")
 
 
 def _loaded(subject: Subject) -> Reviews:
     dataset = _made(subject)
     if hasattr(dataset, "find"):
-        raise NotApplicable("its files are with their owner")
+        raise NotApplicable("its files must be downloaded")
     reviews: Reviews = dataset.load()
     return reviews
 

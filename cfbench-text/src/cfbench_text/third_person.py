@@ -37,7 +37,7 @@ _LOWERED = re.compile(
 
 
 def third_person(text: str) -> str:
-    """The text, told of the user. Texts without a first person come back as they are."""
+    """The text in the third person. Texts without a first person are returned unchanged."""
     if not _FIRST_PERSON.search(text):
         return text
     for pattern, into in _RULES:
@@ -46,6 +46,6 @@ def third_person(text: str) -> str:
 
 
 def as_statement(clause: str) -> str:
-    """A clause as a statement: told of the user, blanks collapsed, no capital at its start but that of a name."""
+    """A clause as a statement: third person, whitespace collapsed, first letter in lower case except for names."""
     statement = third_person(" ".join(clause.split()))
     return _LOWERED.sub(lambda word: word.group().lower(), statement)

@@ -76,7 +76,7 @@ def parse(text: str, topic_of: Callable[[str], str]) -> tuple[Triplet, ...] | No
     A text that a model wrote may end without its full stop. The empty text has no statements.
 
     Args:
-        topic_of: the topic of a statement, which the paragraph does not tell.
+        topic_of: returns the topic of a statement, which the paragraph does not contain.
     """
     if not text:
         return ()

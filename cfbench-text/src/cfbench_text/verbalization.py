@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def worst_hallucination(run: Run) -> str:
-    """A text of which most is not in the user's review, and how much; "" when there is none to tell.
+    """The text with the largest hallucinated share, as a sentence; "" if there is none.
 
-    Of a control only where the run has nothing else.
+    Controls are considered only if the run has no competitors.
     """
     name = next((c.name for c in run.columns if c.name.startswith("hallucinated")), None)
     if name is None:

@@ -47,7 +47,7 @@ class WordNet:
         self.synsets = functools.lru_cache(maxsize=None)(self._synsets)
 
     def signature(self) -> str:
-        """Hash of what is read; the folder's name does not count."""
+        """Digest of the files that are read, without the folder's name."""
         files = [self.folder / name for part in PARTS for name in (f"index.{part}", f"{part}.exc")]
         lines = "".join(f"{file.name} {file_digest(file)}\n" for file in files if file.is_file())
         return hashlib.sha256(lines.encode()).hexdigest()[:16]
@@ -86,7 +86,7 @@ class WordNet:
 
 
 def _places(line: str) -> list[str]:
-    """Of a line "lemma pos synset_cnt ... offset offset ...": as many offsets as it says, at its end."""
+    """Of a line "lemma pos synset_cnt ... offset offset ...": synset_cnt offsets, at its end."""
     fields = line.split()
     return fields[-int(fields[2]) :]
 

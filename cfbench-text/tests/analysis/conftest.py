@@ -1,4 +1,4 @@
-"""One small run that all analyses are asked about."""
+"""One small run for all analyses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Texts with their statements: what is shown is what the run says, on a terminal and drawn."""
+"""Texts with their statements: the output shows the verdicts of the run, on a terminal and as a figure."""
 
 import io
 
@@ -16,7 +16,7 @@ def table(*statements):
     return pd.DataFrame([{**ROW, **dict(zip(names, one, strict=True))} for one in statements])
 
 
-def test_a_small_example_is_told_line_by_line():
+def test_a_small_example_is_printed_line_by_line():
     given = table(
         ("text", "bass is deep", "sound", "positive", "entailed", "the bass is deep"),
         ("text", "it is cheap", "price", "positive", "contradicted", "it costs too much"),
@@ -50,7 +50,7 @@ def test_a_text_without_statements_is_shown_too():
     assert "(an empty text)\n  no statement was found in it" in Examples().text(given)
 
 
-def test_what_is_shown_is_what_the_run_says(run, answer):
+def test_the_shown_verdicts_are_those_of_the_run(run, answer):
     found = answer("examples").table
     assert set(found["model"]) == {"item-review", "again"}  # who competes
     units = found.groupby("model")["unit"].unique()
@@ -93,7 +93,7 @@ def test_the_closest_statement_is_that_which_entails_it_or_one_on_its_topic():
     ]
 
 
-def test_it_can_be_drawn_again_and_asked_for_more(answer):
+def test_it_can_be_drawn_again_with_other_options(answer):
     found = answer("examples", rows=2)
     assert found.table["unit"].nunique() == 2 and "Verdicts of overlap" in found.text
     again = pd.read_csv(io.StringIO(found.table.to_csv(index=False)))

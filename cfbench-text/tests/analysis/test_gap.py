@@ -84,7 +84,7 @@ def test_three_competitors_have_a_correlation_over_models():
     assert (last["r"], last["rho"], last["tau"]) == pytest.approx((0.5, 0.5, 1 / 3))
 
 
-def test_a_kept_table_is_drawn_again(answer):
+def test_a_stored_table_gives_the_same_figures(answer):
     found = answer("gap")
     again = pd.read_csv(io.StringIO(found.table.to_csv(index=False)))
     assert [figure.svg for figure in Gap().figures(again)] == [figure.svg for figure in found.figures]
@@ -92,7 +92,7 @@ def test_a_kept_table_is_drawn_again(answer):
     assert Gap().words(again) == found.words and "r = " in found.words
 
 
-def test_it_says_what_it_lacks(run):
+def test_the_error_names_what_is_missing(run):
     class OnlySurface:
         columns = tuple(column for column in run.columns if not column.name.startswith("St"))
 

@@ -1,4 +1,4 @@
-"""Tables in the paper's form: means and deviations against the scores, the best told by hand."""
+"""Tables in the paper's form: means and deviations against the scores, the best value determined by hand."""
 
 import pandas as pd
 import pytest
@@ -59,7 +59,7 @@ def test_all_scores_are_in_it_and_controls_come_last(run, answer):
     }
 
 
-def test_a_kept_table_is_printed_alike(answer, tmp_path):
+def test_a_stored_table_is_printed_identically(answer, tmp_path):
     found = answer("paper-tables")
     found.table.to_csv(tmp_path / "kept.csv", index=False)
     kept = pd.read_csv(tmp_path / "kept.csv")

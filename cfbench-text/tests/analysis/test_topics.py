@@ -24,7 +24,7 @@ def test_a_small_example_by_hand():
             ("v", "reference", "unsupported"),
         )
     )
-    assert (found["said"], found["true"]) == (4, 2)
+    assert (found["in_texts"], found["in_references"]) == (4, 2)
     assert (found["precision"], found["recall"], found["contradicted"]) == (0.25, 0.5, 0.25)
     assert found["F1"] == pytest.approx(1 / 3)
     assert (found["hallucinated"], found["omitted"]) == (0.75, 0.5)
@@ -58,7 +58,7 @@ def test_the_table_agrees_with_counting_one_by_one(run, answer):
 
 def test_topics_and_sentiments_each_hold_every_statement(run, answer):
     table, statements = answer("topics").table, run.table("statements.parquet")
-    sums = table.groupby(["model", "by"])["said"].sum().unstack()
+    sums = table.groupby(["model", "by"])["in_texts"].sum().unstack()
     every = statements[statements["side"] == "text"].groupby("model").size()
     assert (sums["topic"] == every).all() and (sums["sentiment"] == every).all()
 
@@ -68,7 +68,7 @@ def test_the_reference_is_without_fault(answer):
     assert (table["hallucinated"] == 0).all() and (table["omitted"] == 0).all() and (table["F1"] == 1).all()
 
 
-def test_a_kept_table_is_drawn_again(answer):
+def test_a_stored_table_gives_the_same_figures(answer):
     found = answer("topics")
     assert len(found.figures) == 6 and all(figure.svg.startswith("<svg") for figure in found.figures)
     assert "reference (reference)" in found.figures[0].svg and "NaN" not in found.figures[0].svg
@@ -81,13 +81,13 @@ def test_a_terminal_has_a_line_for_each_generator_and_group(answer):
     found = answer("topics")
     lines = found.text.splitlines()
     row = found.table[found.table["model"] == "reference"].iloc[0]
-    assert [str(row["said"]), "1.000"] == next(
+    assert [str(row["in_texts"]), "1.000"] == next(
         line.split()[2:5:2] for line in lines if line.split()[:2] == ["reference", row["group"]]
     )
     assert len(lines) == len(found.table) + 2 * 2 + 1 and max(map(len, lines)) < 120
 
 
-def test_it_is_not_asked_where_no_judge_answered(run):
+def test_it_is_incompatible_with_runs_without_verdicts(run):
     class WithoutTexts:
         columns = ()
 

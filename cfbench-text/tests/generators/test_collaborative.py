@@ -61,7 +61,7 @@ def test_the_loss_is_that_of_the_paper():
     assert float(found) == pytest.approx(np.mean(expected))
 
 
-def test_only_items_of_others_are_drawn_and_all_of_them_alike():
+def test_negative_items_are_drawn_uniformly():
     seen = Seen.of(PAIRS, 3, 4)
     found = seen.draw(np.repeat([0, 1, 2], 3000), np.random.default_rng(0))
     for user, theirs in ((0, {0, 1}), (1, {1}), (2, {2})):
@@ -83,7 +83,7 @@ def vectors_of(pairs, shape, validation=(), settings=FEW, seed=0, report=lambda 
     return learned_vectors(pairs, validation, shape, settings, np.random.default_rng(seed), "cpu", report)
 
 
-def test_two_groups_that_share_nothing_are_told_apart():
+def test_two_separate_groups_are_distinguished():
     pairs = np.array([(u, i) for u in range(8) for i in range(8) if u % 2 == i % 2 and u != i])
     users, items = vectors_of(pairs, (8, 8))
     scores = (users @ items.T).numpy()
@@ -97,7 +97,7 @@ def test_the_same_seed_gives_the_same_and_another_seed_does_not():
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
-def test_the_best_look_at_the_validation_pairs_is_kept():
+def test_the_evaluation_with_the_lowest_validation_loss_is_selected():
     """Pairs at random teach nothing about each other, so what is learned longest knows the others worst."""
     pairs, others = drawn_pairs(), drawn_pairs(seed=1)
     looks: list[float] = []
@@ -112,7 +112,7 @@ def test_the_best_look_at_the_validation_pairs_is_kept():
     assert impatient == looks[: best + 3]
 
 
-def test_without_validation_pairs_the_end_is_kept():
+def test_without_validation_pairs_the_last_epoch_is_used():
     assert not torch.equal(
         *(vectors_of(drawn_pairs(), (12, 9), (), dataclasses.replace(FEW, epochs=n))[0] for n in (9, 10))
     )

@@ -25,7 +25,7 @@ def test_one_expert_is_a_linear_map_of_what_is_left_of_its_offset():
     assert torch.allclose(adapted(weights, X, 0.5), expected, atol=1e-5)
 
 
-def test_each_expert_has_the_share_that_its_gate_says():
+def test_each_expert_has_the_weight_of_its_gate():
     weights = drawn().eval()
     with torch.no_grad():
         w = {name: value.numpy().astype(np.float64) for name, value in weights.items()}

@@ -1,4 +1,4 @@
-"""What all generators that are trained here have in common."""
+"""What all trained generators have in common."""
 
 import math
 
@@ -20,7 +20,7 @@ def known_by_heart(request, examples):
     return examples.learned(request.param)
 
 
-def test_it_says_what_it_was_taught(known_by_heart, examples):
+def test_it_reproduces_what_it_was_trained_on(known_by_heart, examples):
     assert examples.written(known_by_heart, examples.PAIRS) == examples.TEXTS
 
 
@@ -74,7 +74,7 @@ class TestLearning:
         assert all(torch.equal(one, two) for one, two in pairs)
         assert not torch.equal(first.network["word"].weight, other.network["word"].weight)
 
-    def test_the_epoch_with_the_lowest_validation_loss_is_kept(self, name, examples):
+    def test_the_epoch_with_the_lowest_validation_loss_is_selected(self, name, examples):
         model = examples.made(name, epochs=60, batch=4, patience=2, learning_rate=0.03)
         contrary = [
             (user, item, 3.0, examples.TEXTS[3 - place]) for place, (user, item) in enumerate(examples.PAIRS)
@@ -134,7 +134,7 @@ def test_unknown_ratings_take_no_part_in_their_loss():
     assert float(rating_loss(predicted[2:], ratings[2:])) == 0.0
 
 
-def test_without_torch_it_says_what_to_install(monkeypatch, examples):
+def test_without_torch_the_error_names_what_to_install(monkeypatch, examples):
     from cfbench_text.generators import neural
 
     monkeypatch.setattr(neural, "find_spec", lambda name: None)

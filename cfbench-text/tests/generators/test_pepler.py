@@ -47,7 +47,7 @@ def known_by_heart(gpt2, examples):
     return model
 
 
-def test_it_says_what_it_was_taught(known_by_heart, examples):
+def test_it_reproduces_what_it_was_trained_on(known_by_heart, examples):
     said = examples.written(known_by_heart, examples.PAIRS)
     assert [text.split() for text in said] == [
         [word for word in text.split() if word != "[UNK]"] for text in TEXTS

@@ -33,7 +33,7 @@ class Double:
         return [self.answer] * len(prompts)
 
 
-def test_what_was_said_of_the_item_itself_is_left_out(examples):
+def test_statements_of_the_pair_itself_are_excluded(examples):
     profiles = StatementProfiles(rows_of(examples), 4)
     assert profiles.of("ann", "amp") == (
         ("Liked: it is loud.", "Disliked: it is dear."),
@@ -100,7 +100,7 @@ def test_an_answer_that_was_stopped_loses_its_unfinished_sentence(examples):
     assert profiles.of("ann", "amp")[0] == ("It is loud.",) and counts["cut"] == 4
 
 
-def test_profiles_that_do_not_come_are_counted_and_said(examples):
+def test_missing_profiles_are_counted_and_reported(examples):
     with pytest.warns(UserWarning, match="4 of 4 profiles were not written"):
         profiles, counts = write_profiles(rows_of(examples), Double(Completion(failure="too long")), 100, 9)
     assert profiles.of("ann", "amp") == ((), ()) and counts["no answer"] == 4

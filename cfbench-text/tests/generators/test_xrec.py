@@ -140,7 +140,7 @@ def test_any_decoder(family, inject, examples, tmp_path):
                 assert torch.allclose(logits[row], found._output(alone)[0, place], atol=1e-4)
 
 
-def test_a_text_is_what_the_model_says_after_the_prompt(model, examples):
+def test_a_text_is_the_completion_of_the_prompt(model, examples):
     """The oracle: all from scratch, one row, no padding, no cache, the injection written out layer by layer."""
     for user, item in (("ann", "amp"), ("bob", "bow"), ("eve", "amp")):
         prompt = model._prompts.of(*model._names(*model._numbers([user], [item]))[0])
@@ -199,7 +199,7 @@ def test_the_vectors_matter_and_where_they_go_matters(llama, examples):
     assert not found._loaded().model.model.layers[0].self_attn._forward_pre_hooks
 
 
-def test_a_text_does_not_depend_on_what_else_is_asked(llama, examples):
+def test_a_text_does_not_depend_on_the_rest_of_the_batch(llama, examples):
     said = ("sound is good", "price is high " * 40, "tone", "tone is bad")
     pairs = [*examples.PAIRS, ("eve", "amp"), ("ann", "harp"), ("ann", "amp")]
     texts = []
@@ -212,7 +212,7 @@ def test_a_text_does_not_depend_on_what_else_is_asked(llama, examples):
     assert all(texts[0]) and texts[0][0] == texts[0][-1]
 
 
-def test_the_same_seed_writes_the_same_and_torch_goes_on_as_it_was(llama, examples):
+def test_the_same_seed_writes_the_same_and_torch_keeps_its_global_state(llama, examples):
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -328,7 +328,7 @@ def test_no_review_to_explain_or_to_choose_with_is_ever_shown(llama, examples, p
     assert not any(MARKER in prompt.user for prompt in asked) and bool(asked) == (profiles == "llm")
 
 
-def test_what_the_user_said_of_the_item_itself_is_not_in_the_prompt(llama, examples):
+def test_the_users_statements_about_the_item_are_not_in_the_prompt(llama, examples):
     found = learned(examples, llama)
     for (user, item), own in zip(examples.PAIRS, SAID, strict=True):
         told = " ".join(sum(found.profiles.of(user, item), ()))

@@ -23,7 +23,7 @@ from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.analysis.shared import batches, cells_of, competing, tidied, written
 from cfbench_text.domains import Domain, load_domain
-from cfbench_text.metrics.bleu import forget
+from cfbench_text.metrics.bleu import clear_cache
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,13 +68,13 @@ class Corpus:
         return ()
 
     def words(self, table: pd.DataFrame) -> str:
-        """Who repeats itself most."""
+        """The generator that repeats itself most."""
         if table.empty:
             return ""
         models = competing(tidied(table))
         worst = models.loc[[models["USR"].idxmin()]].to_dict("records")[0]
         if worst["USR"] == 1:
-            return "No text is written twice."
+            return "No text occurs twice."
         return (
             f"{worst['model']} repeats itself most: {worst['texts']} texts on {worst['dataset']}, "
             f"{worst['distinct']} of them distinct (USR {worst['USR']:.3f})."
@@ -82,7 +82,7 @@ class Corpus:
 
 
 class Texts:
-    """Counts of texts beside their references, which come in parts and are not kept."""
+    """Counts over texts and their references, which are passed in parts and not stored."""
 
     def __init__(self, domain: Domain) -> None:
         self.count = 0
@@ -137,7 +137,7 @@ def ngrams(texts: Sequence[str], references: Sequence[str]) -> IntArray:
     from sacrebleu.metrics import bleu
 
     found = bleu.BLEU().corpus_score(texts, [references])
-    forget()
+    clear_cache()
     return np.array([*found.counts, *found.totals, found.sys_len, found.ref_len], dtype=np.int64)
 
 

@@ -50,7 +50,7 @@ COLUMNS = ["dataset", "model", "role", "judge", "unit", "text", "side", "stateme
            "verdict", "closest"]  # fmt: skip
 TEXT = ["dataset", "model", "unit"]
 TEXTS, STATEMENTS = "explanations.parquet", "statements.parquet"
-NOTHING = "the review says nothing of the kind"
+NOTHING = "not mentioned in the review"
 LETTERS, LINE, WIDTH = 118, 16, 900
 
 
@@ -122,7 +122,7 @@ class Examples:
         for labels, rows in groups_of(tidied(table), ("dataset", "model")):
             lines = [line for _, line in _lines(rows)]
             parts.append("\n".join([f"{labels['model']} on {labels['dataset']}", *lines]))
-        judges = " and ".join(table["judge"].drop_duplicates()) if len(table) else "nobody"
+        judges = " and ".join(table["judge"].drop_duplicates()) if len(table) else "no judge"
         return "\n\n".join([*parts, f"Verdicts of {judges}: {_legend()}."])
 
 

@@ -87,7 +87,7 @@ def values_of(run: Run, cell: str) -> dict[str, FloatArray]:
 
 
 def why_no_verdicts(runs: Sequence[Run]) -> str:
-    """Why statements cannot be told apart by verdict, "" where they can."""
+    """Why there are no verdicts on statements; "" if there are."""
     if not written(runs):
         return "no texts were written"
     names = [column.name for run in runs for column in run.columns]
@@ -95,7 +95,7 @@ def why_no_verdicts(runs: Sequence[Run]) -> str:
 
 
 def competing(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of competitors; all rows where controls have nobody to compete with."""
+    """The rows of competitors; all rows if there are only controls."""
     own = table[table["role"] == ""]
     return own if len(own) else table
 

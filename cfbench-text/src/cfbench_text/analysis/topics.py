@@ -37,20 +37,20 @@ SPEC = ComponentSpec(
 
 
 DRAWN = {
-    "hallucinated": ("lower", "Share of what the texts say that is not in the user's review."),
-    "omitted": ("lower", "Share of what the user's reviews say that the texts leave out."),
+    "hallucinated": ("lower", "Share of the texts' statements that are not in the user's review."),
+    "omitted": ("lower", "Share of the user's statements that the texts omit."),
     "F1": ("higher", "Of precision and recall over all statements."),
 }
-SHOWN = ["said", "true", "precision", "recall", "F1", "hallucinated", "contradicted", "omitted"]
+SHOWN = ["in_texts", "in_references", "precision", "recall", "F1", "hallucinated", "contradicted", "omitted"]
 TEXTS = "explanations.parquet"
 WORDS = ["judge", "side", "topic", "sentiment"]
 COUNTED, NUMBERS = [*WORDS, "user"], ["all", "entailed", "contradicted"]
 WAITING = 20
 """Parts whose counts are put together at once."""
 NO_TOPIC = "no topic"
-"""Of statements that name none: a text in the template's form may say anything."""
+"""Of statements without a topic, which texts that follow the template can contain."""
 FEW = 10
-"""Below so many statements a share is not worth a sentence."""
+"""Minimum number of statements for a share to be mentioned."""
 
 
 class Topics:
@@ -61,8 +61,8 @@ class Topics:
         return why_no_verdicts(runs)
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: dataset, model, role, judge, by (topic, sentiment), group, said (statements of the texts), true
-        (those of the references), precision, recall, F1, hallucinated, contradicted, omitted, and the ends of the
+        """Columns: dataset, model, role, judge, by (topic, sentiment), group, in_texts (number of statements),
+        in_references, precision, recall, F1, hallucinated, contradicted, omitted, and the ends of the
         intervals of hallucinated and omitted."""
         import pandas as pd
 
@@ -94,11 +94,11 @@ class Topics:
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        """About what most is said that is not true, and of which sentiment; of the first judge."""
+        """The topics and sentiments with the smallest and the largest hallucinated share, for the first judge."""
         table = tidied(table)
         if table.empty:
             return ""
-        judged = table[(table["judge"] == table["judge"].iloc[0]) & (table["said"] >= FEW)]
+        judged = table[(table["judge"] == table["judge"].iloc[0]) & (table["in_texts"] >= FEW)]
         found = []
         for by in ("topic", "sentiment"):
             rows = judged[judged["by"] == by]
@@ -153,7 +153,7 @@ def counts(statements: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Counts of parts of the statements as those of all. Few words are said often, so each is kept once."""
+    """Counts of parts of the statements as those of all. Labels repeat, so they are stored as categories."""
     import pandas as pd
 
     parts = [part for part in parts if len(part)] or list(parts[:1])
@@ -171,8 +171,8 @@ def shares(counted: pd.DataFrame) -> dict[str, Any]:
     ends = [end for rows in sides.values() for end in _interval(rows)]
     total = precision + recall
     return {
-        "said": int(sides["text"]["all"].sum()),
-        "true": int(sides["reference"]["all"].sum()),
+        "in_texts": int(sides["text"]["all"].sum()),
+        "in_references": int(sides["reference"]["all"].sum()),
         "precision": precision,
         "recall": recall,
         "F1": 2 * precision * recall / total if total else total,

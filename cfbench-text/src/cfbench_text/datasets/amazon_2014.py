@@ -132,7 +132,7 @@ class Config:
 
 
 class Amazon:
-    """One category; ``files`` says which. Its topics bear its name."""
+    """One category, given by ``files``. Its topics have the same name."""
 
     files: DataFiles
 

@@ -46,7 +46,7 @@ class Config:
     rating: Annotated[str | None, Help("column of the rating; none: by its usual names")] = None
     time: Annotated[str | None, Help("column of the time in seconds; none: by its usual names")] = None
     explained: Annotated[
-        bool, Help("every row is explained, none trains: for texts made elsewhere, 'text' the reference")
+        bool, Help("every row is a test row: for external texts, with 'text' as the reference")
     ] = False
 
 

@@ -23,7 +23,7 @@ from cfbench_core.user_files import user_files
 
 FOLDER = Path(__file__).parent
 TOPICS = "domain"
-"""What the file of topics is called among those of a data set."""
+"""Name of the file of topics among the files of a data set."""
 _WORD = re.compile(r"\w+")
 
 
@@ -94,7 +94,7 @@ def load_domain(name: str) -> Domain:
 
 
 def own_file(name: str) -> Path | None:
-    """The file of a domain of one's own; None for one that comes with the package.
+    """The file of a user-defined domain; None for a domain of the package.
 
     Raises:
         UserError: if it is neither.
@@ -111,7 +111,7 @@ def own_file(name: str) -> Path | None:
 
 
 def with_topics(source: Source, domain: str) -> Source:
-    """The files of a data set with that of its topics, if they are of one's own: when it changes, so do results."""
+    """The files of a data set, with the file of its topics if it is user-defined: its digest is part of the cache key."""
     path = own_file(domain)
     if path is None:
         return source

@@ -43,7 +43,7 @@ SPEC = ComponentSpec(
 )
 
 
-NO_ANSWER = "no answer"
+NO_ANSWER = "no response"
 
 SYSTEM = """\
 You read reviews of {domain} and list what they say about the product. Answer with a JSON array and nothing else. \
@@ -67,8 +67,8 @@ USER = "Review:\n{text}\n\nJSON array:"
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ChatSource):
-    words: Annotated[int, Range(minimum=10), Help("a longer text is asked about in pieces")] = 400
-    tokens: Annotated[int, Range(minimum=1), Help("the longest answer")] = 1024
+    words: Annotated[int, Range(minimum=10), Help("a longer text is split into pieces")] = 400
+    tokens: Annotated[int, Range(minimum=1), Help("maximum length of a response")] = 1024
 
 
 class LLMExtractor:
@@ -81,8 +81,8 @@ class LLMExtractor:
         parts = [pieces(text, self.config.words) for text in texts]
         distinct = list(dict.fromkeys(piece for of_text in parts for piece in of_text))
         prompts = [Prompt(system, USER.format(text=piece)) for piece in distinct]
-        said = dict(zip(distinct, self._chat.write(prompts, self.config.tokens), strict=True))
-        return [_joined([said[piece] for piece in of_text], domain) for of_text in parts]
+        completions = dict(zip(distinct, self._chat.write(prompts, self.config.tokens), strict=True))
+        return [_joined([completions[piece] for piece in of_text], domain) for of_text in parts]
 
     def signature(self) -> Mapping[str, str]:
         from cfbench_core.hashing import digest
@@ -104,21 +104,21 @@ def pieces(text: str, words: int) -> list[str]:
         return [text]
     found: list[list[str]] = [[]]
     for sentence in sentences(text):
-        said = sentence.split()
-        if len(found[-1]) + len(said) > words and found[-1]:
+        rest = sentence.split()
+        if len(found[-1]) + len(rest) > words and found[-1]:
             found.append([])
-        while len(said) > words:
-            found[-1], said = said[:words], said[words:]
+        while len(rest) > words:
+            found[-1], rest = rest[:words], rest[words:]
             found.append([])
-        found[-1] += said
+        found[-1] += rest
     return [" ".join(piece) for piece in found if piece]
 
 
-def _joined(said: Sequence[Completion], domain: Domain) -> Extraction:
+def _joined(completions: Sequence[Completion], domain: Domain) -> Extraction:
     counts: Counter[str] = Counter()
     triplets: list[Triplet] = []
     ended: list[str] = []
-    for one in said:
+    for one in completions:
         if one.failure:
             counts[f"{NO_ANSWER}: {one.failure}"] += 1
             ended.append("failed")

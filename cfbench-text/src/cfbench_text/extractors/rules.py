@@ -39,13 +39,13 @@ _OPENING = re.compile(f"^(?:{'|'.join(map(re.escape, (*FIRST.values(), *LATER.va
 
 
 PART = 200
-"""Words whose sentiment VADER tells at once: it takes time with the square of their number. Of longer clauses, which
-only texts without any mark have, the mean over such parts counts."""
+"""Words per call of VADER, whose time grows with their square. For longer clauses, which only occur in texts without
+punctuation, the mean over such parts is used."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    words: Annotated[int, Range(minimum=1), Help("a clause with fewer is no statement")] = 3
+    words: Annotated[int, Range(minimum=1), Help("minimum number of words in a clause")] = 3
     neutral: Annotated[
         float, Range(minimum=0, maximum=1), Help("compound scores of VADER nearer to 0 are neutral")
     ] = 0.05
@@ -63,7 +63,7 @@ class Rules:
         return found
 
     def usable(self, triplet: Triplet) -> bool:
-        """No statement of a review is without a topic, so no statement of a paragraph is one without."""
+        """Statements of reviews always have a topic, so statements of paragraphs must have one, too."""
         return bool(triplet.topic)
 
     def signature(self) -> Mapping[str, str]:

@@ -17,13 +17,13 @@ Cache = tuple[tuple["Tensor", "Tensor"], ...]
 
 
 def transformer(dimensions: int, heads: int, hidden: int, layers: int, dropout: float) -> Any:
-    """Layers with weights at random."""
+    """Layers with random weights."""
     from torch import nn
 
     def layer() -> Any:
         return nn.ModuleDict(
             {
-                "asked": nn.Linear(dimensions, 3 * dimensions),
+                "query-key-value": nn.Linear(dimensions, 3 * dimensions),
                 "mixed": nn.Linear(dimensions, dimensions),
                 "first norm": nn.LayerNorm(dimensions),
                 "wide": nn.Linear(dimensions, hidden),
@@ -65,7 +65,7 @@ def _attend(
     from torch.nn.functional import scaled_dot_product_attention
 
     rows, count, d = x.shape
-    split = layer["asked"](x).view(rows, count, 3, heads, d // heads).permute(2, 0, 3, 1, 4)
+    split = layer["query-key-value"](x).view(rows, count, 3, heads, d // heads).permute(2, 0, 3, 1, 4)
     query, key, value = split[0], split[1], split[2]
     if past is not None:
         key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
@@ -75,7 +75,7 @@ def _attend(
 
 
 def positions(first: int, count: int, dimensions: int, device: Any = None) -> Tensor:
-    """(count, d) the sines and cosines that tell positions apart, from number ``first`` on."""
+    """(count, d) sinusoidal position encodings, starting at position ``first``."""
     import torch
 
     place = torch.arange(first, first + count, device=device)[:, None]

@@ -30,7 +30,7 @@ Pairs = np.ndarray[Any, np.dtype[np.int64]]
 
 EVERY = 5
 DRAWN = 20
-"""Items that each validation pair is held against."""
+"""Negative items for each validation pair."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Seen:
-    """Which items a user has reviewed, to draw among the others."""
+    """Which items a user has reviewed, to draw negative items."""
 
     users: int
     items: int
@@ -63,12 +63,12 @@ class Seen:
         return np.stack(np.divmod(self.codes, self.items), axis=1)
 
     def with_others(self, pairs: Pairs) -> Pairs:
-        """Those pairs whose user has left an item to draw."""
+        """The pairs whose user has not reviewed all items."""
         counts = np.bincount(self.codes // self.items, minlength=self.users)
         return pairs[counts[pairs[:, 0]] < self.items]
 
     def draw(self, users: Pairs, draw: np.random.Generator) -> Pairs:
-        """For each user an item that is not theirs, all of these alike."""
+        """For each user an item that the user has not reviewed, uniformly distributed."""
         found = draw.integers(self.items, size=len(users))
         again = np.flatnonzero(self._theirs(users, found))
         while len(again):
@@ -133,8 +133,8 @@ def learned_vectors(
     Torch is seeded by the caller.
 
     Args:
-        shape: how many users and items there are.
-        report: is told the validation loss at each look.
+        shape: numbers of users and items.
+        report: receives the validation loss at each evaluation.
     """
     import torch
 

@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from cfbench_text.contracts import State
 
 CLIP = 1.0
-"""The longest gradient of a step."""
+"""The maximum norm of the gradient."""
 ROWS_AT_ONCE = 256
-"""Rows that are decoded together."""
+"""Rows per batch in decoding."""
 WEIGHT, SETTINGS = "weight.", "settings"
 """Names in the stored state: the prefix of the weights, and the settings as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceConfig:
-    """The options that all of them have."""
+    """The options of all trained generators."""
 
     length: Annotated[int, Range(minimum=1), Help("words of a text at most; longer ones are cut")] = 100
     dropout: Annotated[float, Range(minimum=0, below=1), Help("share of values left out in training")] = 0.2
@@ -62,14 +62,14 @@ class SequenceConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralConfig(SequenceConfig):
-    """Of those that predict the rating."""
+    """Options of generators that predict the rating."""
 
     rating_weight: Annotated[float, Range(minimum=0), Help("of the squared error of the rating")] = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordConfig(NeuralConfig):
-    """Of those that learn their words from the training texts."""
+    """Options of generators that learn their vocabulary from the training texts."""
 
     vocabulary: Annotated[int, Range(minimum=1), Help("words that can be written, the most frequent")] = (
         20_000
@@ -78,7 +78,7 @@ class WordConfig(NeuralConfig):
 
 @dataclass(frozen=True)
 class Encoding:
-    """What is needed besides weights: the names behind the numbers, and the scale of ratings."""
+    """What a network needs in addition to its weights: the names behind the numbers, and the scale of ratings."""
 
     vocabulary: Vocabulary
     users: tuple[str, ...]
@@ -109,7 +109,7 @@ class Batch:
         users, items: (B,) numbers, 0 for one that was not in training.
         ratings: (B,) NaN where unknown.
         words, targets: (B, T) BEGIN and the text; the text and END. PAD after that.
-        mask: (B, T) where there is a target to learn: neither PAD nor UNKNOWN, which is never written.
+        mask: (B, T) where there is a target: neither PAD nor UNKNOWN, which is never generated.
     """
 
     users: Tensor
@@ -133,7 +133,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Loss:
-    """What is made small, and the summed cross entropy of the words that it contains."""
+    """The training loss, and the summed cross entropy and the number of the words in it."""
 
     total: Tensor
     of_words: Tensor
@@ -141,10 +141,10 @@ class Loss:
 
 
 class SequenceGenerator(ABC):
-    """``fit`` or ``load``, then ``explain``. A subclass says what its network is and computes."""
+    """``fit`` or ``load_state``, then ``explain``. A subclass defines the network."""
 
     at_once = ROWS_AT_ONCE
-    """Rows that are written, or judged, together."""
+    """Rows per batch in decoding and evaluation."""
 
     def __init__(self, config: Any) -> None:
         if find_spec("torch") is None or find_spec("safetensors") is None:
@@ -155,7 +155,7 @@ class SequenceGenerator(ABC):
         self.history: list[float] = []
         """Validation loss of each epoch."""
 
-    # What a subclass says. States are as in ``decoding.py``; hidden states are (..., H).
+    # Defined by a subclass. States are as in ``decoding.py``; hidden states are (..., H).
 
     @abstractmethod
     def build(self, encoding: Encoding) -> Any:
@@ -174,7 +174,7 @@ class SequenceGenerator(ABC):
         """Logits (B, V) of the next word after ``words`` (B,), and the state then."""
 
     def rating_values(self, users: Tensor, items: Tensor) -> list[float]:
-        """(B,) the ratings that stand beside the texts; NaN where none is predicted."""
+        """(B,) the predicted ratings of the explanations; NaN if none are predicted."""
         return [math.nan] * len(users)
 
     # Words: those of the training texts, unless a subclass brings its own.
@@ -208,7 +208,7 @@ class SequenceGenerator(ABC):
         self.train(train, validation, training, self.config.learning_rate)
 
     def train(self, train: Batch, validation: Batch, training: Training, learning_rate: float) -> None:
-        """Until the validation loss falls no more. What an earlier call learned stays if nothing is better."""
+        """Trains until the validation loss stops falling. An earlier call's weights are restored if none are better."""
         import torch
 
         judged = bool(validation.mask.any())
@@ -250,7 +250,7 @@ class SequenceGenerator(ABC):
             yield torch.from_numpy(batches[place]).to(self.device())
 
     def cross_entropy(self, rows: Batch) -> float:
-        """The mean over all words of all rows: what training is judged by."""
+        """The mean over all words of all rows: the validation loss."""
         import torch
 
         self.network.eval()
@@ -289,7 +289,7 @@ class SequenceGenerator(ABC):
     # Answering
 
     def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
-        """Every pair of user and item is asked for once."""
+        """Generates one text for each distinct pair of user and item."""
         pairs = list(dict.fromkeys(zip(requests.users.tolist(), requests.items.tolist(), strict=True)))
         written: dict[tuple[str, str], Explanation] = {}
         for start in range(0, len(pairs), self.at_once):
@@ -363,7 +363,7 @@ class SequenceGenerator(ABC):
 
 
 class NeuralGenerator(SequenceGenerator):
-    """One that predicts ratings, too."""
+    """A generator that also predicts ratings."""
 
     @abstractmethod
     def rate(self, users: Tensor, items: Tensor) -> Tensor:
@@ -407,7 +407,7 @@ def word_loss(output: Any, hidden: Tensor, batch: Batch) -> tuple[Tensor, int]:
 
 @contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Torch draws from a stream of its own inside and goes on as before afterwards."""
+    """Torch draws from its own stream within the context; its global state is restored afterwards."""
     import torch
 
     with torch.random.fork_rng():

@@ -108,7 +108,7 @@ class PEPLER(NeuralGenerator):
         return network
 
     def learn(self, train: Batch, validation: Batch, training: Training) -> None:
-        """The prompts first, then everything; what the second part makes worse is not kept."""
+        """Trains the prompts, then everything; the second part is discarded if it does not improve the validation loss."""
         super().learn(train, validation, training)
         if self.config.tune:
             self.network["model"].requires_grad_(True)

@@ -109,7 +109,7 @@ class PETER(NeuralGenerator):
         return Loss(total + self.further_loss(hidden, batch), of_words, words)
 
     def further_loss(self, hidden: Tensor, batch: Batch) -> Tensor | float:
-        """What a model built on this one makes small besides."""
+        """Additional loss terms of a derived model."""
         return 0.0
 
     def hidden(self, users: Tensor, items: Tensor, words: Tensor) -> Tensor:

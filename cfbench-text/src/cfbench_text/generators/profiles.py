@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from cfbench_text.models.chat_types import Completion
 
 Sentences = tuple[str, ...]
-"""The most telling first: a profile that is too long loses its last."""
+"""The most informative sentence first: a profile that is too long loses its last ones."""
 
-SAID = {"positive": "Liked:", "negative": "Disliked:", "neutral": "Indifferent to:"}
+PREFIXES = {"positive": "Liked:", "negative": "Disliked:", "neutral": "Indifferent to:"}
 QUESTIONS = {
     "user": "These are reviews that one person wrote. Say in three sentences what this person likes and dislikes "
     "in products, without repeating the reviews.",
@@ -49,7 +49,7 @@ class NoProfiles:
 
 
 class StatementProfiles:
-    """The most frequent statements, at most so many of each sentiment; of equally frequent ones the first."""
+    """The most frequent statements, up to a number for each sentiment; ties are broken by first occurrence."""
 
     def __init__(self, rows: Rows, most: int) -> None:
         self._most = most
@@ -62,13 +62,15 @@ class StatementProfiles:
     def of(self, user: str, item: str) -> tuple[Sentences, Sentences]:
         return self._sentences_of(self._of_user, user, item), self._sentences_of(self._of_item, item, user)
 
-    def _sentences_of(self, said: Mapping[str, list[tuple[str, Triplet]]], of: str, but: str) -> Sentences:
-        counted = Counter((t.sentiment, t.statement) for other, t in said.get(of, ()) if other != but)
+    def _sentences_of(
+        self, statements: Mapping[str, list[tuple[str, Triplet]]], of: str, but: str
+    ) -> Sentences:
+        counted = Counter((t.sentiment, t.statement) for other, t in statements.get(of, ()) if other != but)
         left, found = dict.fromkeys(SENTIMENTS, self._most), []
         for (sentiment, statement), _ in counted.most_common():
             if left[sentiment]:
                 left[sentiment] -= 1
-                found.append(f"{SAID[sentiment]} {statement}.")
+                found.append(f"{PREFIXES[sentiment]} {statement}.")
         return tuple(found)
 
 
@@ -84,14 +86,14 @@ class WrittenProfiles:
 
 
 def write_profiles(rows: Rows, chat: Chat, words: int, tokens: int) -> tuple[WrittenProfiles, dict[str, int]]:
-    """Asks for a profile of each user and item, from their latest reviews.
+    """Lets the model write a profile of each user and item from their latest reviews.
 
     Args:
         words: of the reviews that are shown, at most; sentences are shown whole or not at all.
         tokens: the longest profile.
 
     Returns:
-        The profiles, and how many did not come, were cut or show only some of the reviews.
+        The profiles, and how many are missing, truncated, or based on only some of the reviews.
     """
     from cfbench_text.models.chat_types import Prompt
 
@@ -100,8 +102,8 @@ def write_profiles(rows: Rows, chat: Chat, words: int, tokens: int) -> tuple[Wri
     for kind, names in (("user", rows.users), ("item", rows.items)):
         shown = _shown(rows, names.tolist(), words, counts)
         prompts = [Prompt(QUESTIONS[kind], f"{text}\n\nThe answer:") for text in shown.values()]
-        said = chat.write(prompts, tokens)
-        found[kind] = {name: _read(one, counts) for name, one in zip(shown, said, strict=True)}
+        completions = chat.write(prompts, tokens)
+        found[kind] = {name: _read(one, counts) for name, one in zip(shown, completions, strict=True)}
     if counts["no answer"]:
         warnings.warn(
             f"{counts['no answer']} of {len(found['user']) + len(found['item'])} profiles were not written "
@@ -135,9 +137,9 @@ def _shown(rows: Rows, names: Sequence[str], words: int, counts: Counter[str]) -
     return found
 
 
-def _read(said: Completion, counts: Counter[str]) -> Sentences:
-    """The sentences of an answer; of one that was stopped by its length those that have an end."""
-    parts = sentences(said.text)
+def _read(completion: Completion, counts: Counter[str]) -> Sentences:
+    """The sentences of a response; of a truncated one the complete sentences."""
+    parts = sentences(completion.text)
     counts["no answer"] += not parts
-    counts["cut"] += said.cut
-    return tuple(parts[:-1] if said.cut and len(parts) > 1 else parts)
+    counts["cut"] += completion.cut
+    return tuple(parts[:-1] if completion.cut and len(parts) > 1 else parts)

@@ -34,12 +34,12 @@ LAST = (
     f'Write the explanation in the third person, in this form: "{FIRST["positive"]}...{BETWEEN}....'
     f' {LATER["negative"]}...{BETWEEN}.... {LATER["neutral"]}...." Leave out a sentence for which there is no reason.'
 )
-"""The form of the suite's paragraphs, which the other generators know from the training texts alone."""
+"""The form of the suite's paragraphs, which the other generators learn from the training texts."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """``tokens[user]`` and ``tokens[item]`` only keep places for the vectors. ``lost``: sentences of profiles."""
+    """``tokens[user]`` and ``tokens[item]`` are placeholders for the vectors. ``lost``: number of removed sentences."""
 
     tokens: tuple[int, ...]
     user: int
@@ -60,13 +60,13 @@ class Prompts:
         self._parts = list(_parts(tokens.tokenizer, domain, not isinstance(profiles, NoProfiles)))
         self._special = _special(tokens.tokenizer)
         self._made: dict[tuple[str, str], Prompt] = {}
-        least = self._filled((), ())
-        if len(least.tokens) > room:
+        shortest = self._filled((), ())
+        if len(shortest.tokens) > room:
             raise UserError(
-                f"xrec: the prompt has {len(least.tokens)} tokens without any profile, and the model leaves"
+                f"xrec: the prompt has {len(shortest.tokens)} tokens without any profile, and the model leaves"
                 f" {room} for it: a smaller length, or a model that reads more"
             )
-        self.last = least.tokens[-1]
+        self.last = shortest.tokens[-1]
 
     def of(self, user: str, item: str) -> Prompt:
         if (user, item) not in self._made:
@@ -104,7 +104,7 @@ class Prompts:
 
 
 def _parts(tokenizer: Any, domain: str, with_profiles: bool) -> Iterator[list[int] | str]:
-    """Tokens, and between them the names of what is to be filled in."""
+    """Tokens, and the names of the slots between them."""
     text = TASK.format(domain=domain) + (WITH_PROFILES if with_profiles else "") + "\n" + LAST
     if tokenizer.chat_template:
         message = [{"role": "user", "content": text}]
@@ -123,6 +123,6 @@ def _parts(tokenizer: Any, domain: str, with_profiles: bool) -> Iterator[list[in
 
 
 def _special(tokenizer: Any) -> frozenset[int]:
-    """Tokens that mean something to the model beside what they say."""
+    """Tokens with a special meaning to the model."""
     added = {token for token, about in tokenizer.added_tokens_decoder.items() if about.special}
     return frozenset((added | set(tokenizer.all_special_ids)) - {tokenizer.unk_token_id})

@@ -75,7 +75,7 @@ SPEC = ComponentSpec(
 
 
 ATTENTION = ("self_attn", "attn", "self_attention", "attention")
-"""What models call the attention of a layer."""
+"""Names of a layer's attention module."""
 VERSIONS = ("torch", "transformers")
 
 
@@ -90,9 +90,9 @@ class Config(SequenceConfig):
     inject: Annotated[
         Literal["layers", "embeddings"], Help("where the vectors go: every layer, or the first alone")
     ] = "layers"
-    profiles: Annotated[
-        Literal["statements", "llm", "none"], Help("what the prompt tells beside vectors")
-    ] = "statements"
+    profiles: Annotated[Literal["statements", "llm", "none"], Help("the profiles in the prompt")] = (
+        "statements"
+    )
     statements: Annotated[int, Range(minimum=1), Help("of each sentiment in a profile, at most")] = 4
     review_words: Annotated[int, Range(minimum=1), Help("of reviews that a written profile is made of")] = 600
     profile_tokens: Annotated[int, Range(minimum=1), Help("the longest written profile")] = 128
@@ -156,7 +156,7 @@ class XRec(SequenceGenerator):
 
         given, model = self.config, self._loaded().model
         if given.inject == "layers":
-            attentions(model)  # that there are some is said before anything is learned
+            attentions(model)  # raises before the training if there are none
         width = model.get_input_embeddings().embedding_dim
         network: Any = nn.ModuleDict()
         for kind, names in (("user", encoding.users), ("item", encoding.items)):
@@ -183,7 +183,7 @@ class XRec(SequenceGenerator):
         pairs = [
             torch.stack([rows.users, rows.items], dim=1).cpu().numpy() - 1 for rows in (train, validation)
         ]
-        looks: list[float] = []
+        losses: list[float] = []
         vectors = learned_vectors(
             pairs[0],
             pairs[1][(pairs[1] >= 0).all(axis=1)],
@@ -193,9 +193,9 @@ class XRec(SequenceGenerator):
             ),
             training.rng,
             self.device(),
-            looks.append,
+            losses.append,
         )
-        self.metadata["validation loss of the vectors"] = looks
+        self.metadata["validation loss of the vectors"] = losses
         with torch.no_grad():
             for kind, found in zip(("user", "item"), vectors, strict=True):
                 self.network[kind].weight[1:] = found
@@ -315,7 +315,7 @@ class XRec(SequenceGenerator):
     # Answering
 
     def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
-        """Rows with prompts of similar length together, which saves padding and changes no text."""
+        """Batches rows with prompts of similar length, which saves padding and does not change the texts."""
         pairs = self._names(*self._numbers(requests.users.tolist(), requests.items.tolist()))
         prompts = [self._prompts.of(*pair) for pair in pairs]
         shortened = sum(prompt.lost > 0 for prompt in prompts)
@@ -355,7 +355,7 @@ class XRec(SequenceGenerator):
         self._prompt_with(training)
 
     def _check(self, learned_with: Mapping[str, str]) -> None:
-        """That the language model is the one with which the adapters were learned."""
+        """Raises a UserError unless the language model is the one with which the adapters were trained."""
         from cfbench_text.models.loading import signature
 
         found = signature(self._source())
@@ -365,7 +365,7 @@ class XRec(SequenceGenerator):
         if other:
             raise UserError(
                 f"xrec: learned with another model than {self.config.model}: {other[0]} was"
-                f" {learned_with[other[0]]}, is {found.get(other[0])}; use that one, or learn again"
+                f" {learned_with[other[0]]}, is {found.get(other[0])}; use that model, or train again"
             )
 
 
@@ -385,7 +385,7 @@ def attentions(model: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def injected(parts: Sequence[Any], added: Tensor | None) -> Iterator[None]:
-    """Inside, what these parts of a model read is what they are given plus ``added``."""
+    """Within the context, ``added`` is added to the input of these modules."""
 
     def before(part: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if args:

@@ -29,7 +29,7 @@ from cfbench_text.triplets import Triplet, sentence
 
 SPEC = ComponentSpec(
     id="text/judge/llm",
-    summary="A chat model says whether a text supports a statement",
+    summary="A chat model decides whether a text supports a statement",
     target=f"{__name__}:LLMJudge",
     config=f"{__name__}:Config",
     provides={"verdict": {"support"}},
@@ -72,7 +72,7 @@ class LLMJudge:
 
 
 def support_of(chat: Chat, questions: Sequence[tuple[str, str]], component: str) -> FloatArray:
-    """(N,) how sure the model is that each text supports the statement beside it. ``who`` asks, for messages."""
+    """(N,) how certain the model is that each text supports its statement. ``component`` is named in messages."""
     nonempty = [place for place, (text, _) in enumerate(questions) if text.strip()]
     prompts = [
         Prompt(SYSTEM, USER.format(text=text, statement=statement))
@@ -84,7 +84,7 @@ def support_of(chat: Chat, questions: Sequence[tuple[str, str]], component: str)
     unread = sum(choice.p is None for choice in choices)
     if unread:
         warnings.warn(
-            f"{unread} of {len(choices)} answers of {component} are neither 1 nor 0",
+            f"{unread} of {len(choices)} responses of {component} are neither 1 nor 0",
             ResultWarning,
             stacklevel=3,
         )
@@ -93,5 +93,5 @@ def support_of(chat: Chat, questions: Sequence[tuple[str, str]], component: str)
 
 def _value(choice: OptionProbabilities, component: str) -> float:
     if choice.failure:
-        raise UserError(f"{component}: a question has no answer: {choice.failure}")
+        raise UserError(f"{component}: a query has no response: {choice.failure}")
     return 0.5 if choice.p is None else choice.p

@@ -82,8 +82,12 @@ class AlignScore:
 
     def columns(self, point: Point) -> Sequence[Column]:
         return (
-            Column("AlignScore-P", "higher", (0.0, 1.0), "Does the reference contain what the text says?"),
-            Column("AlignScore-R", "higher", (0.0, 1.0), "Does the text contain what the reference says?"),
+            Column(
+                "AlignScore-P", "higher", (0.0, 1.0), "Does the reference contain the content of the text?"
+            ),
+            Column(
+                "AlignScore-R", "higher", (0.0, 1.0), "Does the text contain the content of the reference?"
+            ),
         )
 
     def compute(self, observed: ObservedTexts) -> Mapping[str, FloatArray]:

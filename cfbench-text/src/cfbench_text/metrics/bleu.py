@@ -37,7 +37,7 @@ class BLEU:
             _sacrebleu().sentence_score(text, [reference]).score / 100 if reference else np.nan
             for text, reference in zip(observed.texts, observed.references, strict=True)
         ]
-        forget()
+        clear_cache()
         return {"BLEU": np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0)}
 
     def signature(self) -> Mapping[str, str]:
@@ -51,8 +51,8 @@ def _sacrebleu() -> Any:
     return bleu.BLEU(effective_order=True)
 
 
-def forget() -> None:
-    """Drops the texts that sacrebleu has split: it keeps 65,536 of them, and each comes once here."""
+def clear_cache() -> None:
+    """Clears sacrebleu's cache of 65,536 tokenized texts, because each text occurs once here."""
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
     from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 

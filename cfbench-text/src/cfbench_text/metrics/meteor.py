@@ -58,9 +58,9 @@ SPEC = ComponentSpec(
 
 STAGES = ("exact", "stem", "synonym")
 BEAM = 40
-"""Partial pairings that are kept at each word, as in Meteor 1.5."""
-EFFORT = 300_000
-"""Continuations that are looked at for one text. With thousands of words on both sides the beam is narrower."""
+"""Partial alignments per word, as in Meteor 1.5."""
+MAX_CONTINUATIONS = 300_000
+"""Continuations per text. With thousands of words on both sides the beam is narrower."""
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 Kin = Callable[[str, str], int | None]
@@ -83,7 +83,7 @@ class Config:
         if "synonym" in self.stages and not self.wordnet:
             raise ValueError(
                 "METEOR needs WordNet for synonyms: name its folder in 'wordnet' (Debian's package wordnet-base has"
-                " /usr/share/wordnet), or say 'stages: [exact, stem]'"
+                " /usr/share/wordnet), or set 'stages: [exact, stem]'"
             )
         if len(self.weights) != len(STAGES) or not all(0 <= weight <= 1 for weight in self.weights):
             raise ValueError("'weights' must be three numbers between 0 and 1: of exact, stem, synonym")
@@ -166,7 +166,7 @@ def _stemmer() -> Callable[[str], str]:
         import snowballstemmer
     except ImportError:
         raise UserError(
-            "METEOR needs snowballstemmer for stems: pip install 'cfbench-text[meteor]', or say 'stages: [exact]'"
+            "METEOR needs snowballstemmer for stems: pip install 'cfbench-text[meteor]', or set 'stages: [exact]'"
         ) from None
     return functools.lru_cache(maxsize=None)(snowballstemmer.stemmer("porter").stemWord)
 
@@ -186,8 +186,8 @@ def align(
 ) -> list[tuple[int, int, int]]:
     """(place in the text, place in the reference, stage) of the pairs: most pairs, fewest chunks, heaviest.
 
-    A beam search over the text's words. A partial pairing is known by the places of the reference that it has used
-    and the place that would go on with its last chunk; of those alike in both the best is kept. ``lost`` counts the
+    A beam search over the text's words. A partial alignment is identified by the positions of the reference that it uses
+    and the position that would extend its last chunk; of those equal in both the best one remains. ``lost`` counts the
     pairs that it can no longer have: before and after each word its kinship (words of both sides that are linked by
     possible pairs) can have at most as many more as it has words left on the side that has fewer.
     """
@@ -197,7 +197,7 @@ def align(
     members = _kinships(masks)
     left = Counter(members.values())
     wanted = _wanted(masks, len(text))
-    beam = min(BEAM, max(1, EFFORT // max(1, sum(map(len, partners.values())))))
+    beam = min(BEAM, max(1, MAX_CONTINUATIONS // max(1, sum(map(len, partners.values())))))
 
     def continued(
         place: int, used: int, following: int, so_far: _Partial

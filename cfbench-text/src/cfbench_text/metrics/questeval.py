@@ -57,7 +57,7 @@ SPEC = ComponentSpec(
 
 Question = tuple[str, str]
 """The question, and the answer that it was made for."""
-DIRECTION = "P: asked of the text, answered in the reference; R: the converse"
+DIRECTION = "P: questions about the text, answered from the reference; R: the converse"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +72,9 @@ class Similarity(bertscore.Config):
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    generator: Annotated[QuestionSource, Help("who asks")] = field(default_factory=QuestionSource)
-    answerer: Annotated[AnswerSource, Help("who answers")] = field(default_factory=AnswerSource)
-    selector: Annotated[str, Help("what questions are asked for: rules, or import:MODULE:CLASS")] = "rules"
+    generator: Annotated[QuestionSource, Help("generates questions")] = field(default_factory=QuestionSource)
+    answerer: Annotated[AnswerSource, Help("answers questions")] = field(default_factory=AnswerSource)
+    selector: Annotated[str, Help("selects the answers: rules, or import:MODULE:CLASS")] = "rules"
     sentences: Annotated[
         int | None, Range(minimum=1), Help("of a text, for the rules; 5 in the library; none: all")
     ] = None
@@ -84,7 +84,8 @@ class Config:
     ] = ("f1", "answerability")
     similarity: Annotated[Similarity, Help("the encoder of bertscore")] = field(default_factory=Similarity)
     mean: Annotated[
-        Literal["harmonic", "arithmetic"], Help("of P and R: as in paper 004, or as in the library")
+        Literal["harmonic", "arithmetic"],
+        Help("of P and R: as in Statement factuality, or as in the library"),
     ] = "harmonic"
 
     def __post_init__(self) -> None:
@@ -102,13 +103,13 @@ class QuestEval:
                 "QuestEval-P",
                 "higher",
                 (0.0, 1.0),
-                "Does the reference answer questions about the text alike?",
+                "Does the reference give the same answers to questions about the text?",
             ),
             Column(
                 "QuestEval-R",
                 "higher",
                 (0.0, 1.0),
-                "Does the text answer questions about the reference alike?",
+                "Does the text give the same answers to questions about the reference?",
             ),
             Column("QuestEval-F", "higher", (0.0, 1.0), "Their mean, harmonic or arithmetic as configured"),
         )
@@ -119,7 +120,7 @@ class QuestEval:
             *zip(observed.texts, observed.references, strict=True),
             *zip(observed.references, observed.texts, strict=True),
         ]
-        # Where one side has no questions the policy decides, and those of the other side are not asked.
+        # If one side has no questions, ``empty`` decides, and the questions of the other side are not answered.
         queries = [
             (question, answer, other)
             for text, other in ways
@@ -170,7 +171,7 @@ class QuestEval:
         full = [text for text in distinct if text.strip()]
         selected = dict(zip(full, self._selector.select(full) if full else [], strict=True))
         pairs = [(answer, text) for text, chosen in selected.items() for answer in chosen]
-        queries = plugins.distinct_results(pairs, self._generator.ask)
+        queries = plugins.distinct_results(pairs, self._generator.generate)
         return {
             text: [
                 (queries[answer, text], answer)

@@ -75,7 +75,7 @@ class Config(ChatSource):
     answer: Annotated[
         Literal["hard", "soft"], Help("hard: supported or not, as published; soft: how sure the model is")
     ] = "hard"
-    words: Annotated[int, Range(minimum=10), Help("a longer text is asked about in pieces")] = 400
+    words: Annotated[int, Range(minimum=10), Help("a longer text is split into pieces")] = 400
     tokens: Annotated[int, Range(minimum=1), Help("the longest list of statements")] = 1024
 
 

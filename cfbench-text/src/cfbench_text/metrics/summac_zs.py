@@ -90,13 +90,13 @@ def both_ways(
 
 
 def _matrices(sides: Sequence[tuple[list[str], list[str]]], pairs: Pairs) -> list[FloatArray]:
-    """One for each (hypotheses, premises); all distinct pairs of both ways are asked at once."""
+    """One for each (hypotheses, premises); all distinct pairs of both directions are computed in one call."""
     wanted = [(premise, hypothesis) for mine, others in sides for hypothesis in mine for premise in others]
     distinct = {pair: place for place, pair in enumerate(dict.fromkeys(wanted))}
-    observed = pairs.probabilities(list(distinct))[[distinct[pair] for pair in wanted]]
+    probabilities = pairs.probabilities(list(distinct))[[distinct[pair] for pair in wanted]]
     found, start = [], 0
     for mine, others in sides:
         end = start + len(mine) * len(others)
-        found.append(observed[start:end].reshape(len(mine), len(others), 3))
+        found.append(probabilities[start:end].reshape(len(mine), len(others), 3))
         start = end
     return found

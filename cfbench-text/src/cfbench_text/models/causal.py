@@ -15,7 +15,7 @@ from cfbench_core.errors import UserError
 from cfbench_text.models.chat_types import ChatSource, Completion, OptionProbabilities, Prompt
 from cfbench_text.models.loading import batches, load, padded
 
-NO_ROOM = "the text is longer than the model reads"
+NO_ROOM = "the text exceeds the context of the model"
 
 
 class Causal:
@@ -66,7 +66,7 @@ class Causal:
         return list(tokenizer(f"{prompt.system}\n\n{prompt.user}\n\n")["input_ids"])
 
     def _continued(self, rows: Sequence[Sequence[int]], tokens: int) -> list[Completion]:
-        """What it writes after each row. Decoding is greedy whatever the model's own settings say."""
+        """The completion of each row. Decoding is greedy regardless of the model's own settings."""
         import torch
         from transformers import GenerationConfig
 

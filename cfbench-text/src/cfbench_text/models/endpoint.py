@@ -22,23 +22,23 @@ from typing import Any, TypeVar
 from cfbench_core.errors import UserError
 from cfbench_text.models.chat_types import ChatSource, Completion, OptionProbabilities, Prompt
 
-AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-HOPELESS = {401: "the key is refused", 403: "the key is refused", 404: "no such model or address"}
-LONGEST_PAUSE, LONGEST_ASKED_FOR = 30.0, 120.0
+RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+FATAL = {401: "the key is refused", 403: "the key is refused", 404: "no such model or address"}
+LONGEST_PAUSE, LONGEST_RETRY_AFTER = 30.0, 120.0
 IN_A_ROW = 5
-"""After so many questions in a row without any answer the server is taken for down; refused alike, all are."""
+"""Number of consecutive prompts without a response, or rejected with one message, after which the run stops."""
 
 Found = TypeVar("Found", Completion, OptionProbabilities)
 
 
 class _GarbageError(Exception):
-    """An answer that is not what the protocol says."""
+    """A response that violates the protocol."""
 
 
 class _NoAnswerError(Exception):
-    """No answer to one question, after all attempts.
+    """No response to one prompt after all attempts.
 
-    reached: whether the server answered at all. refused: whether it said that it will not, at the first attempt.
+    reached: whether the server responded at all. refused: whether it rejected the prompt.
     """
 
     def __init__(self, why: str, reached: bool, refused: bool = False) -> None:
@@ -62,13 +62,13 @@ class Endpoint:
 
     def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Completion]]:
         bodies = [self._body(prompt, tokens) for prompt in prompts]
-        yield from self._all(bodies, _said, lambda why: Completion(failure=why))
+        yield from self._all(bodies, _completion, lambda why: Completion(failure=why))
 
     def choose(
         self, prompts: Sequence[Prompt], options: tuple[str, str]
     ) -> Iterator[tuple[int, OptionProbabilities]]:
-        asked = {"logprobs": True, "top_logprobs": 20}
-        bodies = [self._body(prompt, 1) | asked for prompt in prompts]
+        logprobs = {"logprobs": True, "top_logprobs": 20}
+        bodies = [self._body(prompt, 1) | logprobs for prompt in prompts]
         yield from self._all(
             bodies, lambda reply: _choice(reply, options), lambda why: OptionProbabilities(None, failure=why)
         )
@@ -88,7 +88,7 @@ class Endpoint:
         read: Callable[[Mapping[str, Any]], Found],
         failed: Callable[[str], Found],
     ) -> Iterator[tuple[int, Found]]:
-        """The answers as they come. No more questions wait in the pool than the server is asked at once."""
+        """The responses as they arrive. The pool holds a limited number of waiting prompts."""
         key = os.environ.get(self.source.key)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         unreached, refusals, answered = 0, list[str](), False
@@ -97,14 +97,14 @@ class Endpoint:
             ThreadPoolExecutor(self.source.requests) as pool,
         ):
             for start in range(0, len(bodies), 4 * self.source.requests):
-                asked: dict[Future[Found], int] = {
+                pending: dict[Future[Found], int] = {
                     pool.submit(self._one, client, body, read): start + place
                     for place, body in enumerate(bodies[start : start + 4 * self.source.requests])
                 }
                 try:
-                    for done in as_completed(asked):
+                    for done in as_completed(pending):
                         try:
-                            yield asked[done], done.result()
+                            yield pending[done], done.result()
                             unreached, answered = 0, True
                         except _NoAnswerError as error:
                             refusals += [str(error)] * error.refused
@@ -113,13 +113,13 @@ class Endpoint:
                             unreached = 0 if error.reached else unreached + 1
                             if unreached >= min(IN_A_ROW, len(bodies)):
                                 raise self._down(str(error)) from None
-                            yield asked[done], failed(str(error))
+                            yield pending[done], failed(str(error))
                 finally:
-                    for one in asked:
+                    for one in pending:
                         one.cancel()
 
     def _one(self, client: Any, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Found]) -> Found:
-        """One question, as often as the configuration allows."""
+        """Sends one prompt, with as many attempts as the configuration allows."""
         why, reached, wait = "", False, 0.0
         for attempt in range(self.source.retries + 1):
             if attempt:
@@ -127,7 +127,7 @@ class Endpoint:
             try:
                 reply = client.post(self.address, json=body)
             except self._httpx.TimeoutException:
-                why, reached, wait = f"no answer within {self.source.timeout:g} s", False, 0.0
+                why, reached, wait = f"no response within {self.source.timeout:g} s", False, 0.0
                 continue
             except self._httpx.TransportError as error:
                 why, reached, wait = f"no connection ({error or type(error).__name__})", False, 0.0
@@ -135,20 +135,20 @@ class Endpoint:
             except self._httpx.InvalidURL as error:
                 raise UserError(f"endpoint {self.source.endpoint!r}: no address ({error})") from None
             reached = True
-            if reply.status_code in HOPELESS:
+            if reply.status_code in FATAL:
                 raise UserError(
-                    f"endpoint {self.source.endpoint}: {HOPELESS[reply.status_code]} (HTTP {reply.status_code},"
-                    f" model {self.source.model!r}, key from ${self.source.key}): {_told(reply)}"
+                    f"endpoint {self.source.endpoint}: {FATAL[reply.status_code]} (HTTP {reply.status_code},"
+                    f" model {self.source.model!r}, key from ${self.source.key}): {_message(reply)}"
                 )
-            if reply.status_code in AGAIN:
+            if reply.status_code in RETRIED:
                 why, wait = f"HTTP {reply.status_code}", _retry_after(reply)
                 continue
             if reply.status_code != 200:
-                raise _NoAnswerError(f"HTTP {reply.status_code}: {_told(reply)}", reached, refused=True)
+                raise _NoAnswerError(f"HTTP {reply.status_code}: {_message(reply)}", reached, refused=True)
             try:
                 return read(_decoded(reply))
             except _GarbageError as error:
-                why, wait = f"an answer that is not what the protocol says ({error})", 0.0
+                why, wait = f"a response that violates the protocol ({error})", 0.0
         raise _NoAnswerError(why, reached)
 
     def _refused(self, why: str) -> UserError:
@@ -159,7 +159,7 @@ class Endpoint:
     def _down(self, why: str) -> UserError:
         return UserError(
             f"endpoint {self.source.endpoint} does not answer: {why}. Start the server, or name another in 'endpoint';"
-            " what it answered is kept, and the same command goes on"
+            " its responses are cached, and the same command resumes"
         )
 
 
@@ -182,7 +182,7 @@ def _content(choice: Mapping[str, Any]) -> str:
     return content
 
 
-def _said(choice: Mapping[str, Any]) -> Completion:
+def _completion(choice: Mapping[str, Any]) -> Completion:
     return Completion(_content(choice), cut=choice.get("finish_reason") == "length")
 
 
@@ -201,26 +201,26 @@ def _choice(choice: Mapping[str, Any], options: tuple[str, str]) -> OptionProbab
 
 
 def strict(text: str, options: tuple[str, str]) -> float | None:
-    """1 for the first option, 0 for the second, None for anything else around or beside them."""
+    """1 for the first option, 0 for the second, None for anything else."""
     bare = re.sub(r"^[\s\"'*]+|[\s\"'*.]+$", "", text)
     return float(bare == options[0]) if bare in options else None
 
 
 def _retry_after(reply: Any) -> float:
-    """Seconds that the server asks for, told in seconds or as a moment; 0 when it does not say."""
-    said = str(reply.headers.get("retry-after", "")).strip()
-    if not said:
+    """Seconds until the time in the Retry-After header, given in seconds or as a date; 0 without one."""
+    header = str(reply.headers.get("retry-after", "")).strip()
+    if not header:
         return 0.0
     try:
-        seconds = float(said)
+        seconds = float(header)
     except ValueError:
         try:
-            seconds = parsedate_to_datetime(said).timestamp() - time.time()
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
         except ValueError:
             return 0.0
-    return min(max(seconds, 0.0), LONGEST_ASKED_FOR) if math.isfinite(seconds) else 0.0
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER) if math.isfinite(seconds) else 0.0
 
 
-def _told(reply: Any) -> str:
-    """The beginning of what the server says of an error."""
+def _message(reply: Any) -> str:
+    """The beginning of the server's error message."""
     return " ".join(str(reply.text).split())[:120]

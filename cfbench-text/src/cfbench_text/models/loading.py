@@ -26,12 +26,12 @@ PACKAGE = "package:"
 WEIGHTS = ("*.safetensors", "*.gguf", "*.bin", "*.json", "*.txt", "*.model")
 SPECIAL = ("bos", "eos", "pad", "decoder_start", "forced_bos")
 TOO_LONG = 1_000_000
-"""Tokenizers say at least this when they know no limit."""
+"""Tokenizers without a limit report at least this."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Which model, and how it is loaded. Components that need a model add their options to it."""
+    """Which model, and how it is loaded. Components that need a model extend these options."""
 
     model: Annotated[str, Help("name, folder, .gguf file or package:NAME of the model")]
     revision: Annotated[str | None, Help("commit of a model on the hub")] = None
@@ -49,11 +49,11 @@ class Loaded:
     model: Any
     device: str
     limit: int
-    """How many tokens it reads; ``TOO_LONG`` when it does not say."""
+    """Maximum number of input tokens; ``TOO_LONG`` if unknown."""
 
 
 def load(auto: str, source: Source) -> Loaded:
-    """Tokenizer and model, the latter by the class ``auto`` of transformers, ready to be asked."""
+    """Tokenizer and model, the latter by the class ``auto`` of transformers, ready for inference."""
     return _load(auto, source.model, source.revision, source.download, source.device, source.dtype)
 
 
@@ -72,14 +72,14 @@ def _load(auto: str, name: str, revision: str | None, download: bool, device: st
 
 
 def _greedy(settings: Any) -> Any:
-    """The special tokens of a model's settings alone. Its beams, penalties and shortest lengths, which count beside
-    what a caller asks for, would make another thing of greedy decoding."""
+    """Only the special tokens of a model's generation settings. Its beams, penalties and minimum lengths would apply in
+    addition to the caller's settings, and decoding would not be greedy."""
     names = [f"{name}_token_id" for name in SPECIAL]
     return type(settings)(**{name: getattr(settings, name, None) for name in names})
 
 
 def unfilled(auto: str, source: Source) -> Loaded:
-    """Tokenizer, and a model of the shape that its configuration says: for weights that are in another file."""
+    """Tokenizer, and a model with random weights: for weights that are in another file."""
     torch, transformers = _libraries()
     where, more = _arguments(source.model, source.revision, source.download)
     try:
@@ -116,7 +116,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _arguments(name: str, revision: str | None, download: bool) -> tuple[str, dict[str, Any]]:
-    """What ``from_pretrained`` is told."""
+    """The arguments of ``from_pretrained``."""
     path = find_local(name)
     if path is None:
         return name, {"revision": revision, "local_files_only": not download}
@@ -156,7 +156,7 @@ def _why(name: str, download: bool, error: Exception) -> str:
     if find_local(name) is not None or download:
         return f"model {name!r} cannot be loaded: {reason}"
     return (
-        f"model {name!r} is not on this machine: give the path of its folder or .gguf file, or say 'download: true'"
+        f"model {name!r} is not on this machine: give the path of its folder or .gguf file, or set 'download: true'"
         f" to fetch it ({reason[:120]})"
     )
 
@@ -170,14 +170,14 @@ def _limit(tokenizer: Any, model: Any) -> int:
 
 
 def signature(source: Source) -> dict[str, str]:
-    """Name, revision or hash of the files, number format, versions. Never the path, which tells of a machine."""
+    """Name, revision or hash of the files, number format, versions. Never the path, which differs between machines."""
     from importlib.metadata import PackageNotFoundError, version
 
     path = find_local(source.model)
     try:
         versions = {name: version(name) for name in ("torch", "transformers")}
     except PackageNotFoundError:
-        _libraries()  # says in one line what is missing
+        _libraries()  # raises with the name of the missing package
         raise
     about = {
         "model": source.model if path is None or source.model.startswith(PACKAGE) else path.name,

@@ -81,7 +81,7 @@ class PairValues:
     def _tokens(
         self, loaded: Loaded, pairs: Sequence[tuple[str, str]]
     ) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Token numbers, and which of the two texts each belongs to for models that want to be told."""
+        """Token ids, and the index of the text of each token for models that use it."""
         encoded = loaded.tokenizer([one for one, _ in pairs], [other for _, other in pairs])
         rows, kinds = encoded["input_ids"], encoded.get("token_type_ids")
         limit = min(self.limit or loaded.limit, loaded.limit)

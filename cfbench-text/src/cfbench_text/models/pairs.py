@@ -29,7 +29,7 @@ NAMES = ("entailment", "contradiction", "neutral")
 
 @dataclass(frozen=True, kw_only=True)
 class PairSource(Source):
-    """An NLI model. The default is the one of paper 004 (its footnote 6)."""
+    """An NLI model. The default is that of Statement factuality (footnote 6)."""
 
     model: Annotated[str, Help("name, folder or package:NAME of an NLI model")] = (
         "microsoft/deberta-base-mnli"
@@ -85,7 +85,7 @@ class Pairs:
                 yield place, [of_pair[entailment], denied, of_pair[neutral]]
 
     def _tokens(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Token numbers, and which of the two texts each belongs to for models that want to be told."""
+        """Token ids, and the index of the text of each token for models that use it."""
         premises, hypotheses = [one for one, _ in pairs], [other for _, other in pairs]
         tokenizer, limit = self._loaded.tokenizer, self._loaded.limit
         cut = sum(len(row) > limit for row in tokenizer(premises, hypotheses)["input_ids"])
@@ -125,6 +125,6 @@ def label_order(labels: Sequence[str], model: str) -> tuple[int, int | None, int
     if len(bare) != 3 or any(len(places) != 1 for places in found):
         raise UserError(
             f"model {model!r} has the labels {', '.join(labels)}: needs entailment, contradiction and neutral; if it"
-            " is an NLI model, say their order in 'labels'"
+            " is an NLI model, give their order in 'labels'"
         )
     return found[0][0], found[1][0], found[2][0]

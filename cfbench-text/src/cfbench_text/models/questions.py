@@ -25,7 +25,7 @@ IMPORT = "import:"
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer. ``answerable``: how probable it is that the text holds one, in [0, 1]."""
+    """An answer. ``answerable``: the probability in [0, 1] that the text contains one."""
 
     text: str
     answerable: float
@@ -33,31 +33,29 @@ class Reply:
 
 class AnswerSelector(Protocol):
     def select(self, texts: Sequence[str]) -> Sequence[Sequence[str]]:
-        """The answers of each text that a question is asked for. One that is there twice counts twice."""
+        """The answers in each text for which questions are generated. Repetitions count."""
 
 
 class QuestionGenerator(Protocol):
-    def ask(self, pairs: Sequence[tuple[str, str]]) -> Sequence[str]:
-        """A question for each distinct (answer, text); a blank one is none."""
+    def generate(self, pairs: Sequence[tuple[str, str]]) -> Sequence[str]:
+        """A question for each distinct (answer, text); blank if there is none."""
 
 
 class Answerer(Protocol):
     def answer(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Reply]:
-        """What the text says, for each distinct (question, text)."""
+        """The answer from the text to each distinct (question, text)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionSource(Source):
-    """The published question generator, and the form in which it is asked."""
+    """The published question generator and its input format."""
 
     shorthand: ClassVar[str] = "model"
 
     model: Annotated[
         str, Help("name, folder or package:NAME of an encoder-decoder model; import:MODULE:CLASS")
     ] = "ThomasNLG/t5-qg_squad1-en"
-    form: Annotated[str, Help("what it reads; {answer} and {text} are put in")] = (
-        "sv1 </s> {answer} </s> {text}"
-    )
+    form: Annotated[str, Help("input format with {answer} and {text}")] = "sv1 </s> {answer} </s> {text}"
     tokens: Annotated[int, Range(minimum=1), Help("the longest question; 19 in the published code")] = 64
     batch: Annotated[int, Range(minimum=1), Help("questions made at once")] = 8
 
@@ -67,15 +65,15 @@ class QuestionSource(Source):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerSource(Source):
-    """The published answerer, which may say that there is no answer."""
+    """The published answerer, which can report that there is no answer."""
 
     shorthand: ClassVar[str] = "model"
 
     model: Annotated[
         str, Help("name, folder or package:NAME of an encoder-decoder model; import:MODULE:CLASS")
     ] = "ThomasNLG/t5-qa_squad2neg-en"
-    form: Annotated[str, Help("what it reads; {question} and {text} are put in")] = "{question} </s> {text}"
-    unanswerable: Annotated[str, Help("the word with which it says that there is no answer")] = "unanswerable"
+    form: Annotated[str, Help("input format with {question} and {text}")] = "{question} </s> {text}"
+    unanswerable: Annotated[str, Help("its output for a question without an answer")] = "unanswerable"
     tokens: Annotated[int, Range(minimum=1), Help("the longest answer; 19 in the published code")] = 64
     batch: Annotated[int, Range(minimum=1), Help("questions answered at once")] = 8
 
@@ -97,13 +95,13 @@ def _filled(form: str, **parts: str) -> str:
 
 
 class Seq2SeqQuestions:
-    """A question for an answer, by a model such as T5 trained to ask."""
+    """A question for an answer, by a sequence-to-sequence model such as T5."""
 
     def __init__(self, source: QuestionSource) -> None:
         self.source = source
         self._writer = Seq2SeqWriter(source)
 
-    def ask(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    def generate(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         inputs = [_filled(self.source.form, answer=answer, text=text) for answer, text in pairs]
         written = self._writer.write(inputs, self.source.tokens)
         _warn_about_truncated([one.cut for one in written], "questions", self.source.tokens)
@@ -114,9 +112,9 @@ class Seq2SeqQuestions:
 
 
 class Seq2SeqAnswers:
-    """An answer by a model such as T5, trained to say so where there is none.
+    """An answer by a sequence-to-sequence model such as T5 that was trained with unanswerable questions.
 
-    How answerable a question is: 1 - p(the answer begins as ``unanswerable`` does).
+    Answerability: 1 - p(the answer begins with the first token of ``unanswerable``).
     """
 
     def __init__(self, source: AnswerSource) -> None:
@@ -179,10 +177,10 @@ def prefixed_signature(part: str, plugin: Any, name: str) -> dict[str, str]:
     return {f"{part} {key}": str(value) for key, value in own.items()}
 
 
-def distinct_results(pairs: Sequence[tuple[str, str]], ask: Any) -> dict[tuple[str, str], Any]:
+def distinct_results(pairs: Sequence[tuple[str, str]], query: Any) -> dict[tuple[str, str], Any]:
     """The answer to each distinct pair."""
     distinct = list(dict.fromkeys(pairs))
-    found = list(ask(distinct)) if distinct else []
+    found = list(query(distinct)) if distinct else []
     if len(found) != len(distinct):
-        raise UserError(f"a plugin of QuestEval gave {len(found)} answers to {len(distinct)} questions")
+        raise UserError(f"a plugin of QuestEval returned {len(found)} results for {len(distinct)} queries")
     return dict(zip(distinct, found, strict=True))

@@ -16,7 +16,7 @@ from cfbench_text.models.response_cache import ResponseCache
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """``cut``: it was stopped by its length. ``first``: how probable it was to begin as the word asked about does."""
+    """``cut``: truncated at the maximum length. ``first``: probability of the first token of ``word`` as the first token."""
 
     text: str
     cut: bool
@@ -29,9 +29,9 @@ class Seq2SeqWriter:
         self._cache = ResponseCache("seq2seq")
 
     def write(self, texts: Sequence[str], tokens: int, word: str = "") -> list[GeneratedText]:
-        """One answer of at most ``tokens`` tokens for each text, each distinct one asked once.
+        """An output of at most ``tokens`` tokens for each text; each distinct text is computed once.
 
-        word: the probability of its first token at the first place is told with each answer.
+        word: the probability of its first token as the first token of the output is returned, too.
         """
         identity = json.dumps(signature(self.source), sort_keys=True)
         keys = [digest([identity, tokens, word, text]) for text in texts]

@@ -47,7 +47,7 @@ class Encoder:
 
     def vectors(self, texts: Sequence[str], limit: int | None = None) -> Iterator[tuple[int, Vectors]]:
         """(place, vectors) of each text, the longest first; blank ends do not count. A text beyond the model's
-        limit is cut, as the reference implementations do, with a warning that says how many were."""
+        limit is truncated, as in the reference implementations, and a warning counts these texts."""
         import torch
 
         layers = self._loaded.model.config.num_hidden_layers
@@ -88,7 +88,7 @@ class Encoder:
         return rows, special
 
     def embeddings(self, texts: Sequence[str]) -> FloatArray:
-        """(N, d) unit vectors, pooled as a sentence-transformers model says; the mean of all tokens if it does not."""
+        """(N, d) unit vectors, pooled as its sentence-transformers files specify; by default the mean of all tokens."""
         pooling, limit = _pooling(self.source)
         found: dict[int, FloatArray] = {}
         for place, vectors in self.vectors(texts, limit):
@@ -98,7 +98,7 @@ class Encoder:
 
 
 def _pooling(source: Source) -> tuple[str, int | None]:
-    """ "mean" or "cls", and the longest text, from the files that sentence-transformers writes beside a model."""
+    """ "mean" or "cls", and the longest text, from the files that sentence-transformers stores with a model."""
     folder = find_local(source.model)
     if folder is None:
         return "mean", None
