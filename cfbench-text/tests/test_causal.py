@@ -86,7 +86,7 @@ def test_responses_are_cached(folder, monkeypatch):
 def test_a_prompt_that_does_not_fit_is_a_failure_and_never_cut(tmp_path):
     chat = Chat(ChatSource(model=str(causal(tmp_path, context=40))))
     fits, long = chat.write([Prompt("", "price"), Prompt("", "price " * 100)], 10)
-    assert not fits.failure and "longer than the model reads" in long.failure
+    assert not fits.failure and "exceeds the context of the model" in long.failure
     assert chat.choose([Prompt("", "price " * 100)])[0].failure
 
 
@@ -106,7 +106,7 @@ def test_extractor_and_judge_run_on_it(folder):
     assert 0 < support[0] < 1 and support[1] == 0
     assert {"prompt", "files", "decoding"} <= set(judge.signature())
     long = [(Document("sound " * 3000, ()), claim)]
-    with pytest.raises(UserError, match="longer than the model reads"):
+    with pytest.raises(UserError, match="exceeds the context of the model"):
         judge.support(long)
 
 

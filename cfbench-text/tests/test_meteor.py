@@ -210,7 +210,7 @@ def test_nltk_leaves_more_chunks_than_there_need_be():
 
 def test_without_wordnet_it_stops_with_one_line_unless_synonyms_are_left_out(tmp_path):
     with pytest.raises(
-        ValueError, match=r"METEOR needs WordNet for synonyms: .* say 'stages: \[exact, stem\]'"
+        ValueError, match=r"METEOR needs WordNet for synonyms: .* set 'stages: \[exact, stem\]'"
     ):
         Config()
     with pytest.raises(UserError, match=r"has no index\.noun; needs the folder") as error:

@@ -220,7 +220,7 @@ def test_user_plugins_are_imported_and_reported(tmp_path, monkeypatch):
     told = metric.signature()
     assert told["generator questions"] == "mine" and told["mean"] == "harmonic"
     assert told["answerer plugin"] == "import:my_questions:Few"
-    with pytest.raises(UserError, match="gave 0 answers to 4 questions"):
+    with pytest.raises(UserError, match="returned 0 results for 4 queries"):
         metric.compute(ObservedTexts(["x"], ["y"], [()], [()], load_domain("toys")))
     sys.modules.pop("my_questions")
 

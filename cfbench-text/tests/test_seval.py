@@ -132,7 +132,7 @@ def test_a_long_text_is_divided_in_pieces_and_loses_nothing():
 
 def test_an_unreadable_verdict_supports_nothing_and_is_reported():
     says = {"it is red": OptionProbabilities(None)}
-    with pytest.warns(UserWarning, match="1 of 3 answers of metric seval are neither 1 nor 0"):
+    with pytest.warns(UserWarning, match="1 of 3 responses of metric seval are neither 1 nor 0"):
         found = score(["it is red. big."], ["big."], Model(says))
     assert found[0, 0] == 0.5
     says = {"it is blue": OptionProbabilities(None, failure="HTTP 500")}

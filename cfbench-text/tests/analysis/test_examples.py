@@ -30,7 +30,7 @@ def test_a_small_example_is_printed_line_by_line():
         "“The user likes it.”",
         "  + supported: bass is deep (sound, positive) · closest in the review: the bass is deep",
         "  ! contradicted: it is cheap (price, positive) · closest in the review: it costs too much",
-        "  ? unsupported: it is blue (look, neutral) · the review says nothing of the kind",
+        "  ? unsupported: it is blue (look, neutral) · not mentioned in the review",
         "  - left out: it costs too much (price, negative)",
         "",
         "Verdicts of j: + supported, ! contradicted, ? unsupported.",

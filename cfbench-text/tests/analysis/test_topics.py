@@ -51,7 +51,7 @@ def test_the_table_agrees_with_counting_one_by_one(run, answer):
             if getattr(one, row.by) == row.group:
                 counts[one.side][0] += one.verdict == "entailed"
                 counts[one.side][1] += 1
-        assert (row.said, row.true) == (counts["text"][1], counts["reference"][1])
+        assert (row.in_texts, row.in_references) == (counts["text"][1], counts["reference"][1])
         for value, (right, every) in zip((row.precision, row.recall), counts.values(), strict=True):
             assert value == pytest.approx(right / every if every else np.nan, nan_ok=True)
 
