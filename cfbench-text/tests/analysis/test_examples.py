@@ -41,7 +41,7 @@ def test_colours_are_those_of_the_verdicts_and_what_is_written_cannot_break_the_
     given = table(("text", "<script>x</script> & so on", "sound", "positive", "entailed", "a"),
                   ("text", "b", "sound", "negative", "contradicted", "a"))  # fmt: skip
     (figure,) = Examples().figures(given)
-    assert 'class="bound"' in figure.svg and 'class="floor"' in figure.svg
+    assert 'class="certified"' in figure.svg and 'class="baseline"' in figure.svg
     assert "<script" not in figure.svg and "&lt;script&gt;" in figure.svg and figure.wide
 
 

@@ -59,7 +59,7 @@ def test_a_layer_is_that_of_torch(model):
     """The same weights in ``torch.nn.TransformerEncoderLayer``, which is another implementation."""
     layer = model.network["layers"][0]
     other = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
-    names = {"self_attn.in_proj_": "asked.", "self_attn.out_proj.": "mixed.", "linear1.": "wide."}
+    names = {"self_attn.in_proj_": "query-key-value.", "self_attn.out_proj.": "mixed.", "linear1.": "wide."}
     names |= {"linear2.": "narrow.", "norm1.": "first norm.", "norm2.": "second norm."}
     ours = layer.state_dict()
     other.load_state_dict(

@@ -44,7 +44,7 @@ SPEC = ComponentSpec(
 
 MARKS = {"entailed": "+", "contradicted": "!", "unsupported": "?"}
 WORDS = {"entailed": "supported", "contradicted": "contradicted", "unsupported": "unsupported"}
-COLOURS = {"entailed": "bound", "contradicted": "floor", "unsupported": "hint"}
+COLOURS = {"entailed": "certified", "contradicted": "baseline", "unsupported": "hint"}
 """Classes of the page: green, orange, grey. Each statement has its mark too."""
 COLUMNS = ["dataset", "model", "role", "judge", "unit", "text", "side", "statement", "topic", "sentiment",
            "verdict", "closest"]  # fmt: skip
