@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_core.run_directory import AGAIN
+from cfbench_core.run_directory import REWRITE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,9 @@ def batches(run: Run, file: str, columns: Sequence[str], cells: Sequence[str]) -
                 if rows.num_rows:
                     yield rows.to_pandas()
     except (OSError, pa.ArrowException) as error:
-        raise UserError(f"{path}: cannot be read ({(str(error).splitlines() or [''])[0]}); {AGAIN}") from None
+        raise UserError(
+            f"{path}: cannot be read ({(str(error).splitlines() or [''])[0]}); {REWRITE}"
+        ) from None
 
 
 AT_ONCE = 20_000
