@@ -104,10 +104,10 @@ def test_what_has_all_methods_is_left_as_it_is():
     [
         (
             "class Half:\n    def predict_proba(self, v): ...\n    def fit(self, p, g, r): ...",
-            "no state, load_state",
+            "a classifier with fit also needs state and load_state",
         ),
-        ("class Half:\n    def fit(self, p, g, r): ...", "Half has no predict_proba"),
-        ("from sklearn.naive_bayes import GaussianNB\nHalf = GaussianNB()", "name: scikit-learn, factory"),
+        ("class Half:\n    def fit(self, p, g, r): ...", "a classifier needs predict_proba"),
+        ("class A:\n    def predict_proba(self, v): ...\nHalf = A()", "name: scikit-learn, factory"),
     ],
 )
 def test_what_cannot_be_used_is_reported_with_what_can(mine, text, message):

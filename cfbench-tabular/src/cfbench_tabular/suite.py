@@ -10,7 +10,7 @@ from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
-from cfbench_tabular.classifiers.adapting import LEARNING, is_raw
+from cfbench_tabular.classifiers.adapting import is_raw
 from cfbench_tabular.config import Protocol, TabularConfig
 from cfbench_tabular.contracts import CONTRACTS
 from cfbench_tabular.external import ExternalTable
@@ -100,19 +100,12 @@ def _access(classifier: type) -> frozenset[str]:
     """The access that a user's classifier gives to explainers.
 
     Raises:
-        UserError: if it can be trained but its state cannot be stored.
+        UserError: if it is an object in place of a class.
     """
-    name = classifier.__name__ if isinstance(classifier, type) else type(classifier).__name__
-    has = [method for method in LEARNING if hasattr(classifier, method)]
-    if 0 < len(has) < len(LEARNING):
-        lacking = ", ".join(method for method in LEARNING if method not in has)
-        raise UserError(
-            f"{name} has {', '.join(has)} but no {lacking}: define all three, or none for a pretrained model. "
-            "A scikit-learn estimator is configured as {name: scikit-learn, factory: 'package.module:Class'}"
-        )
     if not isinstance(classifier, type):
         raise UserError(
-            f"this {name} is not a class: use {{name: scikit-learn, factory: 'package.module:name', train: false}}"
+            f"this {type(classifier).__name__} is not a class: use "
+            "{name: scikit-learn, factory: 'package.module:name', train: false}"
         )
     methods = {"gradients": "log_odds_gradient", "layers": "layers"}
     offered = {access for access, method in methods.items() if hasattr(classifier, method)}
