@@ -29,6 +29,7 @@ from cfbench_core.testing.declarations import check_specs
 from cfbench_core.testing.every_component import CHECKS
 from cfbench_core.testing.kinds import CORE_CONTRACTS, KIND_CHECKS, contract_of
 from cfbench_core.testing.kit import check_component, checks_for, verify
+from cfbench_core.testing.rendered_plugin import verify_rendered_plugin
 from cfbench_core.testing.sameness import difference
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "difference",
     "require",
     "verify",
+    "verify_rendered_plugin",
 ]

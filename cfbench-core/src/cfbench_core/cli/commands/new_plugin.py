@@ -1,4 +1,4 @@
-"""``cfbench new-plugin``: a complete distribution with an explainer of one's own."""
+"""``cfbench new-plugin``: a complete distribution with a component of one's own."""
 
 from __future__ import annotations
 
@@ -16,42 +16,50 @@ from cfbench_core.registry import installed
     "new-plugin",
     examples=(
         "cfbench new-plugin my-explainer                    writes cfbench-explainer-my-explainer/",
-        "cfbench new-plugin lift --summary 'Items that raise the odds' --paper 'Brin et al. 1997'",
+        "cfbench new-plugin edited-share --kind metric --summary 'Share of the history that is edited'",
         "cfbench new-plugin typical-row --suite tabular --out typical",
+        "cfbench new-plugin time-series --kind suite        a suite of its own",
     ),
 )
 @click.argument("name")
 @click.option(
-    "--suite", metavar="S", shell_complete=completions.suites, help="What it explains: recsys, tabular."
+    "--kind",
+    metavar="KIND",
+    default="explainer",
+    show_default=True,
+    help="explainer, recommender, classifier, dataset, metric, analysis or suite.",
 )
+@click.option("--suite", metavar="S", shell_complete=completions.suites, help="To which it belongs.")
 @click.option("--summary", metavar="TEXT", help="One line for 'cfbench list'.")
-@click.option("--paper", metavar="TEXT", default="", help="Where it comes from: 'Brin et al. 1997'.")
 @click.option(
     "--out", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Where to write it."
 )
-def command(name: str, suite: str | None, summary: str | None, paper: str, out: Path | None) -> None:
-    """Write a plugin: a whole explainer to start from.
+def command(name: str, kind: str, suite: str | None, summary: str | None, out: Path | None) -> None:
+    """Write a plugin: a complete component to start from.
 
-    Package, registration, configuration, tests with the conformance kit, and a study; all work as they are
-    written. NAME is the explainer's, in lower case with hyphens.
+    It consists of a package, the component with its specification and configuration, tests with the conformance
+    checks, and a study; all of it works as written. NAME is the component's, in lower case with hyphens.
     """
     from cfbench_core.plugin_template import NewPlugin, suites_with_template, write
 
     registry = installed()
-    possible = suites_with_template(registry)
-    if suite is None and not possible:
-        raise UserError(
-            "no suite is installed for which a plugin could be written: 'cfbench list' says what to install"
-        )
-    plugin = NewPlugin(name, suite or possible[0], summary or _summary(name), paper)
+    if kind == "suite":
+        suite = name
+    if suite is None:
+        possible = suites_with_template(kind, registry)
+        if not possible:
+            raise UserError(
+                f"no installed suite has a template for the kind {kind!r}  (cfbench list suites; --kind "
+                "explainer, recommender, classifier, dataset, metric, analysis or suite)"
+            )
+        suite = possible[0]
+    plugin = NewPlugin(name, suite, summary or _summary(name), kind)
     folder = out or Path(plugin.distribution)
     for path in write(plugin, folder, registry):
         click.echo(path)
+    click.echo(f"\nIt works as written. Change {folder / 'src' / plugin.module / plugin.file}.py.")
     click.echo(
-        f"\nIt works as it is. Put your method into {folder / 'src' / plugin.module / plugin.file}.py."
-    )
-    click.echo(
-        f'Try it: pip install -e "{folder}[test]" && cfbench check {name} && cfbench run {folder}/study.yaml'
+        f'Try it: pip install -e "{folder}[test]" && cfbench check {plugin.component} && cfbench run {folder}/study.yaml'
     )
 
 
