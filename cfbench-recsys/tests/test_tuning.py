@@ -119,7 +119,7 @@ def test_a_killed_search_resumes(tmp_path: Path) -> None:
         [sys.executable, "-c", CALL], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert again.returncode == 0, again.stderr
-    assert f"{len(first)} of 3 trials were there already" in again.stdout
+    assert f"{len(first)} of 3 trials existed already" in again.stdout
     trials = json.loads(record.read_text())["trials"]
     assert trials[: len(first)] == first
     whole = tune(study(), component="mf", trials=3, out=tmp_path / "whole.yaml")

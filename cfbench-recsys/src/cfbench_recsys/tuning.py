@@ -23,10 +23,10 @@ from cfbench_recsys.config import Checkpoints
 from cfbench_recsys.suite import STEPS, RecsysSuite
 
 QUALITIES = tuple(f"{name}@{k}" for k in (10, 20) for name in ("NDCG", "HR", "Recall"))
-"""What a recommender may be judged by, the first unless one is asked for."""
+"""What a recommender may be judged by, the first by default."""
 
 EXPLANATION_METRICS = ("POS-P@{k}", "PN-S@{k}")
-"""What an explainer is judged by unless something is asked for: the first that fits its answers."""
+"""What an explainer is judged by if no metric is named: the first that fits its answers."""
 
 
 def tunable(study: Study, reference: ConfiguredComponent, metric: str | None, sample: int) -> Tunable:
@@ -119,7 +119,7 @@ def _place(
     reference: ConfiguredComponent,
     metric: str | None,
 ) -> tuple[ProtocolPoint, Column, ConfiguredComponent]:
-    """Where of the protocol the explainer is asked, the column that judges it, and the metric that fills it."""
+    """The point of the protocol at which the explainer is evaluated, the column that judges it, and the metric that fills it."""
     k = study.config.protocol.k[0]
     cells = [
         (point, suite.cell(study, model, reference, point))

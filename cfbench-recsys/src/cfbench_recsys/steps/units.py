@@ -80,16 +80,16 @@ def _units_table(interactions: Interactions, users: IntArray, lists: IntArray, l
     user_ids = interactions.user_ids[users]
     complete = (lists >= 0).all(axis=1)
     if level == "list":
-        kept = np.flatnonzero(complete)
+        retained = np.flatnonzero(complete)
         return pd.DataFrame(
             {
-                "unit": [join_ids(user) for user in user_ids[kept]],
-                "group": np.arange(len(kept)),
-                "user": user_ids[kept],
-                "item": pd.Series([None] * len(kept), dtype="string"),
-                "rank": pd.Series([None] * len(kept), dtype="Int64"),
-                "user_index": users[kept],
-                "items_index": list(lists[kept]),
+                "unit": [join_ids(user) for user in user_ids[retained]],
+                "group": np.arange(len(retained)),
+                "user": user_ids[retained],
+                "item": pd.Series([None] * len(retained), dtype="string"),
+                "rank": pd.Series([None] * len(retained), dtype="Int64"),
+                "user_index": users[retained],
+                "items_index": list(lists[retained]),
             }
         )
     rows, places = np.nonzero(lists >= 0)
