@@ -119,7 +119,7 @@ def _place(
     reference: ConfiguredComponent,
     metric: str | None,
 ) -> tuple[ProtocolPoint, Column, ConfiguredComponent]:
-    """The point of the protocol at which the explainer is evaluated, the column that judges it, and the metric that fills it."""
+    """The point at which the explainer is evaluated, the column that judges it, and the metric that fills it."""
     k = study.config.protocol.k[0]
     cells = [
         (point, suite.cell(study, model, reference, point))
