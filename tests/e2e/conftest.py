@@ -37,6 +37,14 @@ class Environment:
         extra = {"CFBENCH_DATA_DIR": str(data)} if data else {}
         return self._run("cfbench", *arguments, extra=extra)
 
+    def shell(self, line: str) -> subprocess.CompletedProcess[str]:
+        """Runs a line of a page in a shell in which the environment is active."""
+        path = f"{self.folder / 'venv' / 'bin'}{os.pathsep}{self.variables['PATH']}"
+        variables = {**self.variables, "PATH": path, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
+        return subprocess.run(
+            ["bash", "-c", line], cwd=self.work, env=variables, capture_output=True, text=True, timeout=600
+        )
+
     def install(self, *requirements: str | Path) -> None:
         done = self._run(
             "python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *requirements
