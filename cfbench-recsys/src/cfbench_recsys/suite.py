@@ -247,7 +247,7 @@ class RecsysSuite(LifecycleSuite):
         from cfbench_recsys.tuning import tunable
 
         study = Study(config, registry, access, self.metrics(config, registry))
-        return tunable(study, reference, metric, sample)
+        return tunable(TuningSuite(sample), study, reference, metric)
 
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
@@ -261,6 +261,21 @@ class RecsysSuite(LifecycleSuite):
         from cfbench_recsys.verbalization import best_explanation
 
         return best_explanation(run)
+
+
+class TuningSuite(RecsysSuite):
+    """The grid of a run with other users, on whom ``cfbench tune`` judges explainers: see ``steps/tuning.py``."""
+
+    steps: ClassVar[Mapping[str, str]] = {
+        **RecsysSuite.steps,
+        "choose_units": f"{STEPS}.tuning:choose_tuning_units",
+    }
+
+    def __init__(self, sample: int) -> None:
+        self.sample = sample
+
+    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
+        return {**super().unit_parameters(study, point), "sample": self.sample}
 
 
 def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> str:

@@ -10,17 +10,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study
+from cfbench_core.lifecycle.suite import LifecycleSuite
 from cfbench_core.plan import Column
 from cfbench_core.stages import UNITS
 from cfbench_core.tuning import TrialPlan, Tunable, mean_score, reported
 from cfbench_recsys.config import Checkpoints
-from cfbench_recsys.suite import STEPS, RecsysSuite
 
 QUALITIES = tuple(f"{name}@{k}" for k in (10, 20) for name in ("NDCG", "HR", "Recall"))
 """What a recommender may be judged by, the first by default."""
@@ -29,19 +29,21 @@ EXPLANATION_METRICS = ("POS-P@{k}", "PN-S@{k}")
 """What an explainer is judged by if no metric is named: the first that fits its answers."""
 
 
-def tunable(study: Study, reference: ConfiguredComponent, metric: str | None, sample: int) -> Tunable:
-    """See :mod:`cfbench_core.tuning.protocol`.
+def tunable(
+    suite: LifecycleSuite, study: Study, reference: ConfiguredComponent, metric: str | None
+) -> Tunable:
+    """See :mod:`cfbench_core.tuning.protocol`. ``suite`` explains users whom a run does not explain.
 
     Raises:
         UserError: when the component cannot be judged, or not by ``metric``.
     """
     protocol = dataclasses.replace(study.config.protocol, checkpoints=Checkpoints())
     study = dataclasses.replace(study, config=dataclasses.replace(study.config, protocol=protocol))
-    data = RecsysSuite().prepared(study, _only(study.config.data, "dataset", "data"))
+    data = suite.prepared(study, _only(study.config.data, "dataset", "data"))
     if reference.kind == "recommender":
-        return _of_recommender(study, data, reference, metric)
+        return _of_recommender(suite, study, data, reference, metric)
     if reference.kind == "explainer":
-        return _of_explainer(study, data, reference, metric, sample)
+        return _of_explainer(suite, study, data, reference, metric)
     raise UserError(f"{reference.spec.id}: only recommenders and explainers can be tuned")
 
 
@@ -55,7 +57,11 @@ def _only(found: Sequence[ConfiguredComponent], what: str, key: str) -> Configur
 
 
 def _of_recommender(
-    study: Study, data: PreparedDataset, reference: ConfiguredComponent, metric: str | None
+    suite: LifecycleSuite,
+    study: Study,
+    data: PreparedDataset,
+    reference: ConfiguredComponent,
+    metric: str | None,
 ) -> Tunable:
     name = metric or QUALITIES[0]
     if name not in QUALITIES:
@@ -67,7 +73,7 @@ def _of_recommender(
         raise UserError(f"{reference.label}: its weights come from a file, so there is nothing to tune")
 
     def plan(candidate: ConfiguredComponent) -> TrialPlan:
-        (model,) = RecsysSuite().models(study, data, candidate)
+        (model,) = suite.models(study, data, candidate)
         fitted = model.stages["model"]
         return TrialPlan(
             {"model": fitted}, lambda results, _: reported(results, fitted, "fit", "validation", name)
@@ -77,26 +83,14 @@ def _of_recommender(
     return Tunable(f"validation {name}", "higher", data.dataset.label, plan, shared)
 
 
-class TuningSuite(RecsysSuite):
-    """The grid of a run, with other users: see ``steps/tuning.py``."""
-
-    steps: ClassVar[Mapping[str, str]] = {
-        **RecsysSuite.steps,
-        "choose_units": f"{STEPS}.tuning:choose_tuning_units",
-    }
-
-    def __init__(self, sample: int) -> None:
-        self.sample = sample
-
-    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
-        return {**super().unit_parameters(study, point), "sample": self.sample}
-
-
 def _of_explainer(
-    study: Study, data: PreparedDataset, reference: ConfiguredComponent, metric: str | None, sample: int
+    suite: LifecycleSuite,
+    study: Study,
+    data: PreparedDataset,
+    reference: ConfiguredComponent,
+    metric: str | None,
 ) -> Tunable:
     recommender = _only(study.config.recommenders, "recommender", "recommenders")
-    suite = TuningSuite(sample)
     (model,) = suite.models(study, data, recommender)
     point, column, measured = _place(suite, study, model, reference, metric)
     one = dataclasses.replace(study, metrics=(measured,))
@@ -113,7 +107,7 @@ def _of_explainer(
 
 
 def _place(
-    suite: RecsysSuite,
+    suite: LifecycleSuite,
     study: Study,
     model: PreparedModel,
     reference: ConfiguredComponent,
@@ -143,14 +137,16 @@ def _place(
     )
 
 
-def _preferred(suite: RecsysSuite, study: Study, model: PreparedModel) -> Iterator[ProtocolPoint]:
+def _preferred(suite: LifecycleSuite, study: Study, model: PreparedModel) -> Iterator[ProtocolPoint]:
     """The protocol points, item level first, whatever the configured levels."""
     for level in ("item", "list"):
         protocol = dataclasses.replace(study.config.protocol, level=(level,))
         yield from suite.points(dataclasses.replace(study.config, protocol=protocol), model)
 
 
-def _filled_by(suite: RecsysSuite, study: Study, column: Column, point: ProtocolPoint) -> ConfiguredComponent:
+def _filled_by(
+    suite: LifecycleSuite, study: Study, column: Column, point: ProtocolPoint
+) -> ConfiguredComponent:
     """The metric that reports a column; the first, where several do."""
     return next(
         metric

@@ -76,3 +76,11 @@ class Study:
     access: DataAccess
     metrics: tuple[ConfiguredComponent, ...]
     external: ExternalTable | None = None
+
+
+def source_of(dataset: ConfiguredComponent, access: DataAccess) -> Mapping[str, Any]:
+    """The files in which a dataset was found, as a parameter; nothing for one that needs no files."""
+    component = dataset.create()
+    if not hasattr(component, "find"):
+        return {}
+    return {"source": component.find(access).parameters()}

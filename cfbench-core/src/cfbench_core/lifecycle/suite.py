@@ -15,7 +15,7 @@ from cfbench_core.config.component import ConfiguredComponent, with_defaults
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.external import ExternalTable
-from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study
+from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study, source_of
 from cfbench_core.plan import Cell, Column, TableLayout
 from cfbench_core.specs import ComponentSpec, lacking
 from cfbench_core.stages import UNITS, Stage
@@ -27,20 +27,6 @@ if TYPE_CHECKING:
 
 STAGES = "cfbench_core.lifecycle.stages"
 SELECT_ROWS = "cfbench_core.lifecycle.external_rows:select_rows"
-
-
-REQUIRED_STEPS = (
-    "read_data",
-    "load_data",
-    "fit",
-    "choose_units",
-    "open_chunk",
-    "explain",
-    "to_rows",
-    "from_rows",
-    "observe",
-)
-"""Steps of every suite that have no default."""
 
 
 class LifecycleSuite:
@@ -468,20 +454,3 @@ class LifecycleSuite:
     def verbalize(self, run: Run) -> str:
         """One explanation of the run as a sentence; "" when there is none."""
         return ""
-
-
-def source_of(dataset: ConfiguredComponent, access: DataAccess) -> Mapping[str, Any]:
-    """The files in which a dataset was found, as a parameter; nothing for one that needs no files."""
-    component = dataset.create()
-    if not hasattr(component, "find"):
-        return {}
-    return {"source": component.find(access).parameters()}
-
-
-def steps_in(module: str, *further: str) -> dict[str, str]:
-    """The steps of a suite whose functions stand in one module, under the names of the steps.
-
-    ``further``: steps that a suite has besides those that it must have ("prepare", "derive", "read_file").
-    """
-    restored = {"restore": "cfbench_core.lifecycle.models:restored"}
-    return {**restored, **{step: f"{module}:{step}" for step in (*REQUIRED_STEPS, *further)}}

@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent, Help, OfKind, Range
 from cfbench_core.contracts import Contract, Dataset, Metric
+from cfbench_core.lifecycle.steps import steps_in
 from cfbench_core.lifecycle.study import ProtocolPoint, Study
-from cfbench_core.lifecycle.suite import LifecycleSuite, steps_in
+from cfbench_core.lifecycle.suite import LifecycleSuite
 from cfbench_core.plan import TableLayout
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.suites import Experiment
