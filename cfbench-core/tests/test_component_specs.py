@@ -107,6 +107,10 @@ def test_what_is_not_literal_is_an_error_with_file_and_line(write: Write, line: 
             "must be 'suite/kind/name'",
         ),
         ('SPEC = ComponentSpec(\n    id="toy/metric/a",\n    summary=".",\n)\n', "'target'"),
+        (
+            'SPEC = ComponentSpec(\n    id="toy/metric/a",\n    summary=".",\n    target="m:A",\n    role="bound",\n)\n',
+            "role must be one of certified, reference, baseline, not 'bound'",
+        ),
         ('SPEC = ComponentSpec(\n    id="toy/metric/a",\n    color="red",\n)\n', "'color'"),
         (
             'SPEC = ComponentSpec(\n    id="toy/metric/a",\n    summary=".",\n',

@@ -1,4 +1,4 @@
-"""Pages made from the registry when the site is built: components, configuration, commands. Nothing of them is kept."""
+"""Pages made from the registry when the site is built: components, configuration, commands. They are not stored."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from mkdocs.structure.files import File, Files
 from tabulate import tabulate
 
 from cfbench_core.config import fields_of
+from cfbench_core.papers import Paper, papers_for
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import resolve
 
@@ -19,6 +20,9 @@ KIND_TITLES = {
     "metric": "Metrics",
     "analysis": "Analyses",
     "executor": "Executors",
+    "generator": "Generators",
+    "extractor": "Extractors",
+    "judge": "Judges",
 }
 
 
@@ -57,13 +61,18 @@ def table(components: list[Component]) -> str:
             "what": c.spec.summary,
             "provides": axes(c.spec.provides),
             "needs": "; ".join(f"{kind}: {axes(values)}" for kind, values in c.spec.needs.items()),
-            "paper": c.spec.paper or "",
+            "papers": "; ".join(reference(paper) for paper in papers_for(c.spec)),
             "from": f"`{c.distribution}`",
         }
         for c in components
     ]
-    kept = [key for key in rows[0] if any(row[key] for row in rows)]
-    return tabulate([[row[key] for key in kept] for row in rows], headers=kept, tablefmt="github")
+    shown = [key for key in rows[0] if any(row[key] for row in rows)]
+    return tabulate([[row[key] for key in shown] for row in rows], headers=shown, tablefmt="github")
+
+
+def reference(paper: Paper) -> str:
+    """ "Nóbrega & Marinho 2019", linked to its page where its identifier is known."""
+    return f"[{paper.short()}]({paper.url})" if paper.url else paper.short()
 
 
 def axes(capabilities: object) -> str:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 KINDS = ("suite", "dataset", "recommender", "classifier", "explainer", "metric", "analysis", "executor")
-"""The kinds of component that the core and its suites know. A suite may use others of its own."""
+"""Kinds of component in the order in which they are listed. A suite may have others."""
 
 ROLES = ("certified", "reference", "baseline")
 """The roles of controls; see :class:`ComponentSpec`."""
@@ -50,7 +50,6 @@ class ComponentSpec:
     provides: Capabilities = field(default_factory=lambda: _NOTHING)
     needs: Mapping[str, Capabilities] = field(default_factory=lambda: _NOTHING)
     papers: tuple[str, ...] = ()
-    paper: str | None = None
     version: str = "1"
     role: str = ""
     presets: str | None = None
@@ -62,6 +61,10 @@ class ComponentSpec:
         for reference in (self.target, self.config):
             if reference is not None and reference.count(":") != 1:
                 raise ValueError(f"component {self.id}: {reference!r} must be 'package.module:Name'")
+        if self.role not in ("", *ROLES):
+            raise ValueError(
+                f"component {self.id}: role must be one of {', '.join(ROLES)}, not {self.role!r}"
+            )
         papers: object = self.papers
         if isinstance(papers, str):
             raise ValueError(

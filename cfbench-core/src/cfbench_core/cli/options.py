@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,6 +68,32 @@ def executing(function: F) -> F:
         click.option("--fresh", is_flag=True, help="Recompute everything; ignore the cache."),
         click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
     )
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """The values of the options that every command has which runs a configuration."""
+
+    changes: tuple[str, ...]
+    suite: str | None
+    data_dir: Path | None
+    offline: bool
+    out: Path | None
+    executor: str | None
+    workers: int | None
+    fresh: bool
+    quiet: bool
+
+
+def study(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of :func:`reading` and :func:`executing`, passed on together as ``study``, a StudyOptions."""
+
+    @functools.wraps(function)
+    def collected(**values: Any) -> Any:
+        names = [field.name for field in dataclasses.fields(StudyOptions)]
+        return function(study=StudyOptions(**{name: values.pop(name) for name in names}), **values)
+
+    return reading(executing(collected))
 
 
 def _with(function: F, *options: Callable[[F], F]) -> F:

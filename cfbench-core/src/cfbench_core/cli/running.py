@@ -10,6 +10,8 @@ import click
 from cfbench_core.api import execute
 from cfbench_core.cli.commands.plan import show_plan
 from cfbench_core.cli.exit_codes import NOTHING_TO_RUN, OK
+from cfbench_core.cli.options import StudyOptions
+from cfbench_core.cli.prepare import prepared
 from cfbench_core.cli.progress import shown
 from cfbench_core.cli.run_end import show_end
 
@@ -18,24 +20,39 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 
-def execute_and_show(prepared: Prepared, *, out: Path | None, fresh: bool, quiet: bool) -> int:
-    """Runs what was planned, shows its end, and returns the exit code."""
-    if not prepared.plan.to_run:
-        show_plan(prepared.plan)
+def plan_study(config: Path | None, study: StudyOptions, explanations: Path | None = None) -> Prepared:
+    """Reads and plans a configuration; data that are missing are downloaded, with progress on stderr."""
+    return prepared(
+        config,
+        changes=study.changes,
+        suite=study.suite,
+        data_dir=study.data_dir,
+        offline=study.offline,
+        quiet=study.quiet,
+        executor=study.executor,
+        workers=study.workers,
+        explanations=explanations,
+    )
+
+
+def execute_and_show(planned: Prepared, study: StudyOptions) -> int:
+    """Runs what was planned, shows its results, and returns the exit code."""
+    if not planned.plan.to_run:
+        show_plan(planned.plan)
         click.echo("\nnothing to run", err=True)
         return NOTHING_TO_RUN
-    run = execute_shown(prepared, out=out, fresh=fresh, quiet=quiet)
+    run = execute_shown(planned, study)
     show_end(run)
     return run.exit_code
 
 
-def execute_shown(prepared: Prepared, *, out: Path | None, fresh: bool, quiet: bool) -> Run:
+def execute_shown(planned: Prepared, study: StudyOptions) -> Run:
     """Runs what was planned, with its progress on stderr."""
-    with shown(prepared, quiet) as observer:
-        return execute(prepared, out=out, fresh=fresh, observer=observer)
+    with shown(planned, study.quiet) as observer:
+        return execute(planned, out=study.out, fresh=study.fresh, observer=observer)
 
 
-def show_dry_run(prepared: Prepared) -> int:
-    """The plan alone."""
-    show_plan(prepared.plan)
-    return OK if prepared.plan.to_run else NOTHING_TO_RUN
+def show_dry_run(planned: Prepared) -> int:
+    """Shows the plan alone."""
+    show_plan(planned.plan)
+    return OK if planned.plan.to_run else NOTHING_TO_RUN

@@ -94,7 +94,7 @@ def _show(component: Component, registry: Registry) -> None:
     output.heading(spec.id)
     click.echo(f"{spec.summary}{control.get(spec.role, '')}\n")
     facts = {
-        "papers": _references(spec) or spec.paper or "",
+        "papers": _references(spec),
         **{
             axis: values(spec.provides, axis, axes)
             for axis in [*axes, *spec.provides]

@@ -12,7 +12,7 @@ import click
 from cfbench_core.cli import options, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import subcommand
-from cfbench_core.cli.prepare import prepared
+from cfbench_core.cli.options import StudyOptions
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.run_directory import Run, RunCell
 
@@ -34,20 +34,11 @@ if TYPE_CHECKING:
     metavar="ID",
     help="As in the column 'unit' of scores.parquet, or its part before a slash.",
 )
-@options.reading
-@options.executing
+@options.study
 def command(
     target: Path,
     unit: str | None,
-    changes: tuple[str, ...],
-    suite: str | None,
-    data_dir: Path | None,
-    offline: bool,
-    out: Path | None,
-    executor: str | None,
-    workers: int | None,
-    fresh: bool,
-    quiet: bool,
+    study: StudyOptions,
 ) -> int:
     """Show the explanations of one unit as sentences.
 
@@ -57,19 +48,10 @@ def command(
     if target.is_dir():
         run = Run(target)
     else:
-        from cfbench_core.cli.running import execute_shown
+        from cfbench_core.cli.running import execute_shown, plan_study
 
-        planned = prepared(
-            target,
-            changes=changes,
-            suite=suite,
-            data_dir=data_dir,
-            offline=offline,
-            quiet=quiet,
-            executor=executor,
-            workers=workers,
-        )
-        run = execute_shown(planned, out=out, fresh=fresh, quiet=quiet)
+        planned = plan_study(target, study)
+        run = execute_shown(planned, study)
     units = _units(run, unit) if unit is not None else None
     return OK if _show(run, units) else FAILED
 

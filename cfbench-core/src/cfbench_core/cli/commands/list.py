@@ -100,7 +100,7 @@ def _table(suite: str, kind: str, components: Sequence[Component], registry: Reg
                 *(values(component.spec.provides, axis, axes) for axis in shown),
                 *(needed(component.spec, axes) for _ in needs),
                 component.distribution,
-                short_references(component.spec) or component.spec.paper or "-",
+                short_references(component.spec) or "-",
             ]
             for component in components
         ]

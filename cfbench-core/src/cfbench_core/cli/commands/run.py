@@ -8,7 +8,7 @@ import click
 
 from cfbench_core.cli import options
 from cfbench_core.cli.group import subcommand
-from cfbench_core.cli.prepare import prepared
+from cfbench_core.cli.options import StudyOptions
 
 
 @subcommand(
@@ -22,20 +22,11 @@ from cfbench_core.cli.prepare import prepared
     ),
 )
 @options.configuration(required=False)
-@options.reading
-@options.executing
+@options.study
 @click.option("--dry-run", is_flag=True, help="Show the plan and compute nothing.")
 def command(
     config: Path | None,
-    changes: tuple[str, ...],
-    suite: str | None,
-    data_dir: Path | None,
-    offline: bool,
-    out: Path | None,
-    executor: str | None,
-    workers: int | None,
-    fresh: bool,
-    quiet: bool,
+    study: StudyOptions,
     dry_run: bool,
 ) -> int:
     """Run a configuration: fit, explain, score, and report.
@@ -46,18 +37,9 @@ def command(
     Exit codes: 0 success, 1 some cells failed, 2 the configuration or the call is wrong,
     3 nothing to run, 130 stopped with Ctrl-C.
     """
-    from cfbench_core.cli.running import execute_and_show, show_dry_run
+    from cfbench_core.cli.running import execute_and_show, plan_study, show_dry_run
 
-    planned = prepared(
-        config,
-        changes=changes,
-        suite=suite,
-        data_dir=data_dir,
-        offline=offline,
-        quiet=quiet,
-        executor=executor,
-        workers=workers,
-    )
+    planned = plan_study(config, study)
     if dry_run:
         return show_dry_run(planned)
-    return execute_and_show(planned, out=out, fresh=fresh, quiet=quiet)
+    return execute_and_show(planned, study)
