@@ -61,7 +61,9 @@ def test_an_answer_is_a_frame_of_unrounded_numbers(run: Run, asking: Registry) -
     assert table["mean"].tolist() == pytest.approx([sum(sums) / 12] * 2, rel=1e-12)
 
 
-def test_runs_are_given_by_their_directories_too_and_are_asked_together(run: Run, asking: Registry) -> None:
+def test_runs_are_given_by_their_directories_too_and_are_analysed_together(
+    run: Run, asking: Registry
+) -> None:
     assert len(cfbench_core.analyse("means", str(run.directory), registry=asking)) == 2
     assert len(cfbench_core.analyse("means", [run, run.directory], registry=asking)) == 4
 
@@ -74,7 +76,7 @@ def test_options_are_checked_as_everywhere(run: Run, asking: Registry) -> None:
         cfbench_core.analyse("means", run, registry=asking, most=0)
 
 
-def test_what_cannot_be_asked_says_why(run: Run, asking: Registry) -> None:
+def test_what_does_not_apply_says_why(run: Run, asking: Registry) -> None:
     with pytest.raises(UserError, match=r"never does not apply to .*run: it has no tides"):
         cfbench_core.analyse("never", run, registry=asking)
     with pytest.raises(UserError, match="no metric product was measured"):
@@ -83,7 +85,7 @@ def test_what_cannot_be_asked_says_why(run: Run, asking: Registry) -> None:
         cfbench_core.analyse("mean", run, registry=asking)
 
 
-def test_runs_of_several_suites_are_not_asked_together(run: Run, asking: Registry, tmp_path: Path) -> None:
+def test_runs_of_several_suites_are_not_analysed_together(run: Run, asking: Registry, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other/plan.json").write_text('{"suite": "shop", "layout": {}, "cells": []}')
     with pytest.raises(UserError, match=r"of one suite.*toy and shop"):
@@ -98,7 +100,7 @@ def test_an_analysis_that_fails_is_named_with_its_owner(run: Run, asking: Regist
     assert isinstance(caught.value.__cause__, ZeroDivisionError)  # --debug shows it
 
 
-def test_those_that_apply_are_told_from_those_that_do_not(run: Run, asking: Registry) -> None:
+def test_those_that_apply_are_distinguished_from_those_that_do_not(run: Run, asking: Registry) -> None:
     nowhere = ComponentSpec(id="toy/analysis/nowhere", summary="Where?", target="no_such_module:Nowhere")
     found = analyses.applicable([run], with_analyses(asking, nowhere))
     said = {component.spec.name: incompatibility for component, incompatibility in found}
@@ -239,9 +241,17 @@ def test_an_empty_table_is_said_to_be_empty(run: Run) -> None:
 # Its kit
 
 
-def test_the_kit_of_every_suite_asks_an_analysis_whether_it_is_one(asking: Registry) -> None:
+def test_every_analysis_is_verified_against_the_contract(asking: Registry) -> None:
     assert check_component(toy_analyses.SPECS[0], registry=asking).passed
     wrong = ComponentSpec(id="toy/analysis/wrong", summary="Is it one?", target="toy_suite:Digits")
     failed = {result.check: result.reason for result in check_component(wrong, registry=asking).failures}
     assert "which are missing" in failed["fulfils-its-contract"]
     assert "pandas" in failed["analysis-is-light"]
+
+
+def test_a_class_of_the_users_own_is_an_analysis_without_a_plugin(run: Run, registry: Registry) -> None:
+    table = cfbench_core.analyse("toy_analyses:Imported", run, registry=registry)
+
+    assert not table.empty
+    with pytest.raises(UserError, match=r"toy_suite:Digits: an analysis needs incompatibility\(runs\)"):
+        cfbench_core.analyse("toy_suite:Digits", run, registry=registry)

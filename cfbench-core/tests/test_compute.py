@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sample_work import task
+from sample_tasks import task
 from small_disk import small_disk
 
 from cfbench_core.compute import compute
@@ -57,7 +57,7 @@ def test_a_stage_reads_its_inputs(tmp_path: Path) -> None:
     assert outcome.summary["text"] == "42\n"
 
 
-def test_an_input_that_is_gone_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_input_is_one_error_line(tmp_path: Path) -> None:
     outcome = compute(task("adds_inputs", inputs={"data": task("answer")}), Store(tmp_path))
     assert outcome.status == "failed"
     assert outcome.reason.startswith("adds_inputs: its input 'data' (scores ")
@@ -147,7 +147,7 @@ def test_time_and_peak_memory_are_those_of_the_work(tmp_path: Path) -> None:
     assert quiet.elapsed_seconds < 0.1
 
 
-def test_progress_and_begin_are_told(tmp_path: Path) -> None:
+def test_the_observer_is_notified_of_start_and_progress(tmp_path: Path) -> None:
     told: list[object] = []
     compute(
         task("progresses"),

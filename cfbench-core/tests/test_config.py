@@ -141,7 +141,7 @@ def test_each_mistake_gives_its_line_and_the_remedy(
     assert errors(RIGHT.replace(change, wrong), registry) == [f"study.yaml:{line}: {said}"]
 
 
-def test_all_mistakes_are_told_at_once(registry: Registry) -> None:
+def test_all_mistakes_are_reported_at_once(registry: Registry) -> None:
     text = RIGHT.replace("seed: 3", "seed: x").replace("base: 2", "base: two").replace("factor", "faktor")
     assert [line.split(": ")[1] for line in errors(text, registry)] == [
         "seed",

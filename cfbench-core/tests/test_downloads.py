@@ -40,7 +40,7 @@ def test_a_file_is_downloaded_once_and_nothing_else_is_left(tmp_path: Path) -> N
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
 
 
-def test_a_broken_connection_is_taken_up_where_it_broke(tmp_path: Path) -> None:
+def test_a_broken_download_resumes_where_it_broke(tmp_path: Path) -> None:
     with serving(Site(CONTENT, break_after=[100_000, 50_000, 7])) as site:
         path = download(file_at(site.url), tmp_path, None, QUICK)
     assert path.read_bytes() == CONTENT
@@ -49,14 +49,14 @@ def test_a_broken_connection_is_taken_up_where_it_broke(tmp_path: Path) -> None:
     assert site.requests[1]["If-Range"] == '"one"'
 
 
-def test_a_stalled_connection_times_out_and_is_taken_up(tmp_path: Path) -> None:
+def test_a_stalled_download_times_out_and_resumes(tmp_path: Path) -> None:
     with serving(Site(CONTENT, break_after=[100_000], stall=True)) as site:
         path = download(file_at(site.url), tmp_path, None, QUICK)
     assert path.read_bytes() == CONTENT
     assert site.requests[1]["Range"] == "bytes=100000-"
 
 
-def test_a_server_that_never_gets_further_is_given_up_and_the_next_call_goes_on(tmp_path: Path) -> None:
+def test_a_server_without_progress_is_given_up_and_the_next_call_resumes(tmp_path: Path) -> None:
     with serving(Site(CONTENT, break_after=[1000, 0, 0, 0])) as site:
         with pytest.raises(UserError, match=r"broke off after 1,000 of 512,000 bytes \(3 attempts\)"):
             download(file_at(site.url), tmp_path, None, QUICK)
@@ -66,7 +66,7 @@ def test_a_server_that_never_gets_further_is_given_up_and_the_next_call_goes_on(
         assert site.requests[-1]["Range"] == "bytes=1000-"
 
 
-def test_a_killed_download_is_taken_up_by_the_next_process(tmp_path: Path) -> None:
+def test_a_killed_download_is_resumed_by_the_next_process(tmp_path: Path) -> None:
     with serving(Site(CONTENT, break_after=[200_000], stall=True)) as site:
         patient = replace(QUICK, timeout=30)
         process = multiprocessing.get_context("spawn").Process(
@@ -132,7 +132,7 @@ def test_a_changed_file_under_the_same_etag_is_downloaded_once_more_in_one_piece
         assert "Range" in site.requests[-2] and "Range" not in site.requests[-1]
 
 
-def test_a_wrong_file_is_refused_and_not_kept(tmp_path: Path) -> None:
+def test_a_wrong_file_is_refused_and_deleted(tmp_path: Path) -> None:
     with (
         serving(Site(b"x" * len(CONTENT))) as site,
         pytest.raises(UserError, match=r"its sha256 is [0-9a-f]{64}, must be .*it was discarded") as caught,
@@ -149,14 +149,14 @@ def test_a_wrong_size_is_refused_before_it_is_downloaded(tmp_path: Path, content
     assert not list(tmp_path.glob("file.bin*"))
 
 
-def test_a_file_that_is_not_there_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_requested_again(tmp_path: Path) -> None:
     with serving(Site(CONTENT, statuses=[404] * 9)) as site:
         with pytest.raises(UserError, match="the server answers 404 Not Found"):
             download(file_at(site.url), tmp_path, None, QUICK)
         assert len(site.requests) == 1
 
 
-def test_a_server_that_is_busy_is_asked_again(tmp_path: Path) -> None:
+def test_a_busy_server_is_retried(tmp_path: Path) -> None:
     with serving(Site(CONTENT, statuses=[503, 429])) as site:
         assert download(file_at(site.url), tmp_path, None, QUICK).read_bytes() == CONTENT
         assert len(site.requests) == 3

@@ -25,7 +25,7 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def test_it_is_json_and_tells_python_platform_and_versions(tmp_path: Path) -> None:
+def test_it_is_json_with_python_platform_and_versions(tmp_path: Path) -> None:
     told = json.loads(json.dumps(capture(tmp_path)))
     assert list(told) == ["time", "command", "python", "platform", "hardware", "distributions", "git"]
     assert told["time"].endswith("+00:00")
@@ -71,7 +71,7 @@ def test_the_git_state_is_commit_and_whether_files_differ(tmp_path: Path) -> Non
     assert git_state(tmp_path) == {"commit": commit, "dirty": True}
 
 
-def test_a_gpu_is_told_as_nvidia_smi_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_gpu_is_described_as_by_nvidia_smi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if os.name == "nt" or "torch" in sys.modules:
         pytest.skip("needs a shell script, and that torch is not loaded")
     tool = tmp_path / "nvidia-smi"

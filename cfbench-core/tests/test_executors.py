@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 from child_processes import popen
-from sample_work import task
+from sample_tasks import task
 
 from cfbench_core.executors import Event, Executor, Finished, Progress, Started
 from cfbench_core.executors.inline import InlineExecutor
@@ -102,7 +102,7 @@ def test_every_work_is_started_and_finished_once_and_in_order(make: MAKE, kind: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_progress_is_told_between_start_and_finish(make: MAKE, kind: type) -> None:
+def test_progress_is_reported_between_start_and_finish(make: MAKE, kind: type) -> None:
     _, events = finish(make(kind), [task("progresses")])
     told = [(event.done, event.total) for event in events if isinstance(event, Progress)]
     assert told == [(1, 3), (2, 3), (3, 3)]
@@ -149,7 +149,7 @@ def test_modules_of_the_user_are_found_on_the_search_path(make: MAKE, kind: type
     assert str(folder) not in sys.path
 
 
-def test_numbers_are_identical_to_the_last_bit_whoever_computes(tmp_path: Path) -> None:
+def test_numbers_are_identical_in_every_executor(tmp_path: Path) -> None:
     tasks = [task("draws", {"n": n, "pair": (1, 0.1)}, label=str(n)) for n in range(4)]
     summaries, files = [], []
     for name, kind, workers in (
@@ -172,7 +172,7 @@ def test_numbers_are_identical_to_the_last_bit_whoever_computes(tmp_path: Path) 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_libraries_use_as_many_threads_as_asked(make: MAKE, kind: type, threads: int) -> None:
+def test_libraries_use_the_configured_number_of_threads(make: MAKE, kind: type, threads: int) -> None:
     np.ones((2, 2)) @ np.ones((2, 2))  # BLAS is loaded here already, with a number of its own
     before = os.environ.get("OMP_NUM_THREADS")
     outcomes, _ = finish(make(kind, threads=threads), [task("tells_threads")])
@@ -367,7 +367,7 @@ PARENT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {path!r})
-from sample_work import task
+from sample_tasks import task
 from cfbench_core.executors.process import ProcessExecutor
 from cfbench_core.suites import Limits
 executor = ProcessExecutor(Path({store!r}), 2, 1, Limits(), [], False)

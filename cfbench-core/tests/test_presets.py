@@ -66,7 +66,7 @@ def test_a_preset_stands_for_its_options(registry: Registry) -> None:
     assert config.data.options.count == 30 and config.data.label == "numbers"
 
 
-def test_what_is_written_beside_a_preset_wins(registry: Registry) -> None:
+def test_options_next_to_a_preset_take_precedence(registry: Registry) -> None:
     config = decode(study("{name: numbers, count: 7, preset: small, label: seven}"), registry)
     assert config.data.options.count == 7 and config.data.label == "seven"
 
@@ -95,7 +95,7 @@ def test_a_run_writes_the_options_of_its_presets(registry: Registry) -> None:
         ("{name: numbers, preset: [small]}", "times", "2: data.preset: no preset a list. It has: small, large, wrong"),
     ],
 )  # fmt: skip
-def test_a_preset_that_is_not_there_is_told_with_its_line(
+def test_a_missing_preset_is_an_error_with_its_line(
     registry: Registry, data: str, models: str, said: str
 ) -> None:
     assert errors(study(data, models), registry) == [f"study.yaml:{said}"]
@@ -118,12 +118,12 @@ def test_what_is_wrong_in_a_preset_is_told_with_its_name(registry: Registry) -> 
         ("small: {options: [", "not valid YAML"),
     ],
 )
-def test_a_file_that_holds_no_presets_is_told(text: str, said: str) -> None:
+def test_a_file_without_presets_is_an_error(text: str, said: str) -> None:
     with pytest.raises(UserError, match=f"^mine.yaml: {said}"):
         parse_presets(text, "mine.yaml")
 
 
-def test_presets_that_cannot_be_read_are_told_with_the_component(registry: Registry) -> None:
+def test_presets_that_cannot_be_read_are_an_error_that_names_the_component(registry: Registry) -> None:
     spec = registry.find("toy", "dataset", "numbers").spec
     for reference in ("preset_package:presets/letters.yaml", "no_such_package:presets.yaml", "presets.yaml"):
         with pytest.raises(

@@ -149,7 +149,7 @@ def test_extras_are_no_requirements(install: Install) -> None:
     assert plugin("cfbench-mine").problem == ""
 
 
-def test_an_id_that_two_define_fails_who_asks_for_it_and_nobody_else(install: Install) -> None:
+def test_an_id_that_two_define_fails_only_its_users(install: Install) -> None:
     install("cfbench-toy", TOY)
     install("cfbench-mine", explainers("mine", "own"))
     install("cfbench-other", explainers("mine", "others"))

@@ -37,7 +37,7 @@ def test_a_run_is_read_as_it_was_written(directory: Path) -> None:
     assert (run.costs["elapsed_seconds"] > 0).all()
 
 
-def test_cells_tell_how_they_ended(directory: Path) -> None:
+def test_cells_have_the_status_in_which_they_ended(directory: Path) -> None:
     run = Run(directory)
     assert len(run.cells()) == 24
     (failed,) = run.cells("failed")

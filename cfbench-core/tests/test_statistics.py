@@ -278,7 +278,7 @@ def test_nemenyi_agrees_with_scikit_posthocs() -> None:
     assert np.allclose(found, expected, atol=1e-6)
 
 
-def test_bars_join_what_cannot_be_told_apart() -> None:
+def test_bars_join_methods_without_a_significant_difference() -> None:
     assert statistics.indistinguishable([1.0, 1.8, 2.4, 5.0], 1.0) == [(0, 1), (1, 2)]
     assert statistics.indistinguishable([2.0, 1.0, 1.5], 3.0) == [(1, 2, 0)]
     assert statistics.indistinguishable([1.0, 3.0], 1.0) == []

@@ -46,7 +46,7 @@ def committed(store: Store, content: str = "numbers", key: str = KEY, **options:
     return store.path("model", key)
 
 
-def test_an_artifact_is_a_folder_that_tells_what_it_is(tmp_path: Path) -> None:
+def test_an_artifact_is_a_folder_that_describes_itself(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert not store.has("model", KEY)
     path = committed(store)
@@ -113,7 +113,7 @@ for number in range(40):
 """
 
 
-def test_processes_that_write_the_same_artifacts_at_once_leave_whole_ones(tmp_path: Path) -> None:
+def test_concurrent_writers_of_the_same_artifacts_leave_complete_ones(tmp_path: Path) -> None:
     start = str(time.time() + 1.0)
     writers = [
         popen([sys.executable, "-c", RACE.format(here=HERE), str(tmp_path), start, me]) for me in "abc"
@@ -204,7 +204,7 @@ def test_a_damaged_manifest_is_listed_and_reported_and_mended(tmp_path: Path, te
     assert store.has("model", KEY)
 
 
-def test_entries_tell_label_size_and_age(tmp_path: Path) -> None:
+def test_entries_have_label_size_and_age(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert store.entries() == []
     path = committed(store)
@@ -214,7 +214,7 @@ def test_entries_tell_label_size_and_age(tmp_path: Path) -> None:
     assert abs(entry.used - time.time()) < 60
 
 
-def test_gc_removes_what_is_old_and_not_kept(tmp_path: Path) -> None:
+def test_gc_removes_what_is_old_and_unused(tmp_path: Path) -> None:
     store = Store(tmp_path)
     keys = [f"{number:064x}" for number in range(4)]
     for key in keys:

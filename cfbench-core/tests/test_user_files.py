@@ -50,7 +50,7 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, name: str, content: bytes) -
     assert len(caught.value.lines) == 1 and caught.value.lines[0].startswith(str(tmp_path / name))
 
 
-def test_an_empty_file_is_empty_and_a_folder_is_told(tmp_path: Path) -> None:
+def test_an_empty_file_is_empty_and_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with unpacked(tmp_path / "empty") as file:
         assert file.read() == b""

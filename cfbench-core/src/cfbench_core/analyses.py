@@ -13,10 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cfbench_core.config import Document, decode_options
+from cfbench_core.config import Document, decode_options, imported_spec
+from cfbench_core.contracts import Contract
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Component, Registry
 from cfbench_core.run_directory import Run
+from cfbench_core.specs import resolve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,8 +103,18 @@ def opened(runs: Runs) -> list[Run]:
 
 
 def find(name: str, runs: Sequence[Run], registry: Registry) -> Component:
-    """The analysis of that name for these runs' suite; a UserError with the nearest spelling if there is none."""
-    return registry.find(runs[0].suite, "analysis", name)
+    """The analysis of that name for these runs' suite; "module:Class" imports one that no plugin provides.
+
+    Raises:
+        UserError: if there is none, with the nearest spelling, or if a class lacks a method of an analysis.
+    """
+    if ":" not in name:
+        return registry.find(runs[0].suite, "analysis", name)
+    spec = imported_spec(name, "analysis", runs[0].suite, None)
+    problem = Contract(protocol=Analysis).problem(resolve(name), "analysis")
+    if problem:
+        raise UserError(f"{name}: {problem}")
+    return Component(spec, "", "")
 
 
 def applicable(runs: Sequence[Run], registry: Registry) -> list[tuple[Component, str]]:

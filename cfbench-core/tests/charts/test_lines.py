@@ -56,7 +56,7 @@ def test_intervals_are_whiskers_and_bands_where_there_are_many() -> None:
     assert len(of_class(root, "area")) == 1 and not of_class(root, "whisker")
 
 
-def test_twelve_lines_that_end_together_are_told_apart_by_shape_and_dash_and_their_names_can_be_read() -> (
+def test_twelve_lines_that_end_together_are_distinguished_by_shape_and_dash_and_their_names_can_be_read() -> (
     None
 ):
     values = [[n / 10, 0.5 + n / 1000] for n in range(12)]

@@ -55,7 +55,7 @@ def test_there_is_no_front_without_two_directions() -> None:
     assert not of_class(read(scatter_chart(points, **PLANE, front=False)), "front")
 
 
-def test_decades_are_equally_wide_and_what_is_not_positive_is_told_below() -> None:
+def test_decades_are_equally_wide_and_values_that_are_not_positive_are_listed_below() -> None:
     points = [
         *(Point(str(n), 10.0**n, n) for n in range(-3, 3)),
         Point("nothing", 0, 1),

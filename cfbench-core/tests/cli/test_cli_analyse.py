@@ -58,7 +58,7 @@ def test_with_a_name_the_answer_is_words_and_a_table(asked: Path, cfbench: Comma
     assert lines[-1] == ["one", "numbers", "times", "digits", "5.5", "20"]
 
 
-def test_several_runs_are_asked_together_and_options_are_set(asked: Path, cfbench: Command) -> None:
+def test_several_runs_are_analysed_together_and_options_are_set(asked: Path, cfbench: Command) -> None:
     cfbench("run", "study.yaml", "--out", "runs/two", "--quiet")
     shown = cfbench("analyse", "means", "runs/one", "runs/two", "--set", "most=5", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(shown.out)))
@@ -78,7 +78,7 @@ def test_several_runs_are_asked_together_and_options_are_set(asked: Path, cfbenc
         ("a.txt", "How large"),
     ],
 )
-def test_the_name_of_the_file_tells_the_format(
+def test_the_name_of_the_file_implies_the_format(
     asked: Path, cfbench: Command, name: str, beginning: str
 ) -> None:
     assert cfbench("analyse", "means", "runs/one", "--out", f"deep/{name}").out == f"wrote deep/{name}\n"
@@ -100,7 +100,7 @@ def test_the_name_of_the_file_tells_the_format(
         (["runs/one", "--set", "most=1"], "need the NAME of an analysis"),
     ],
 )
-def test_a_wrong_call_is_told_in_a_line(
+def test_a_wrong_call_is_one_error_line(
     asked: Path, cfbench: Command, arguments: list[str], said: str
 ) -> None:
     refused = cfbench("analyse", *arguments)

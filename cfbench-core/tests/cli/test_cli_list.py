@@ -67,7 +67,7 @@ def test_a_kind_may_stand_in_the_singular_or_the_plural(toy: Path, cfbench: Comm
     assert "0, 1, 2, ..." in cfbench("list", "datasets", "--suite", "toy").out
 
 
-def test_a_misspelt_kind_or_suite_is_told_with_the_nearest_spelling(toy: Path, cfbench: Command) -> None:
+def test_a_misspelt_kind_or_suite_is_an_error_with_the_nearest_spelling(toy: Path, cfbench: Command) -> None:
     kind = cfbench("list", "explaners")
     assert kind.code == 2 and kind.out == ""
     assert kind.err.startswith("no kind 'explaners'. Did you mean 'explainers'?")
@@ -107,7 +107,7 @@ def test_what_is_broken_is_one_line_of_list_and_a_row_of_plugins(
     assert "Traceback" not in plugins.out and "Traceback" in cfbench("plugins", "--tracebacks").out
 
 
-def test_an_id_that_two_define_is_told_and_used_by_nobody(
+def test_an_id_that_two_define_is_reported_and_not_used(
     toy: Path, install: Install, cfbench: Command
 ) -> None:
     source = """
@@ -136,9 +136,7 @@ def test_the_core_alone_says_kindly_what_to_install(cfbench: Command) -> None:
     assert run.code == 2 and "pip install cfbench-explainers-native" in run.err
 
 
-def test_describe_tells_keys_with_type_range_and_default_and_yaml_to_paste(
-    toy: Path, cfbench: Command
-) -> None:
+def test_describe_lists_keys_with_type_range_and_default_and_an_example(toy: Path, cfbench: Command) -> None:
     found = cfbench("describe", "digits")
     assert found.code == 0
     table = [" ".join(line) for line in rows(found.out)]
@@ -160,7 +158,7 @@ def test_what_describe_says_to_paste_is_a_valid_configuration(toy: Path, cfbench
     assert cfbench("plan", "pasted.yaml").code == 0
 
 
-def test_describe_of_a_suite_tells_the_keys_of_a_whole_configuration(toy: Path, cfbench: Command) -> None:
+def test_describe_of_a_suite_lists_the_keys_of_a_whole_configuration(toy: Path, cfbench: Command) -> None:
     keys = {line[0] for line in rows(cfbench("describe", "toy").out) if line}
     assert {"seed", "chunk", "limits.memory_gb", "explainers", "protocol.k"} <= keys
 

@@ -145,7 +145,7 @@ def checked(toy: Path, install: Install) -> None:
     (toy.parent / "site" / "good.py").write_text(CHECKED)
 
 
-def test_check_passes_what_behaves_and_fails_what_does_not(checked: None, cfbench: Command) -> None:
+def test_check_passes_a_correct_component_and_fails_an_incorrect_one(checked: None, cfbench: Command) -> None:
     good = cfbench("check", "good")
     assert good.code == 0 and good.out.endswith("\nAll checks passed.\n")
     bad = cfbench("check", "bad")
@@ -241,7 +241,7 @@ def test_a_broken_data_set_is_listed_with_its_reason_and_hides_no_other(
     assert cfbench("data", "path", "wrong").code == 2
 
 
-def test_data_are_fetched_with_their_licence_told_and_verified(
+def test_data_are_fetched_with_their_licence_shown_and_verified(
     toy: Path, install: Install, cfbench: Command
 ) -> None:
     content = b"user,item\n" * 1000
@@ -264,7 +264,7 @@ def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def test_data_path_without_a_name_tells_where_is_searched(toy: Path, cfbench: Command) -> None:
+def test_data_path_without_a_name_lists_the_searched_folders(toy: Path, cfbench: Command) -> None:
     lines = cfbench("data", "path", "--data-dir", "mine").out.splitlines()
     assert lines[1].split()[0] == str(toy / "mine")
     assert lines[2].split() == [str(toy / "data"), "./data"]

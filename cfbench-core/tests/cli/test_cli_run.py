@@ -33,7 +33,10 @@ def change_study(toy: Path, explainers: str) -> None:
     study.write_text(study.read_text().replace("[digits]", explainers))
 
 
-def test_a_run_ends_in_its_tables_an_explanation_in_words_and_its_report(toy: Path, cfbench: Command) -> None:
+def test_a_run_ends_in_its_tables_an_explanation_and_the_path_of_its_report(
+    toy: Path, cfbench: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     done = cfbench("run", "study.yaml", "--out", "runs/one")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
@@ -106,7 +109,7 @@ def test_a_second_run_takes_all_from_the_cache(toy: Path, cfbench: Command) -> N
     assert "cached" not in fresh.err
 
 
-def test_failed_cells_make_exit_code_1_and_are_told_with_their_reason(toy: Path, cfbench: Command) -> None:
+def test_failed_cells_make_exit_code_1_and_are_shown_with_their_reason(toy: Path, cfbench: Command) -> None:
     change_study(toy, "[digits, {name: digits, label: bad, misbehave: raise}]")
     done = cfbench("run", "study.yaml", "--out", "runs/one")
     assert done.code == 1
@@ -172,7 +175,7 @@ def test_debug_shows_where_an_error_came_from(toy: Path, cfbench: Command) -> No
         assert done.err.splitlines()[-1].startswith("nowhere.yaml: no such file")
 
 
-def test_ctrl_c_is_exit_code_130_and_the_same_command_goes_on(toy: Path, cfbench: Command) -> None:
+def test_ctrl_c_is_exit_code_130_and_the_same_command_resumes(toy: Path, cfbench: Command) -> None:
     change_study(toy, f"[{{name: digits, misbehave: 'wait:{toy / 'go'}'}}]")
     process = popen(
         [sys.executable, "-c", CFBENCH, "run", "study.yaml", "--out", "runs/one"],
@@ -243,7 +246,7 @@ def test_a_finished_run_is_reported_again_in_every_format(toy: Path, cfbench: Co
     assert unclear.code == 2 and "say --format" in unclear.err
 
 
-def test_explain_tells_in_words_what_is_answered_for_one_unit(toy: Path, cfbench: Command) -> None:
+def test_explain_shows_the_explanations_of_one_unit_as_sentences(toy: Path, cfbench: Command) -> None:
     told = cfbench("explain", "study.yaml", "--unit", "7", "--out", "runs/one")
     assert told.code == 0 and told.out.splitlines() == ["numbers · times", "  digits: 7 is explained by 7."]
     assert cfbench("explain", "runs/one", "--unit", "7").out == told.out

@@ -70,7 +70,7 @@ def test_where_nobody_watches_progress_is_the_head_and_what_matters(toy: Path, c
     assert cfbench("tune", "study.yaml", "--component", "times", "--trials", "13", "--quiet").err == ""
 
 
-def test_called_again_it_goes_on_and_says_so(toy: Path, cfbench: Command) -> None:
+def test_called_again_it_resumes_and_says_so(toy: Path, cfbench: Command) -> None:
     call = ["tune", "study.yaml", "--component", "times", "--trials"]
     cfbench(*call, "3")
     more = cfbench(*call, "5")
@@ -177,7 +177,7 @@ def test_a_call_that_is_wrong_is_exit_code_2(
     assert done.code == 2 and said in done.err and done.out == ""
 
 
-def test_when_the_time_is_over_it_says_how_far_it_came(toy: Path, cfbench: Command) -> None:
+def test_a_time_limit_shows_how_many_trials_are_complete(toy: Path, cfbench: Command) -> None:
     slow = ["--set", "models=[{name: times, pause: 0.2}]"]
     done = cfbench("tune", "study.yaml", *slow, "--component", "times", "--trials", "90", "--timeout", "0.3")
     assert done.code == 0

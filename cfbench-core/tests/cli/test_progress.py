@@ -15,7 +15,7 @@ def chunk(number: int) -> Task:
     return Task(str(number), "s", "scores", "scores", "m:f", {}, {}, {}, 0, (number, number + 1))
 
 
-def test_tenths_are_told_anew_when_the_units_of_another_model_are_known() -> None:
+def test_tenths_are_shown_anew_when_the_units_of_another_model_are_known() -> None:
     told: list[str] = []
     plan = Plan("toy", (), TableLayout(("model",), "explainer"))
     lines: Any = Lines(SimpleNamespace(plan=plan), told.append)  # type: ignore[arg-type]

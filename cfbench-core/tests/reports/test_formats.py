@@ -84,7 +84,7 @@ def test_a_terminal_shows_the_columns_that_fit_and_says_what_it_leaves_out(
     assert lines[head + 1].split()[-1] == f"{first.entries[-1].number.mean:.2g}"
 
 
-def test_a_column_that_repeats_another_is_told_in_a_note(tmp_path: Path) -> None:
+def test_a_note_replaces_a_column_that_repeats_another(tmp_path: Path) -> None:
     """PN-S and coverage are one thing here; nobody adds; a bias is the same in every line."""
     rows = {"a": ([1.0, 0.0, 1.0], [2, 0, 3]), "b": ([1.0, 1.0, 0.0], [1, 1, 0])}
     metrics = [
@@ -144,7 +144,9 @@ def test_equal_lines_of_the_first_metric_are_ordered_by_the_next(run: Run) -> No
     ]
 
 
-def test_a_report_is_written_where_asked_and_an_unknown_format_is_one_line(run: Run, tmp_path: Path) -> None:
+def test_a_report_is_written_to_the_given_file_and_an_unknown_format_is_one_line(
+    run: Run, tmp_path: Path
+) -> None:
     for format in FORMATS:
         text = render(run, format, tmp_path / "reports" / f"r.{format}")
         assert (tmp_path / "reports" / f"r.{format}").read_text(encoding="utf-8") == text

@@ -20,7 +20,7 @@ from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run
 
 
-def test_the_page_is_whole_and_asks_nobody_for_anything(run: Run) -> None:
+def test_the_page_is_complete_and_makes_no_request(run: Run) -> None:
     html = write_html(run, verbalization="a because of <b>").read_text(encoding="utf-8")
     page = Page(html)
     links = [value for name, value in page.attributes if name in ("href", "src", "action", "data")]

@@ -65,7 +65,7 @@ def test_level_means_that_the_paired_difference_may_be_chance(tmp_path: Path) ->
     assert found["worse"] == ""
 
 
-def test_a_control_never_wins_and_a_floor_that_is_not_beaten_is_named(tmp_path: Path) -> None:
+def test_a_control_never_wins_and_a_baseline_that_is_not_beaten_is_named(tmp_path: Path) -> None:
     values = {"ours": [0.4, 0.6, 0.5, 0.5], "top": [1.0] * 4, "luck": [0.5, 0.5, 0.6, 0.4], "zero": [0.0] * 4}
     run = small_run(
         tmp_path / "run", values, roles={"top": "certified", "luck": "baseline", "zero": "baseline"}
@@ -89,7 +89,7 @@ def test_an_incomplete_cell_cannot_win_and_shows_how_many_units_it_stands_on(run
     assert [r.name for r in table.rows][3:] == ["slow & careful_1", "exact-contribution", "random"]
 
 
-def test_units_without_a_value_are_counted_beside_the_mean(tmp_path: Path) -> None:
+def test_units_without_a_value_are_counted_with_the_mean(tmp_path: Path) -> None:
     (table,) = tables(small_run(tmp_path / "run", {"a": [1.0, math.nan, 0.5], "b": [1.0, 0.0, 0.5]}))
     coverage = {row.name: row.entries[0].number.coverage for row in table.rows}
     assert coverage == {"a": "2 of 3", "b": ""}
@@ -146,7 +146,7 @@ def test_what_was_skipped_has_no_line_but_a_note(run: Run) -> None:
         assert "skipped: needs access" not in render(run, format)
 
 
-def test_titles_tell_tables_apart_and_quality_stands_beside_them(run: Run) -> None:
+def test_titles_distinguish_tables_and_show_the_quality(run: Run) -> None:
     assert [table.title for table in tables(run)] == [
         "mf · item level", "mf · list level", "lightgcn · item level", "lightgcn · list level"
     ]  # fmt: skip
@@ -167,7 +167,7 @@ def test_times_are_shown_in_milliseconds_where_they_are_short(run: Run) -> None:
     }  # fmt: skip
 
 
-def test_rows_with_one_name_are_told_apart_by_their_other_labels(run: Run) -> None:
+def test_rows_with_one_name_are_distinguished_by_their_other_labels(run: Run) -> None:
     plan = json.loads((run.directory / "plan.json").read_text())
     plan["layout"]["by"] = ["dataset", "model", "k"]
     (run.directory / "plan.json").write_text(json.dumps(plan))

@@ -93,6 +93,13 @@ class Broken(Never):
         raise ZeroDivisionError("too few <units>")
 
 
+class Imported(Means):
+    """Without a plugin, and without options."""
+
+    def __init__(self, config: None) -> None:
+        super().__init__(MeansConfig())
+
+
 SPECS = [
     ComponentSpec(
         id="toy/analysis/means",

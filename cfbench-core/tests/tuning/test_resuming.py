@@ -28,7 +28,7 @@ def values(tuned: Tuned) -> list[tuple[dict[str, Any], float | None]]:
     return [(dict(trial.options), trial.value) for trial in tuned.trials]
 
 
-def test_a_search_that_is_taken_up_again_goes_on_as_if_it_had_not_been_stopped(
+def test_a_resumed_search_continues_as_if_it_had_not_been_stopped(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tune(study(), component="times", trials=14, out="whole.yaml", registry=registry)

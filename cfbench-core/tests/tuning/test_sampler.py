@@ -30,7 +30,7 @@ def test_what_comes_next_depends_on_seed_number_and_earlier_trials_alone() -> No
 
 
 @pytest.mark.parametrize(("direction", "sign"), [("higher", -1), ("lower", 1)])
-def test_what_is_told_moves_the_search(direction: str, sign: int) -> None:
+def test_what_is_observed_moves_the_search(direction: str, sign: int) -> None:
     space = (Dimension("x", 0, 1),)
     told = [Observation({"x": place / 20}, sign * abs(place / 20 - 0.8)) for place in range(20)]
     drawn = [propose(space, told, direction, seed, 20)["x"] for seed in range(40)]
@@ -45,7 +45,7 @@ def test_where_it_fails_the_search_does_not_return() -> None:
     assert sum(x > 0.5 for x in drawn) <= 4  # of a draw at random one half
 
 
-def test_a_trial_outside_of_the_space_is_not_told() -> None:
+def test_a_trial_outside_of_the_space_is_not_reported_to_the_sampler() -> None:
     outside = Observation(
         {"rate": 5.0, "size": None, **dict.fromkeys(["kind", "quick", "layers", "inner.rate"])}, 1.0
     )

@@ -96,7 +96,7 @@ def test_what_was_configured_may_lie_outside_of_the_space(registry: Registry) ->
     assert all(0.5 <= trial.options["factor"] <= 50 for trial in tuned.trials[1:])
 
 
-def test_the_best_at_the_end_of_its_range_is_told(registry: Registry) -> None:
+def test_the_best_at_the_end_of_its_range_is_reported(registry: Registry) -> None:
     search = open_search(study(), component="times", registry=registry)
     assert Tuned(search, (Trial(0, {"factor": 50.0}, "ok", 1.0),), 0).at_the_edge == ["factor"]
     assert Tuned(search, (Trial(0, {"factor": 49.0}, "ok", 1.0),), 0).at_the_edge == []

@@ -35,7 +35,7 @@ def test_options_are_searched_as_their_annotations_say() -> None:
         (Annotated[int | float, Search(0, 1)], "needs choices, for it is not a number"),
     ],
 )
-def test_an_annotation_that_makes_no_sense_is_told(hint: Any, said: str) -> None:
+def test_a_meaningless_annotation_is_an_error(hint: Any, said: str) -> None:
     config = dataclass(type("Config", (), {"__annotations__": {"x": hint}, "x": 1}))
     with pytest.raises(ValueError, match=f"^option 'x': .*{said}"):
         search_space(config)

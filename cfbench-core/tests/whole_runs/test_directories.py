@@ -33,7 +33,7 @@ def test_a_refusal_leaves_the_directory_free_while_its_error_is_still_looked_at(
     assert run(registry, tmp_path / "run").exit_code == 0
 
 
-def test_scores_of_a_table_made_elsewhere_do_not_replace_a_run(registry: Registry, tmp_path: Path) -> None:
+def test_scores_of_external_explanations_do_not_replace_a_run(registry: Registry, tmp_path: Path) -> None:
     run(registry, tmp_path / "run")
     theirs = tmp_path / "theirs.parquet"
     prepared = prepare(configuration(), registry=registry, explanations=theirs)

@@ -84,7 +84,7 @@ def test_a_cell_without_units_is_skipped_with_the_reason(registry: Registry, tmp
     assert (alone.directory / "report.html").exists()
 
 
-def test_units_without_a_result_are_told_by_the_columns_that_others_have(
+def test_units_without_a_result_are_described_by_the_columns_that_others_have(
     registry: Registry, tmp_path: Path
 ) -> None:
     half = cell(
@@ -105,7 +105,7 @@ def test_units_without_a_result_are_told_by_the_columns_that_others_have(
 
 
 @pytest.mark.filterwarnings("ignore:somebody else's")
-def test_what_a_component_remarks_is_kept_and_stands_below_the_table(
+def test_the_warnings_of_a_component_are_stored_and_shown_below_the_table(
     registry: Registry, tmp_path: Path
 ) -> None:
     remarked = cell("remarked", explanations="explains_with_warnings", scores="scores_with_a_colour")
@@ -118,7 +118,9 @@ def test_what_a_component_remarks_is_kept_and_stands_below_the_table(
             assert render(done, format).count("1 number was cut") == 1
 
 
-def test_a_stages_remark_stands_beside_a_cell_that_went_well(registry: Registry, tmp_path: Path) -> None:
+def test_the_warning_of_a_stage_is_shown_for_a_cell_that_succeeded(
+    registry: Registry, tmp_path: Path
+) -> None:
     remarked = cell("remarked", explanations="explains_the_first_group", scores="scores_with_a_colour")
     prepared = prepared_with(registry, remarked, chunk=100)
     for status in ("ok", "cached"):

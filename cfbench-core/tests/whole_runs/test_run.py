@@ -45,7 +45,7 @@ def test_a_run_ends_in_the_tables_of_the_contract(registry: Registry, tmp_path: 
     assert done.config["seed"] == 0 and done.config["limits"] == {"seconds": 1800.0, "memory_gb": 8.0}
 
 
-def test_what_data_sets_and_models_told_of_themselves_is_kept(registry: Registry, tmp_path: Path) -> None:
+def test_the_summaries_of_data_sets_and_models_are_stored(registry: Registry, tmp_path: Path) -> None:
     done = run(registry, tmp_path / "run")
     assert len(done.summaries("data")) == len(done.summaries("model")) == 1
     (told,) = done.summaries("model").values()
@@ -113,7 +113,7 @@ def test_fresh_computes_again(registry: Registry, tmp_path: Path) -> None:
         ("exit", "failed", "3"),
     ],
 )
-def test_what_goes_wrong_costs_its_own_units_only(
+def test_a_failure_costs_its_own_units_only(
     registry: Registry, tmp_path: Path, misbehave: str, status: str, said: str
 ) -> None:
     done = run(
@@ -178,7 +178,7 @@ def test_printing_does_not_disturb_a_worker(registry: Registry, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("executor", ["inline", "process"])
-def test_killed_in_the_middle_it_goes_on_and_ends_in_the_same_bytes(tmp_path: Path, executor: str) -> None:
+def test_killed_in_the_middle_it_resumes_and_ends_in_the_same_bytes(tmp_path: Path, executor: str) -> None:
     flag = tmp_path / "go"
     waiting = configuration(
         executor=executor, workers=2, explainers=[{"name": "digits", "misbehave": f"wait:{flag}"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ _SUFFIXES = {
         "cfbench analyse positions runs/study                 the result, on the terminal",
         "cfbench analyse positions runs/study --format csv    unrounded, for programs",
         "cfbench analyse positions runs/a runs/b --out positions.html",
+        "cfbench analyse my_lab.analyses:Ours runs/study      your own class, found from this folder",
     ),
 )
 @click.argument(
@@ -66,6 +68,8 @@ def command(
     as text and as a table. Several runs of one suite are analysed together.
     """
     name, directories = _name_and_runs(arguments)
+    if name is not None and ":" in name and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # a user's own module is found from the working directory
     runs = analyses.opened(directories)
     form = form or format_of(file)
     if name is None:

@@ -45,7 +45,7 @@ def test_two_runs_at_once_with_one_cache_end_in_the_same_bytes(registry: Registr
     assert len(artifacts("explanations")) == 2
 
 
-def test_a_second_run_in_the_same_directory_is_refused_and_the_first_goes_on(
+def test_a_second_run_in_the_same_directory_is_refused_and_the_first_continues(
     registry: Registry, tmp_path: Path
 ) -> None:
     flag, folder = tmp_path / "go", tmp_path / "run"

@@ -22,7 +22,7 @@ def test_no_trial_is_begun_when_the_time_is_over(registry: Registry) -> None:
     assert none.trials == () and none.best is None and not Path("none.yaml").exists()
 
 
-def test_a_trial_that_takes_too_long_has_failed_and_the_search_goes_on(registry: Registry) -> None:
+def test_a_trial_that_takes_too_long_has_failed_and_the_search_continues(registry: Registry) -> None:
     limited = study(
         models={"name": "times", "pause": 1.5}, executor="process", workers=1, limits={"seconds": 0.5}
     )
@@ -32,7 +32,7 @@ def test_a_trial_that_takes_too_long_has_failed_and_the_search_goes_on(registry:
     assert tuned.verbalize() == "validation closeness: all 2 trials failed"
 
 
-def test_the_story_of_a_failed_trial_is_kept(registry: Registry) -> None:
+def test_the_traceback_of_a_failed_trial_is_stored(registry: Registry) -> None:
     tune(
         study(models={"name": "times", "factor": 40}),
         component="times",
@@ -74,7 +74,7 @@ def test_what_all_trials_share_ends_the_search_when_it_fails(registry: Registry)
         ({"explainers": ["plain"]}, "plain", "toy/explainer/plain cannot be tuned: none of its options"),
     ],
 )
-def test_what_cannot_be_tuned_is_told(
+def test_what_cannot_be_tuned_is_an_error(
     registry: Registry, changes: dict[str, Any], component: str, said: str
 ) -> None:
     with pytest.raises(UserError, match=f".*{said}"):
