@@ -87,10 +87,10 @@ def test_a_run_records_its_components_and_cites_their_papers(registry: Registry,
     recorded = json.loads(path.read_text())
 
     assert [entry["id"] for entry in recorded] == [
-        "toy/suite/toy",
         "toy/dataset/numbers",
         "toy/recommender/times",
         "toy/explainer/digits",
+        "toy/suite/toy",
     ]
     assert cite(finished) == []
 
@@ -104,11 +104,24 @@ def test_a_run_records_its_components_and_cites_their_papers(registry: Registry,
 def test_a_paper_that_is_not_listed_does_not_stop_the_run() -> None:
     broken = Study(component("dataset", "numbers", papers=("missing1999",)), ())
 
-    (_, recorded) = describe_used(
-        ComponentSpec(id="toy/suite/toy", summary=".", target="toy_suite:ToySuite"), broken
-    )
+    (recorded,) = describe_used("toy", broken, plan(skipped="."), Registry([]))
 
     assert recorded["papers"] == []
+
+
+def test_components_that_only_stages_name_are_recorded(registry: Registry) -> None:
+    stage = Stage("scores", "scores", "m:f", {"metrics": [{"component": "toy/explainer/plain"}]})
+    planned = Plan(
+        "toy", (Cell({"model": "m"}, stages={"scores": stage}),), TableLayout(("model",), "explainer")
+    )
+
+    recorded = describe_used("toy", Study(component("dataset", "numbers"), ()), planned, registry)
+
+    assert [entry["id"] for entry in recorded] == [
+        "toy/dataset/numbers",
+        "toy/suite/toy",
+        "toy/explainer/plain",
+    ]
 
 
 @pytest.mark.parametrize("content", [None, "not JSON", '[{"papers": [{"key": "k"}]}]'])

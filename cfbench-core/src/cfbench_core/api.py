@@ -162,8 +162,8 @@ def execute(
         try:
             environment = {**capture(), "seed": prepared.config.seed}
             recorder.write_environment(environment)
-            suite = prepared.registry.find(prepared.plan.suite, "suite", prepared.plan.suite)
-            recorder.write_components(describe_used(suite.spec, prepared.config))
+            used = describe_used(prepared.plan.suite, prepared.config, prepared.plan, prepared.registry)
+            recorder.write_components(used)
             results, store = _compute(prepared, recorder, fresh, observer)
             recorder.write_environment({**environment, "computed_by": computed_by(results)})
             recorder.write_tables(results, store)

@@ -15,6 +15,7 @@ from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_core.plan import Plan
+    from cfbench_core.registry import Registry
     from cfbench_core.run_directory import Run
 
 FILE = "components.json"
@@ -92,28 +93,29 @@ def _component_ids(value: Any) -> Iterator[str]:
             yield from _component_ids(inner)
 
 
-def describe_used(suite: ComponentSpec, config: Any) -> list[dict[str, Any]]:
-    """The suite and every component of a configuration, each with its papers in full: ``components.json``."""
-    found = [
+def describe_used(suite: str, config: Any, plan: Plan, registry: Registry) -> list[dict[str, Any]]:
+    """The suite and every component that a run uses, each with its papers in full: ``components.json``.
+
+    These are the components of the configuration, and those that only stages name, for example the default metrics.
+    """
+    used = [(component.label, component.spec, component.distribution) for _, component in configured(config)]
+    known = {spec.id for _, spec, _ in used}
+    in_stages = {id for stage in plan.stages() for id in _component_ids(stage.parameters)}
+    for id in [f"{suite}/suite/{suite}", *sorted(in_stages - known)]:
+        for found in registry.by_id(id):
+            owner = f"{found.distribution} {found.distribution_version}"
+            used.append((found.spec.name, found.spec, owner))
+    described = [
         {
-            "id": suite.id,
-            "label": suite.name,
-            "distribution": "",
-            "version": suite.version,
-            "papers": _papers(suite),
+            "id": spec.id,
+            "label": label,
+            "distribution": distribution,
+            "version": spec.version,
+            "papers": _papers(spec),
         }
+        for label, spec, distribution in used
     ]
-    for _, component in configured(config):
-        described = {
-            "id": component.spec.id,
-            "label": component.label,
-            "distribution": component.distribution,
-            "version": component.spec.version,
-            "papers": _papers(component.spec),
-        }
-        if described not in found:
-            found.append(described)
-    return found
+    return [entry for place, entry in enumerate(described) if entry not in described[:place]]
 
 
 def _papers(spec: ComponentSpec) -> list[dict[str, Any]]:
