@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from cfbench_core.contracts import Contract
-
 if TYPE_CHECKING:
     import numpy as np
     from scipy import sparse
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from cfbench_recsys.edits import Edits, FloatArray, IntArray
     from cfbench_recsys.interactions import Interactions
     from cfbench_recsys.splits import Split
-    from cfbench_recsys.targets import Answer, Context, Targets
 
 Point = Mapping[str, str | int]
 """A point of the protocol: ``{"k": 5, "level": "item", "format": "implicit", "scope": ..., "edit": ...}``."""
@@ -186,31 +183,6 @@ def scores_graphs(model: ScoringModel) -> TypeGuard[GraphRecommender]:
     return hasattr(model, "score_edits")
 
 
-class ImplicitExplainer(Protocol):
-    """Assigns an importance to each interaction of the user. Declares ``format: implicit``."""
-
-    def importances(self, targets: Targets, context: Context, /) -> FloatArray:
-        """(B, H) float64, aligned with ``targets.history``; higher is more important. Values at padding are ignored."""
-
-
-class ExplicitExplainer(Protocol):
-    """Names the interactions to edit. Declares ``format: explicit``."""
-
-    def counterfactuals(self, targets: Targets, context: Context, /) -> Edits | Answer:
-        """B edits, one for each target. An edit without edges means that there is no counterfactual."""
-
-
-Explainer = ImplicitExplainer | ExplicitExplainer
-"""An explainer gives importances, or edits, or both."""
-
-
-class PretrainedExplainer(Protocol):
-    """Is trained before it explains. Declares ``pretraining: yes``; the training is a stage of its own."""
-
-    def prepare(self, context: Context, /) -> State:
-        """What was learned, as named arrays. It is passed back as ``context.state``."""
-
-
 class Metric(Protocol):
     """A metric. Constructed with its configuration, or None if it has no options. Must not import torch."""
 
@@ -223,38 +195,3 @@ class Metric(Protocol):
         ``observed``: :class:`~cfbench_recsys.observations.ImplicitObservations` or ``ExplicitObservations``,
         depending on the format that the metric's spec declares.
         """
-
-
-_ALL_POINTS = {"format": {"implicit", "explicit"}, "level": {"item", "list"}}
-
-CONTRACTS: Mapping[str, Contract] = {
-    "dataset": Contract(protocol=Dataset),
-    "recommender": Contract(
-        protocol=Recommender,
-        any_of=(ProfileRecommender, GraphRecommender),
-        provides={"access": {"scores"}},
-        implied={
-            "score_profiles": {"scope": {"user-vector"}},
-            "score_edits": {"scope": {"user-only", "indirect", "k-hop", "full"}},
-            "weights": {"access": {"weights"}},
-            "score_dense": {"access": {"gradients"}},
-            "score_weighted": {"access": {"gradients"}},
-            "item_embeddings": {"access": {"embeddings"}},
-        },
-    ),
-    "explainer": Contract(
-        any_of=(ImplicitExplainer, ExplicitExplainer),
-        provides={"level": {"item", "list"}, "scope": {"user-vector", "user-only"}},
-        implied={
-            "importances": {"format": {"implicit"}},
-            "counterfactuals": {"format": {"explicit"}},
-            "prepare": {"pretraining": {"yes"}},
-        },
-    ),
-    "metric": Contract(
-        protocol=Metric,
-        provides=_ALL_POINTS,
-        needs={"explainer": {"format": {"implicit", "explicit"}}},
-    ),
-}
-"""By kind; a class that is named with ``import:`` has the capabilities that are given here."""

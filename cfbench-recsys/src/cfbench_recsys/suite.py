@@ -18,7 +18,7 @@ from cfbench_core.stages import Stage
 from cfbench_core.tuning import Tunable
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
-from cfbench_recsys.contracts import CONTRACTS
+from cfbench_recsys.explainer_contracts import CONTRACTS
 from cfbench_recsys.labels import LABEL_FORMATS
 from cfbench_recsys.metrics import DEFAULT_METRICS
 

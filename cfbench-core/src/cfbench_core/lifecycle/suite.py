@@ -364,15 +364,9 @@ class LifecycleSuite:
             0,
             model.data.name,
         )
-        steps = ("from_rows", "to_rows")
+        inputs, steps = {**known, "external": external}, ("from_rows", "to_rows")
         explanations = self.explanation_stage(
-            study,
-            model,
-            explainer,
-            "import_explanations",
-            dict(point),
-            {**known, "external": external},
-            steps,
+            study, model, explainer, "import_explanations", dict(point), inputs, steps
         )
         return {"external": external, "explanations": explanations}
 

@@ -14,14 +14,14 @@ from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.models import State
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
-from cfbench_recsys.contracts import (
+from cfbench_recsys.contracts import ScoringModel
+from cfbench_recsys.edits import ADD, Edits, FloatArray
+from cfbench_recsys.explainer_contracts import (
     Explainer,
     ExplicitExplainer,
     ImplicitExplainer,
     PretrainedExplainer,
-    ScoringModel,
 )
-from cfbench_recsys.edits import ADD, Edits, FloatArray
 from cfbench_recsys.splits import Split, load_split
 from cfbench_recsys.steps.chunks import Chunk, load_withheld
 from cfbench_recsys.steps.data import SplitData
