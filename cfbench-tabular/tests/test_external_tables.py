@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,8 @@ import pytest
 import cfbench_core
 from cfbench_core import api
 from cfbench_core.errors import UserError
-from cfbench_tabular.explanation_tables import read_explanations
+from cfbench_core.lifecycle.external_rows import read_table, with_labels
+from cfbench_tabular.external_rows import long_rows
 
 FEATURES = {
     "age": np.array([30.0, 40.0, 50.0]),
@@ -19,7 +22,7 @@ FEATURES = {
 
 def read(path, text, **labels):
     path.write_text(text)
-    found = read_explanations(path, FEATURES, labels)
+    found = long_rows(with_labels(read_table(path), labels), FEATURES, path)
     return [
         tuple(row)
         for row in found[["unit", "counterfactual", "column", "value"]].itertuples(index=False, name=None)
@@ -48,7 +51,7 @@ def test_several_whole_rows_for_a_unit_are_numbered(tmp_path):
 def test_a_wide_table_of_typed_columns(tmp_path):
     frame = pd.DataFrame({"unit": [1.0, 2.0], "age": [40, 51], "job": pd.array([2, 2], dtype="int64")})
     frame.to_parquet(tmp_path / "t.parquet")
-    found = read_explanations(tmp_path / "t.parquet", FEATURES, {})
+    found = long_rows(frame, FEATURES, tmp_path / "t.parquet")
     assert sorted(zip(found["unit"], found["column"], found["value"], strict=True)) == [
         ("2", "age", "51"),
         ("2", "job", "2"),
@@ -58,7 +61,7 @@ def test_a_wide_table_of_typed_columns(tmp_path):
 def test_a_level_that_pandas_took_for_a_number_is_known_again(tmp_path):
     frame = pd.DataFrame({"unit": [0, 1, 2], "age": [30.0, 40.0, 50.0], "job": [2.0, None, 7.0]})
     frame.to_parquet(tmp_path / "t.parquet")
-    found = read_explanations(tmp_path / "t.parquet", FEATURES, {})
+    found = long_rows(frame, FEATURES, tmp_path / "t.parquet")
     assert found[["unit", "column", "value"]].to_numpy().tolist() == [["0", "job", "2"], ["2", "job", "7.0"]]
 
 
@@ -123,7 +126,7 @@ def test_complete_rows_are_scored_like_their_changes(tmp_path, config):
         assert np.array_equal(again.scores["value"], made.scores["value"])
 
 
-def test_rows_that_are_not_explained_are_refused(tmp_path, config):
+def test_rows_that_are_not_explained_are_excluded_and_reported(tmp_path, config):
     made = cfbench_core.run(config, out=tmp_path / "run")
     explained = set(made.scores["unit"])
     others = [str(row) for row in range(150) if str(row) not in explained][:5]
@@ -131,10 +134,37 @@ def test_rows_that_are_not_explained_are_refused(tmp_path, config):
     lines = [f"{unit},petal width (cm),1.0" for unit in [*others, *sorted(explained)]]
     file.write_text("unit,column,value\n" + "\n".join(lines) + "\n")
     run = cfbench_core.run(config, out=tmp_path / "again", explanations=file)
+    assert run.exit_code == 0 and set(run.scores["unit"]) == explained
+    excluded = "5 of the 15 units in theirs.csv are not explained here and are excluded"
+    assert excluded in str(run.cells()[0])
+    file.write_text("unit,column,value\n" + "\n".join(lines[:5]) + "\n")
+    run = cfbench_core.run(config, out=tmp_path / "none", explanations=file)
     assert run.exit_code == 1
-    reason = run.cells()[0].reason
-    assert f"5 of its units ({', '.join(others[:3])}, ...) are not among the 10 rows" in reason
-    assert "logistic-regression on iris" in reason and "\n" not in reason
+    assert "none of its 5 units is explained here" in run.cells()[0].reason
+
+
+def test_external_explanations_get_the_features_of_their_factuals(tmp_path, config):
+    made = cfbench_core.run(config, out=tmp_path / "run")
+    external = tmp_path / "run" / "explanations.parquet"
+    run = cfbench_core.run(config, out=tmp_path / "again", explanations=external)
+    names = {"factual score", "misclassified", "factual share", "enemy distance"}
+    assert set(run.details["name"]) == names
+    own = made.details[made.details["name"].isin(names)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(own, run.details, check_exact=True)
+
+
+def test_an_edited_schema_of_the_package_changes_the_key_of_its_dataset(config, monkeypatch):
+    def keys():
+        cells = api.plan({**config, "data": ["hayes-roth", "iris"]}).cells
+        return {cell.labels["dataset"]: cell.stages["data"].key for cell in cells}
+
+    before = keys()
+    read_text = Path.read_text
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, *args: read_text(path, *args) + "#" * (path.suffix == ".yaml")
+    )
+    after = keys()
+    assert before["iris"] == after["iris"] and before["hayes-roth"] != after["hayes-roth"]
 
 
 def test_cells_that_a_table_has_nothing_for_are_left_out_with_the_reason(tmp_path, config):

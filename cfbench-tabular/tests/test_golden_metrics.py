@@ -22,7 +22,7 @@ from cfbench_tabular.metrics.realism import Config as RealismConfig
 from cfbench_tabular.metrics.realism import Realism
 from cfbench_tabular.metrics.sparsity import Config as SparsityConfig
 from cfbench_tabular.metrics.sparsity import Sparsity
-from cfbench_tabular.stages import observe
+from cfbench_tabular.steps.scoring import observed_of
 from cfbench_tabular.testing import example_data
 
 RULES = {
@@ -59,7 +59,7 @@ def golden(study):
         )
         counterfactuals = np.stack([np.asarray(row, dtype=float) for row in rows["counterfactual"]])
         factuals = Factuals(vectors, rows["factual_class"].to_numpy(), tuple(map(str, range(len(rows)))))
-        cases[name] = rows, observe(study.network(name), factuals, counterfactuals, example_data())
+        cases[name] = rows, observed_of(study.network(name), factuals, counterfactuals, example_data())
     return cases
 
 

@@ -16,7 +16,7 @@ from cfbench_tabular.explainers.exhaustive import Exhaustive
 from cfbench_tabular.explainers.optimum import Config, Optimum, costs_of
 from cfbench_tabular.metrics.madd import MADD
 from cfbench_tabular.metrics.madd import Config as MADDConfig
-from cfbench_tabular.stages import observe
+from cfbench_tabular.steps.scoring import observed_of
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import context_of, example_data, factuals_of, fitted
 
@@ -117,7 +117,7 @@ def test_it_counts_changes_as_the_metric_does(network):
     model = network(data.encoding.width, seed=2)
     factuals, context = factuals_of(model, data, slice(0, 24)), context_of(data)
     result = Optimum(Config(objective="madd")).counterfactuals(model, factuals, context)
-    scores = MADD(MADDConfig()).compute(observe(model, factuals, result.counterfactuals, data))["MADD"]
+    scores = MADD(MADDConfig()).compute(observed_of(model, factuals, result.counterfactuals, data))["MADD"]
     given = ~np.isnan(result.counterfactuals).any(axis=1)
     assert given.sum() > 10
     assert scores[given] == pytest.approx(result.details["objective"][given])

@@ -13,7 +13,7 @@ import cfbench_core
 from cfbench_core import api
 from cfbench_core.errors import UserError
 from cfbench_tabular.explainers.base import Factuals
-from cfbench_tabular.stages import observe_several
+from cfbench_tabular.steps.scoring import observed_of_several
 from cfbench_tabular.testing import example_data
 
 LADDER = """
@@ -138,7 +138,7 @@ def test_each_observation_contains_all_counterfactuals_of_its_factual(linear):
     several[0, 0] = several[0, 1] = several[1, 1] = 0.0
     several[0, 0, 0], several[0, 1, 0], several[1, 1, 0] = 1.0, -0.5, 2.0
     factuals = Factuals(vectors, np.zeros(3, dtype=np.int64), ("a", "b", "c"))
-    owner, results = observe_several(model, factuals, several, data)
+    owner, results = observed_of_several(model, factuals, several, data)
     assert owner.tolist() == [0, 0, 1, 2]
     assert results.valid.tolist() == [True, False, True, False]
     assert results.counterfactuals[:, 0].tolist()[:3] == [1.0, -0.5, 2.0]

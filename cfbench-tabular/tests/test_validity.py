@@ -3,7 +3,7 @@ import numpy as np
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.explainers.base import Factuals
 from cfbench_tabular.metrics.validity import Config, Validity
-from cfbench_tabular.stages import observe
+from cfbench_tabular.steps.scoring import observed_of
 from cfbench_tabular.testing import example_data
 
 
@@ -14,7 +14,9 @@ def test_the_prediction_of_the_model_decides(linear):
     factuals[:, 0] = [-1, -1, 1, 1]
     counterfactuals = factuals.copy()
     counterfactuals[:, 0] = [2, -3, -0.5, np.nan]  # flips, does not, flips, no counterfactual
-    results = observe(model, Factuals(factuals, np.array([0, 0, 1, 1]), tuple("abcd")), counterfactuals, data)
+    results = observed_of(
+        model, Factuals(factuals, np.array([0, 0, 1, 1]), tuple("abcd")), counterfactuals, data
+    )
     assert Validity(Config()).compute(results)["validity"].tolist() == [1.0, 0.0, 1.0, 0.0]
 
 
@@ -25,7 +27,7 @@ def test_it_equals_the_definition_on_random_counterfactuals(network):
     classes = model.predict_proba(factuals).argmax(axis=1)
     units = tuple(map(str, range(50)))
     scores = Validity(Config()).compute(
-        observe(model, Factuals(factuals, classes, units), counterfactuals, data)
+        observed_of(model, Factuals(factuals, classes, units), counterfactuals, data)
     )
     for place in range(50):
         other = model.predict_proba(counterfactuals[place : place + 1])[0].argmax()

@@ -1,25 +1,37 @@
-"""The tabular suite: expands a configuration to cells. Imports neither pandas nor scikit-learn."""
+"""The tabular suite on the shared life cycle. Imports neither pandas nor scikit-learn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent
+from cfbench_core.contracts import Contract
 from cfbench_core.errors import UserError
-from cfbench_core.plan import Cell, TableLayout
-from cfbench_core.specs import Capabilities, ComponentSpec, resolve
+from cfbench_core.hashing import digest
+from cfbench_core.lifecycle.external import TABLE_FORM
+from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study
+from cfbench_core.lifecycle.suite import LifecycleSuite
+from cfbench_core.plan import TableLayout
+from cfbench_core.specs import Capabilities, ComponentSpec
+from cfbench_core.stages import Stage
 from cfbench_tabular.classifiers.adapting import is_raw
 from cfbench_tabular.config import Protocol, TabularConfig
 from cfbench_tabular.contracts import CONTRACTS
-from cfbench_tabular.external import ExternalTable
-from cfbench_tabular.grid import STAGES, DatasetPlan, Grid
+from cfbench_tabular.steps import REPEATED, SECOND_MODEL
+from cfbench_tabular.study import NAMES as STUDY_NAMES
+from cfbench_tabular.study import StudyFiles, find_study
 
 if TYPE_CHECKING:
-    from cfbench_core.data_files import DataAccess
     from cfbench_core.registry import Registry
     from cfbench_core.run_directory import Run
+
+STEPS = "cfbench_tabular.steps"
+
+MAIN_METRICS = ("validity", "coverage", "sparsity", "l2", "realism", "madd", "mahalanobis")
+"""The first columns of a table; the others follow by name."""
 
 SPEC = ComponentSpec(
     id="tabular/suite/tabular",
@@ -33,38 +45,135 @@ SPEC = ComponentSpec(
 )
 
 
-class TabularSuite:
+class TabularSuite(LifecycleSuite):
     """Counterfactual explanations of classifiers: data -> model -> units -> explanations -> scores."""
 
+    name = "tabular"
     config = TabularConfig
-    contracts = CONTRACTS
+    contracts: ClassVar[Mapping[str, Contract]] = CONTRACTS
     layout = TableLayout(by=("dataset", "model"), row="explainer", unit_columns=("row",))
-
-    def cells(
-        self,
-        config: TabularConfig,
-        registry: Registry,
-        access: DataAccess | None = None,
-        explanations: Path | None = None,
-    ) -> Sequence[Cell]:
-        metrics = _metrics(config, registry)
-        external = ExternalTable(explanations) if explanations else None
-        explainers = _external_explainers(external) if external else config.explainers
-        cells = []
-        for dataset in config.data:
-            prepared = DatasetPlan(dataset, config, access)
-            for classifier in config.classifiers:
-                grid = Grid(config, prepared, classifier, metrics, external)
-                cells += [grid.cell(explainer) for explainer in explainers]
-        return cells
+    steps: ClassVar[Mapping[str, str]] = {
+        "read_data": f"{STEPS}.data:read_data",
+        "load_data": f"{STEPS}.data:load_data",
+        "fit": f"{STEPS}.fitting:fit",
+        "restore": f"{STEPS}.fitting:restore",
+        "choose_units": f"{STEPS}.units:choose_units",
+        "open_chunk": f"{STEPS}.chunks:open_chunk",
+        "describe": f"{STEPS}.chunks:describe",
+        "explain": f"{STEPS}.explaining:explain",
+        "to_rows": f"{STEPS}.answers:to_rows",
+        "from_rows": f"{STEPS}.answers:from_rows",
+        "read_file": f"{STEPS}.answers:read_file",
+        "observe": f"{STEPS}.scoring:observe",
+    }
+    model_kind = "classifier"
+    models_key = "classifiers"
+    external_form = f"{TABLE_FORM}, or complete counterfactual rows"
 
     def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
         """The capabilities of a class named by ``import:``, derived from its methods."""
+        contract = self.contracts[kind]
         if kind == "classifier":
-            return {"access": _access(implementation)}, {}
-        if kind == "explainer":
-            return {"columns": frozenset({"numeric", "categorical"})}, {}
-        return {}, {}
+            return {"access": _access(implementation)}, contract.needs
+        return contract.capabilities(implementation), contract.needs
+
+    # The grid
+
+    def metrics(self, config: TabularConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
+        """The configured metrics; by default all installed ones whose protocol option is set, the main ones first."""
+        for metric in config.metrics or ():
+            option = _unset_option(metric.spec, config.protocol)
+            if option:
+                default = str(getattr(Protocol(), option)).lower()
+                raise UserError(f"metric {metric.label} needs protocol.{option}, which is {default} here")
+        installed = registry.names("tabular", "metric")
+        names = [
+            *(name for name in MAIN_METRICS if name in installed),
+            *sorted(set(installed) - {*MAIN_METRICS}),
+        ]
+        specs = {name: registry.find("tabular", "metric", name).spec for name in names}
+        return self.named_metrics(
+            config, registry, [name for name in names if not _unset_option(specs[name], config.protocol)]
+        )
+
+    def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
+        """A data set with a split of its own, or in ``protocol: paper`` with the published one."""
+        if study.config.protocol.study is None:
+            return super().prepared(study, dataset)
+        files, skipped = _published(study, dataset)
+        if files is None or skipped:
+            return PreparedDataset(dataset, skipped=skipped)
+        found = dataset
+        if hasattr(dataset.options, "path"):
+            found = dataset.with_options({"path": str(files.rows.resolve())})
+        stage = self.read(study, found, seed=0)
+        stage = replace(
+            stage,
+            parameters={**stage.parameters, "study": files.parameters()},
+            steps={"read_data": f"{STEPS}.published:read_data"},
+        )
+        return PreparedDataset(dataset, {"data": stage})
+
+    def data_parameters(self, study: Study, dataset: ConfiguredComponent) -> Mapping[str, Any]:
+        """The split, and the digest of the schema in this package by which a data set is read."""
+        from importlib import resources
+
+        protocol = study.config.protocol
+        split = {"validation": protocol.validation, "test": protocol.test} if protocol.study is None else {}
+        schema = resources.files("cfbench_tabular.datasets") / "schemas" / f"{dataset.spec.name}.yaml"
+        return {**split, **({"schema": digest(schema.read_text("utf-8"))} if schema.is_file() else {})}
+
+    def models(
+        self, study: Study, data: PreparedDataset, component: ConfiguredComponent
+    ) -> Sequence[PreparedModel]:
+        """The classifier, with the published weights if its spec requests them."""
+        wants_weights = component.spec.details.get("weights") == "study" and component.options.weights is None
+        if data.skipped or not wants_weights:
+            return super().models(study, data, component)
+        published = data.stages["data"].parameters.get("study")
+        if published is None:
+            skipped = f"{component.label} needs 'protocol: paper', whose encoding it was trained with"
+            return [PreparedModel(data, component, component.label, skipped=skipped)]
+        files = StudyFiles.of(published)
+        if not files.network.is_file():
+            skipped = f"{files.folder} has no models/{files.network.name}"
+            return [PreparedModel(data, component, component.label, skipped=skipped)]
+        return super().models(study, data, component.with_options({"weights": str(files.network.resolve())}))
+
+    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
+        return {"factuals": study.config.protocol.factuals}
+
+    def units(self, study: Study, model: PreparedModel, point: ProtocolPoint) -> Stage:
+        """The stage that chooses the rows, or in ``protocol: paper`` looks up the published ones."""
+        stage, published = super().units(study, model, point), model.stages["data"].parameters.get("study")
+        if published is None:
+            return stage
+        steps = {**stage.steps, "choose_units": f"{STEPS}.published:choose_units"}
+        return replace(stage, parameters={**stage.parameters, "study": published}, steps=steps)
+
+    def explanation_parameters(
+        self, study: Study, explainer: ConfiguredComponent, point: ProtocolPoint
+    ) -> Mapping[str, Any]:
+        several = "several" in explainer.spec.provides.get("counterfactuals", frozenset())
+        protocol = study.config.protocol
+        return {
+            "threads": study.config.threads,
+            "counterfactuals_per_instance": protocol.counterfactuals_per_instance if several else 1,
+            "seconds": protocol.seconds,
+        }
+
+    def scored_inputs(
+        self, study: Study, known: Mapping[str, Stage], explained: Mapping[str, Stage]
+    ) -> Mapping[str, Stage]:
+        """What ``protocol.repeats`` adds: a second model, and the explanations of a second call."""
+        if not study.config.protocol.repeats:
+            return {}
+        repeated = {SECOND_MODEL: _with_another_seed(known["model"])}
+        if study.external is None:
+            repeated[REPEATED] = _with_another_seed(explained["explanations"])
+        return repeated
+
+    # Documents and descriptions
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         return {
@@ -113,50 +222,26 @@ def _access(classifier: type) -> frozenset[str]:
     return frozenset({"scores"} | (set() if is_raw(classifier) else offered))
 
 
-def _metrics(config: TabularConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
-    """The configured metrics; by default all installed ones whose protocol option is set."""
-    if config.metrics is None:
-        return tuple(m for m in _all_metrics(registry) if not _unset_option(m.spec, config.protocol))
-    for metric in config.metrics:
-        option = _unset_option(metric.spec, config.protocol)
-        if option:
-            default = getattr(Protocol(), option)
-            raise UserError(
-                f"metric {metric.label} needs protocol.{option}, which is {str(default).lower()} here"
-            )
-    return config.metrics
-
-
 def _unset_option(metric: ComponentSpec, protocol: Protocol) -> str:
     """The protocol option that a metric requires, if it has its default value; else empty."""
     option = str(metric.details.get("protocol", ""))
     return option if option and getattr(protocol, option) == getattr(Protocol(), option) else ""
 
 
-def _all_metrics(registry: Registry) -> tuple[ConfiguredComponent, ...]:
-    """The main metrics first, then the others by name."""
-    first = ["validity", "coverage", "sparsity", "l2", "realism", "madd", "mahalanobis"]
-    names = sorted(
-        registry.names("tabular", "metric"), key=lambda n: (first.index(n) if n in first else 99, n)
-    )
-    return tuple(_with_defaults(registry, name) for name in names)
+def _published(study: Study, dataset: ConfiguredComponent) -> tuple[StudyFiles | None, str]:
+    """The published files of a data set, and the reason to skip the data set or ""."""
+    name = STUDY_NAMES.get(dataset.spec.name)
+    if name is None or not dataset.distribution:
+        return None, f"{dataset.label} is not one of the 22 data sets of CF-tabular"
+    if getattr(dataset.options, "target", None) is not None:
+        return None, "protocol: paper predicts the majority class: remove the option 'target'"
+    files = StudyFiles(find_study(study.access, study.config.protocol.folder), name)
+    return files, files.lacking()
 
 
-def _with_defaults(registry: Registry, metric: str) -> ConfiguredComponent:
-    component = registry.find("tabular", "metric", metric)
-    options = resolve(component.spec.config)() if component.spec.config else None
-    owner = f"{component.distribution} {component.distribution_version}"
-    return ConfiguredComponent("metric", metric, component.spec, options, owner)
-
-
-def _external_explainers(table: ExternalTable) -> tuple[ConfiguredComponent, ...]:
-    """Placeholders for the explainers that a table of external explanations names."""
-    spec = ComponentSpec(
-        id="tabular/explainer/external",
-        summary="External explanations",
-        target=f"{STAGES}:import_explanations",
-    )
-    return tuple(ConfiguredComponent("explainer", name, spec) for name in table.explainers())
+def _with_another_seed(stage: Stage) -> Stage:
+    """The same stage on the same inputs with another random seed."""
+    return replace(stage, label=f"{stage.label}, repeated", seed=stage.seed + 1)
 
 
 EXAMPLE_DOCUMENT = """\

@@ -15,6 +15,8 @@ from cfbench_core.hashing import file_digest
 
 Combinations = dict[tuple[str, ...], None]
 
+TABLE_FORM = "explanations as Parquet or CSV, columns as in a run's explanations.parquet"
+
 
 class ExternalTable:
     """The combinations of labels in the rows of a table.
@@ -34,7 +36,7 @@ class ExternalTable:
         path: Path,
         known: Sequence[str],
         needed: Sequence[str] = (),
-        form: str = "explanations as Parquet or CSV, columns as in a run's explanations.parquet",
+        form: str = TABLE_FORM,
     ) -> None:
         self.path, self.known, self.needed, self.form = path, tuple(known), tuple(needed), form
         if not path.is_file():

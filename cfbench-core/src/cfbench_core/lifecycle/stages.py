@@ -18,7 +18,9 @@ The steps, each a function of the suite named in ``Stage.steps``:
   contract's table, and back. Answers pass between stages only as this table, with identifiers of the data file, so external
   explanations are scored by the same code, to the same numbers.
 - ``observe(context, chunk, answers) -> observed``: what metrics get to see; where it has a method
-  ``observed.of(entry)``, that is called for the entry of each metric.
+  ``observed.of(entry)``, that is called for the entry of each metric. Where a unit has several answers, metrics return
+  ``len(observed)`` values, and ``observed.per_unit(values)`` reduces them to one for each unit.
+- ``describe(chunk) -> details``: optional; what is known of the units whoever explains them, as details. Not timed.
 """
 
 from __future__ import annotations
@@ -82,14 +84,14 @@ def fit_model(context: TaskContext) -> Mapping[str, Any]:
     return dict(summary)
 
 
-def model_of(context: TaskContext) -> tuple[Any, Any]:
+def model_of(context: TaskContext, role: str = "model") -> tuple[Any, Any]:
     """The prepared data and the model of a stage after the model; both stay in the process for the next task."""
     data = context.step("load_data")(context)
-    key = (context.input_paths["model"], context.task.inputs["model"])
+    key = (context.input_paths[role], context.task.inputs[role])
     if key not in _models:
         while len(_models) >= MOST_MODELS:
             _models.pop(next(iter(_models)))
-        component, state = load_model(context.input_paths["model"])
+        component, state = load_model(context.input_paths[role])
         _models[key] = context.step("restore")(component, state, data)
     return data, _models[key]
 
@@ -139,8 +141,15 @@ def explain(context: TaskContext) -> Mapping[str, Any]:
         chunk.units,
         context.step("to_rows")(chunk, answers),
         _each(seconds, chunk),
-        {**details, MODEL_QUERIES: _each(queries, chunk)},
+        {**_described(context, chunk), **details, MODEL_QUERIES: _each(queries, chunk)},
     )
+
+
+def _described(context: TaskContext, chunk: Any) -> dict[str, FloatArray]:
+    """The details of the units themselves; none where the suite has no step for them."""
+    if "describe" not in context.task.steps:
+        return {}
+    return checked_details(context.step("describe")(chunk), len(chunk.units), context.task.label)
 
 
 def _timed(context: TaskContext, chunk: Any, state: Any) -> tuple[Any, Mapping[str, Any], float, int]:
@@ -182,7 +191,8 @@ def import_explanations(context: TaskContext) -> Mapping[str, Any]:
     answers, answered = context.step("from_rows")(chunk, rows[rows["unit"].isin(chunk.units["unit"])])
     table = context.step("to_rows")(chunk, answers)
     unanswered = chunk.units["unit"][~answered]  # these have no answer, which is not an answer of zeros
-    return write_explanations(context, chunk.units, table[~table["unit"].isin(unanswered)], np.nan)
+    rows = table[~table["unit"].isin(unanswered)]
+    return write_explanations(context, chunk.units, rows, np.nan, _described(context, chunk))
 
 
 def score(context: TaskContext) -> Mapping[str, Any]:
@@ -191,6 +201,7 @@ def score(context: TaskContext) -> Mapping[str, Any]:
     answers, answered = context.step("from_rows")(chunk, read_explanations(context))
     observed = context.step("observe")(context, chunk, answers)
     entries = context.parameters["metrics"]
+    several = hasattr(observed, "per_unit")
     values = compute_metrics(
         [
             (
@@ -200,8 +211,10 @@ def score(context: TaskContext) -> Mapping[str, Any]:
             )
             for entry in entries
         ],
-        len(chunk.units),
+        len(observed) if several else len(chunk.units),
     )
+    if several:
+        values = {name: observed.per_unit(found) for name, found in values.items()}
     write_scores(context, chunk.units, context.parameters["unit_columns"], values, answered)
     reported = observed.summary() if hasattr(observed, "summary") else {}
     return {"units": len(chunk.units), **reported}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cfbench_core.config.component import ConfiguredComponent, with_defaults
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.external import ExternalTable
+from cfbench_core.lifecycle.external import TABLE_FORM, ExternalTable
 from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study, source_of
 from cfbench_core.plan import Cell, Column, TableLayout
 from cfbench_core.specs import ComponentSpec, lacking
@@ -44,6 +44,9 @@ class LifecycleSuite:
 
     external_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that a table of external explanations must have."""
+
+    external_form: ClassVar[str] = TABLE_FORM
+    """What such a table is, for messages."""
 
     # The grid
 
@@ -331,7 +334,7 @@ class LifecycleSuite:
             target,
             parameters,
             inputs,
-            ("load_data", "restore", "open_chunk", *steps),
+            ("load_data", "restore", "open_chunk", *steps, *self._optional("describe")),
             study.config.seed,
             model.data.name,
             chunked=True,
@@ -360,7 +363,7 @@ class LifecycleSuite:
             SELECT_ROWS,
             parameters,
             known,
-            [name for name in ("read_file", "load_data") if name in self.steps],
+            ("load_data", *self._optional("read_file")),
             0,
             model.data.name,
         )
@@ -381,7 +384,7 @@ class LifecycleSuite:
     def external_table(self, path: Path) -> ExternalTable:
         """The table of ``cfbench evaluate``."""
         known = dict.fromkeys((*self.layout.by, self.layout.row))
-        return ExternalTable(path, tuple(known), self.external_columns)
+        return ExternalTable(path, tuple(known), self.external_columns, self.external_form)
 
     def external_component(self, kind: str, name: str) -> ConfiguredComponent:
         """Stands for the author of external explanations."""
@@ -391,6 +394,10 @@ class LifecycleSuite:
             target=f"{STAGES}:import_explanations",
         )
         return ConfiguredComponent(kind, name, spec)
+
+    def _optional(self, *steps: str) -> list[str]:
+        """Those of the steps that the suite has."""
+        return [step for step in steps if step in self.steps]
 
     def _incompatibility(
         self,

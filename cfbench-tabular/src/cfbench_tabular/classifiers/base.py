@@ -1,4 +1,4 @@
-"""Checked predictions, query counting and the quality of classifiers."""
+"""Checked predictions and the quality of classifiers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError
+from cfbench_core.lifecycle.counting import CountedModel
 from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.table import FloatArray, IntArray
 
@@ -15,26 +16,6 @@ class Wrapped:
     """Base of the wrappers of a model; error messages name the wrapped model."""
 
     _model: Any
-
-
-class QueryCounter(Wrapped):
-    """A classifier that counts its queries, one for each row; a gradient counts as one query."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self.queries = 0
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._model, name)
-        if name not in ("predict_proba", "log_odds_gradient"):
-            return value
-
-        def counted(vectors: FloatArray) -> FloatArray:
-            self.queries += len(vectors)
-            found: FloatArray = value(vectors)
-            return found
-
-        return counted
 
 
 def probabilities(model: Classifier, vectors: FloatArray) -> FloatArray:
@@ -79,6 +60,6 @@ def area_under_curve(labels: IntArray, scores: FloatArray) -> float:
 
 
 def _name(model: Any) -> str:
-    while isinstance(model, Wrapped):
+    while isinstance(model, (Wrapped, CountedModel)):
         model = model._model
     return type(model).__name__

@@ -1,0 +1,108 @@
+"""The rows of external explanations, which have one of two forms.
+
+Long, with a row for each change: unit, column, value, and optionally counterfactual (from 1, for units with several) and
+level. Wide, with a row for each counterfactual: unit, counterfactual (optional), and a value for every feature. ``row``
+may replace ``unit``. An empty cell of a CSV file is a missing value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cfbench_core.errors import UserError
+from cfbench_tabular.table import AnyArray
+
+COLUMNS = ["unit", "counterfactual", "column", "level", "value"]
+
+MOST_COUNTERFACTUALS = 1000
+"""Per factual; a larger number in the column ``counterfactual`` is an error."""
+
+
+def long_rows(table: pd.DataFrame, features: Mapping[str, AnyArray], path: Path) -> pd.DataFrame:
+    """A table in the long form: unit (text), counterfactual (int), column, level (text or missing) and value.
+
+    Args:
+        features: the raw values of the columns of the data set, by name; a unit is an index into them.
+        path: the file of the table.
+
+    Raises:
+        UserError: if the table lacks a column, or has an invalid unit or counterfactual number.
+    """
+    if path.suffix == ".csv":
+        table = table.mask(table == "")
+    if "unit" not in table and "row" in table:
+        table = table.assign(unit=table["row"])
+    lacking = [name for name in ("unit", "column", "value") if name not in table]
+    wide = "unit" not in lacking and bool(lacking) and bool(set(features) & set(table.columns))
+    if lacking and not wide:
+        raise UserError(
+            f"{path}: has no column {', '.join(lacking)}; it has {', '.join(map(str, table.columns))}. "
+            "It must be unit, column, value, or unit and a column for each feature"
+        )
+    rows = len(next(iter(features.values())))
+    expected = f"a row of the data set (0 to {rows - 1})"
+    units = _integers(path, table["unit"], 0, rows - 1, f"unit {{}} is not {expected}")
+    numbers = pd.Series(1, table.index)
+    if "counterfactual" in table:
+        message = "counterfactual must be 1, 2, 3, ..., got {}"
+        numbers = _integers(path, table["counterfactual"], 1, MOST_COUNTERFACTUALS, message)
+    table = table.assign(unit=units.astype(str), counterfactual=numbers)
+    if wide:
+        table = _changes(path, table, features)
+    elif "level" not in table:
+        table = table.assign(level=None)
+    return table[COLUMNS].astype({"level": "string"})
+
+
+def _integers(path: Path, given: pd.Series, lowest: int, highest: int, message: str) -> pd.Series:
+    """Whole numbers within a range; "7.0" is 7."""
+    numbers = pd.to_numeric(given, errors="coerce")
+    wrong = given[~(numbers.between(lowest, highest) & (numbers % 1 == 0))]
+    if len(wrong):
+        raise UserError(f"{path}: {message.format(repr(str(wrong.iloc[0])))}")
+    return numbers.astype("int64")
+
+
+def _changes(path: Path, table: pd.DataFrame, features: Mapping[str, AnyArray]) -> pd.DataFrame:
+    """Complete counterfactual rows as changes from the rows of the data set; an empty cell means no change."""
+    lacking = [name for name in features if name not in table]
+    if lacking:
+        raise UserError(f"{path}: has complete rows, but no column {', '.join(map(repr, lacking))}")
+    duplicates = table[["unit", "counterfactual"]].duplicated()
+    if duplicates.any():
+        unit = table["unit"][duplicates].iloc[0]
+        raise UserError(f"{path}: two rows for unit {unit!r}: number them in a column 'counterfactual'")
+    rows, numbered = table["unit"].astype(int).to_numpy(), table[["unit", "counterfactual"]]
+    parts = []
+    for name, values in features.items():
+        given = _as_levels(values, table[name])
+        changed = [
+            not pd.isna(new) and not _same(old, new) for old, new in zip(values[rows], given, strict=True)
+        ]
+        parts.append(numbered[changed].assign(column=name, level=None, value=given[changed].astype(str)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _as_levels(values: AnyArray, given: pd.Series) -> pd.Series:
+    """Cells of a category as the levels of the data set: in Parquet, 2 is 2.0 if other cells are missing."""
+    levels = set(values.tolist())
+    if not all(isinstance(level, str) for level in levels):
+        return given
+    names = {
+        cell: str(cell).removesuffix(".0") for cell in given.dropna().unique() if str(cell) not in levels
+    }
+    return given.astype(object).replace({cell: name for cell, name in names.items() if name in levels})
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether a cell equals the value of the data set, compared as numbers if that is a number, else as text."""
+    if isinstance(old, str):
+        return old == str(new)
+    try:
+        return float(old) == float(new)
+    except ValueError:
+        return False

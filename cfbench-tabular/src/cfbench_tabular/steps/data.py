@@ -1,0 +1,29 @@
+"""Preparing a data set, and reading it back."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from cfbench_core.stages import TaskContext
+from cfbench_tabular.prepared_dataset import PreparedDataset
+from cfbench_tabular.table import Table
+
+
+def read_data(context: TaskContext, loaded: Table) -> dict[str, Any]:
+    """Splits the rows and fits the encoding."""
+    parameters, generator = context.parameters, context.streams.generator("split")
+    data = PreparedDataset.make(loaded, parameters["validation"], parameters["test"], generator)
+    data.save(context.output)
+    return data.summary()
+
+
+def load_data(context: TaskContext) -> PreparedDataset:
+    """What :func:`read_data` wrote; stays in the process for the next task."""
+    return _load(context.input_paths["data"])
+
+
+@functools.lru_cache(maxsize=4)
+def _load(folder: Path) -> PreparedDataset:
+    return PreparedDataset.load(folder)

@@ -1,0 +1,37 @@
+"""The steps of ``protocol: paper``, which take the published split and factuals of CF-tabular."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from cfbench_core.stages import TaskContext
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.prepared_dataset import PreparedDataset
+from cfbench_tabular.steps.units import units_table
+from cfbench_tabular.study import StudyFiles
+from cfbench_tabular.table import Table
+
+
+def read_data(context: TaskContext, loaded: Table) -> dict[str, Any]:
+    """The published rows, splits and scales of the data set."""
+    data = StudyFiles.of(context.parameters["study"]).prepared_dataset(loaded)
+    data.save(context.output)
+    return data.summary()
+
+
+def choose_units(
+    context: TaskContext, data: PreparedDataset, model: Classifier
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The published factuals that are rows of the data set."""
+    files = StudyFiles.of(context.parameters["study"])
+    rows, factuals, matched = files.factual_rows(data, context.parameters["factuals"])
+    units, summary = units_table(data, rows, predicted_classes(model, data.vectors[rows]))
+    summary |= {"matched": matched, "of": factuals}
+    if len(rows) < factuals:
+        summary["note"] = (
+            f"{matched} of the {factuals} published factuals are rows of the data set, {len(rows)} of them distinct"
+        )
+    return units, summary

@@ -1,0 +1,46 @@
+"""Which rows are explained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cfbench_core.stages import TaskContext
+from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.prepared_dataset import PARTS, PreparedDataset
+from cfbench_tabular.table import IntArray
+
+
+def choose_units(
+    context: TaskContext, data: PreparedDataset, model: Classifier
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Up to ``factuals`` rows of each predicted class, test rows first, training rows last."""
+    classes = predicted_classes(model, data.vectors)
+    generator, most = context.streams.generator("factuals"), context.parameters["factuals"]
+    candidates = np.concatenate(
+        [generator.permutation(data.rows(part)) for part in ("test", "validation", "train")]
+    )
+    chosen = np.concatenate([candidates[classes[candidates] == label][:most] for label in (0, 1)])
+    return units_table(data, chosen, classes[chosen])
+
+
+def units_table(
+    data: PreparedDataset, rows: IntArray, classes: IntArray
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The units of the given rows (n,) with their predicted classes (n,), and the summary of the stage.
+
+    Columns: unit (the row number, as text), group, row, factual_class (0 or 1, as predicted), part.
+    """
+    units = pd.DataFrame(
+        {
+            "unit": [str(row) for row in rows],
+            "group": np.arange(len(rows)),
+            "row": rows,
+            "factual_class": classes,
+            "part": np.array(PARTS)[data.split[rows]],
+        }
+    )
+    return units, {"factuals": {name: int((classes == n).sum()) for n, name in enumerate(data.classes)}}
