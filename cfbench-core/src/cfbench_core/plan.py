@@ -41,7 +41,6 @@ class Cell:
             ``"model"`` reports ``{"quality": {...}}`` in its summary; ``"units"`` lists the units. Empty when skipped.
         skipped: why there is nothing to run; empty when there is.
         role: "baseline", "reference" or "certified" for a control, as its explainer's spec says.
-        metrics: labels of the metrics that fill the columns.
     """
 
     labels: Mapping[str, str | int]
@@ -49,7 +48,6 @@ class Cell:
     stages: Mapping[str, Stage] = field(default_factory=dict)
     skipped: str = ""
     role: str = ""
-    metrics: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

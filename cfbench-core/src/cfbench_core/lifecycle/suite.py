@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfbench_core.config.component import ConfiguredComponent, with_defaults
 from cfbench_core.data_files import DataAccess
-from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.external import TABLE_FORM, ExternalTable
 from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study, source_of
 from cfbench_core.plan import Cell, Column, TableLayout
@@ -61,7 +60,7 @@ class LifecycleSuite:
         external = None if explanations is None else self.external_table(explanations)
         study = Study(config, registry, access or DataAccess(), self.metrics(config, registry), external)
         explainers = self.explainers(study)
-        cells = [
+        return [
             self.cell(study, model, explainer, point)
             for dataset in config.data
             for data in [self.prepared(study, dataset)]
@@ -70,8 +69,6 @@ class LifecycleSuite:
             for point in self.points(config, model)
             for explainer in explainers
         ]
-        self._check_contributions(study, cells)
-        return cells
 
     def cell(
         self, study: Study, model: PreparedModel, explainer: ConfiguredComponent, point: ProtocolPoint
@@ -87,8 +84,7 @@ class LifecycleSuite:
         entries = [entry for metric in fitting for entry in self.metric_entries(study, metric, point)]
         stages = self.cell_stages(study, model, explainer, point, [parameters for parameters, _ in entries])
         columns = tuple(column for _, shown in entries for column in shown)
-        computed = tuple(metric.label for metric in fitting)
-        return Cell(labels, columns, stages, role=explainer.spec.role, metrics=computed)
+        return Cell(labels, columns, stages, role=explainer.spec.role)
 
     def cell_stages(
         self,
@@ -413,22 +409,6 @@ class LifecycleSuite:
         if study.external is not None:
             return study.external.lacks(labels)
         return self.incompatibility(study, model, explainer, point)
-
-    def _check_contributions(self, study: Study, cells: Sequence[Cell]) -> None:
-        """A metric that the configuration names and no cell computes is an error, not an absence.
-
-        Raises:
-            UserError: when there is one.
-        """
-        if study.config.metrics is None or all(cell.skipped for cell in cells):
-            return
-        used = {name for cell in cells for name in cell.metrics}
-        unused = [metric.label for metric in study.config.metrics if metric.label not in used]
-        if unused:
-            raise UserError(
-                f"metrics: {', '.join(unused)} fits no cell of this configuration, so it would not be computed; "
-                "remove it, or declare what it needs"
-            )
 
     # Documents and descriptions
 
