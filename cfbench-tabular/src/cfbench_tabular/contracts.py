@@ -6,25 +6,18 @@ They are protocols, not base classes: any object with these methods satisfies th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cfbench_core.contracts import Contract
+from cfbench_tabular.classifier_contracts import Classifier, PretrainedClassifier
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cfbench_core.data_files import DataAccess, Source
     from cfbench_core.plan import Column
     from cfbench_tabular.explainers.base import Context, Explanation, Factuals
     from cfbench_tabular.metrics.base import Observed
-    from cfbench_tabular.prepared_dataset import PreparedDataset
     from cfbench_tabular.table import FloatArray, Table
-
-    State: TypeAlias = Mapping[str, np.ndarray[Any, Any]]
-
-Report: TypeAlias = Callable[[int, int], None]
-"""``report(done, total)`` updates a progress bar."""
 
 
 class Dataset(Protocol):
@@ -42,46 +35,6 @@ class FileDataset(Protocol):
 
     def load(self, source: Source | Mapping[str, Any]) -> Table:
         """The rows of the data set, from the files that :meth:`find` returned."""
-
-
-class Classifier(Protocol):
-    """A binary classifier of encoded rows (access ``scores``)."""
-
-    def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
-        """Learns from ``data.sample("train")``; may select hyperparameters on ``"validation"``, never on ``"test"``."""
-
-    def predict_proba(self, vectors: FloatArray) -> FloatArray:
-        """(n, 2) probabilities of class 0 and class 1 for encoded rows (n, d)."""
-
-    def state(self) -> State:
-        """Everything that was learned, as named arrays (stored as safetensors)."""
-
-    def load_state(self, state: State, data: PreparedDataset) -> None:
-        """Restores a model from its state and the data set that it was fitted on."""
-
-
-class PretrainedClassifier(Protocol):
-    """A classifier of a user's own that is not trained by the suite."""
-
-    def predict_proba(self, vectors: FloatArray) -> FloatArray:
-        """(n, 2) probabilities of class 0 and class 1 for encoded rows (n, d)."""
-
-
-class DifferentiableClassifier(Classifier, Protocol):
-    """A classifier with gradients (access ``gradients``)."""
-
-    def log_odds_gradient(self, vectors: FloatArray) -> FloatArray:
-        """(n, d) derivative of log(p1 / p0) with respect to the encoded rows (n, d)."""
-
-
-class LayeredClassifier(DifferentiableClassifier, Protocol):
-    """A network of fully connected layers with ReLU between them (access ``layers``); a linear model has one layer."""
-
-    def layers(self) -> Sequence[tuple[FloatArray, FloatArray]]:
-        """Weights (inputs, outputs) and biases (outputs,) of each layer, in order.
-
-        The last layer has two outputs; class 1 is predicted if the second is larger.
-        """
 
 
 class Explainer(Protocol):

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes, probabilities
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.explainers.base import Factuals
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray, IntArray

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.classifier_contracts import Classifier, Report
 from cfbench_tabular.classifiers.base import Wrapped
-from cfbench_tabular.contracts import Classifier, Report
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray

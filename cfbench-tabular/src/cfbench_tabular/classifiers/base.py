@@ -8,7 +8,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.counting import CountedModel
-from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.table import FloatArray, IntArray
 
 

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_tabular.contracts import Report
+from cfbench_tabular.classifier_contracts import Report
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray
 

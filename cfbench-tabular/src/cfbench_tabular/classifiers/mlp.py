@@ -24,9 +24,9 @@ from scipy.special import expit
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifier_contracts import Report
 from cfbench_tabular.classifiers.base import area_under_curve
 from cfbench_tabular.classifiers.training import NAMES, epochs, forward, initial, log_losses, one_of
-from cfbench_tabular.contracts import Report
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray, IntArray
 

@@ -22,8 +22,8 @@ import numpy as np
 from cfbench_core.config import Help, InputFile, Range
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifier_contracts import Report
 from cfbench_tabular.classifiers.adapting import named_object
-from cfbench_tabular.contracts import Report
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cfbench_core.specs import ComponentSpec
-from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.descent import gradient_model, margin_gradients
 from cfbench_tabular.explainers.levels import Space

@@ -14,8 +14,8 @@ from typing import cast
 import numpy as np
 
 from cfbench_core.errors import UserError
+from cfbench_tabular.classifier_contracts import Classifier, DifferentiableClassifier
 from cfbench_tabular.classifiers.base import probabilities
-from cfbench_tabular.contracts import Classifier, DifferentiableClassifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 

@@ -42,8 +42,8 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifier_contracts import LayeredClassifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.contracts import LayeredClassifier
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.exact import Costs, Network, Reach, nearby, reach_of
 from cfbench_tabular.table import FloatArray

@@ -26,8 +26,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from cfbench_core.config import Help, Range
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, in_parts, margins, over_flats
 from cfbench_tabular.explainers.levels import Space

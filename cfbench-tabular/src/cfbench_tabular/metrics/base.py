@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 

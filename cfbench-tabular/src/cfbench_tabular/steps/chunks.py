@@ -8,7 +8,7 @@ from typing import ClassVar
 import pandas as pd
 
 from cfbench_core.stages import TaskContext
-from cfbench_tabular.contracts import Classifier
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.explainers.base import Factuals
 from cfbench_tabular.instance_features import instance_features
 from cfbench_tabular.prepared_dataset import PreparedDataset

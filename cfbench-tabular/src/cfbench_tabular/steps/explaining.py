@@ -9,7 +9,8 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_core.stages import TaskContext
-from cfbench_tabular.contracts import Classifier, Explainer
+from cfbench_tabular.classifier_contracts import Classifier
+from cfbench_tabular.contracts import Explainer
 from cfbench_tabular.explainers.base import Context, Explanation
 from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.table import FloatArray, complete

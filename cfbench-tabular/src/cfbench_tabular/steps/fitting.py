@@ -10,9 +10,9 @@ import numpy as np
 from cfbench_core.config import create
 from cfbench_core.lifecycle.models import State
 from cfbench_core.stages import TaskContext
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.adapting import adapted
 from cfbench_tabular.classifiers.base import area_under_curve, probabilities
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.prepared_dataset import Part, PreparedDataset
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from cfbench_core.stages import TaskContext
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.steps.units import units_table
 from cfbench_tabular.study import StudyFiles

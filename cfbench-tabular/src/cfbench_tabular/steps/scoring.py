@@ -10,8 +10,8 @@ import numpy as np
 from cfbench_core.lifecycle.stages import model_of
 from cfbench_core.lifecycle.tables import read_explanations
 from cfbench_core.stages import TaskContext
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.explainers.base import Factuals
 from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.prepared_dataset import PreparedDataset

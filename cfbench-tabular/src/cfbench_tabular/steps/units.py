@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from cfbench_core.stages import TaskContext
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.prepared_dataset import PARTS, PreparedDataset
 from cfbench_tabular.table import IntArray
 

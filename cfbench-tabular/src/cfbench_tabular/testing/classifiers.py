@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes, probabilities
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.table import FloatArray
 from cfbench_tabular.testing.example import example_data, fitted
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.lifecycle.streams import generator
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
 from cfbench_tabular.classifiers.logistic_regression import LogisticRegression
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.explainers.base import Explanation, Factuals
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray, complete

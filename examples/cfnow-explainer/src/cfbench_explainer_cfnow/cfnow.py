@@ -37,8 +37,8 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import probabilities
-from cfbench_tabular.contracts import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.table import FloatArray
