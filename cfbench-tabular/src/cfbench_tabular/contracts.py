@@ -65,7 +65,12 @@ class Metric(Protocol):
 
 CONTRACTS: Mapping[str, Contract] = {
     "dataset": Contract(any_of=(Dataset, FileDataset)),
-    "classifier": Contract(protocol=PretrainedClassifier, together=("fit", "state", "load_state")),
+    "classifier": Contract(
+        protocol=PretrainedClassifier,
+        together=("fit", "state", "load_state"),
+        provides={"access": {"scores"}},
+        implied={"log_odds_gradient": {"access": {"gradients"}}, "layers": {"access": {"layers"}}},
+    ),
     "explainer": Contract(protocol=Explainer, provides={"columns": {"numeric", "categorical"}}),
     "metric": Contract(protocol=Metric),
 }

@@ -73,8 +73,13 @@ class TabularSuite(LifecycleSuite):
     def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
         """The capabilities of a class named by ``import:``, derived from its methods."""
         contract = self.contracts[kind]
-        if kind == "classifier":
-            return {"access": _access(implementation)}, contract.needs
+        if kind == "classifier" and not isinstance(implementation, type):
+            raise UserError(
+                f"this {type(implementation).__name__} is not a class: use "
+                "{name: scikit-learn, factory: 'package.module:name', train: false}"
+            )
+        if kind == "classifier" and is_raw(implementation):  # gradients are those of encoded rows
+            return contract.provides, contract.needs
         return contract.capabilities(implementation), contract.needs
 
     # The grid
@@ -204,22 +209,6 @@ class TabularSuite(LifecycleSuite):
         from cfbench_tabular.verbalization import best_explanation
 
         return best_explanation(run)
-
-
-def _access(classifier: type) -> frozenset[str]:
-    """The access that a user's classifier gives to explainers.
-
-    Raises:
-        UserError: if it is an object in place of a class.
-    """
-    if not isinstance(classifier, type):
-        raise UserError(
-            f"this {type(classifier).__name__} is not a class: use "
-            "{name: scikit-learn, factory: 'package.module:name', train: false}"
-        )
-    methods = {"gradients": "log_odds_gradient", "layers": "layers"}
-    offered = {access for access, method in methods.items() if hasattr(classifier, method)}
-    return frozenset({"scores"} | (set() if is_raw(classifier) else offered))
 
 
 def _unset_option(metric: ComponentSpec, protocol: Protocol) -> str:
