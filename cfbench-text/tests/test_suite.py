@@ -256,7 +256,7 @@ def test_controls_are_scored_along_with_external_texts(run, tmp_path):
     [
         (
             [{"user": "nobody", "item": "x", "text": "t"}],
-            "1: user nobody, item x is not a row that is explained",
+            "none of its 1 units is explained here. Its first is 'user nobody, item x'",
         ),
         ([{"user": "U000", "text": "t"}], "1: needs unit, or user and item"),
         ([{"unit": "UNIT"}], "1: has no text"),
@@ -269,6 +269,32 @@ def test_a_wrong_row_is_named_by_its_line(run, tmp_path, rows, complaint):
     rows = [{k: unit if v == "UNIT" else v for k, v in row.items()} for row in rows]
     found = evaluated(run, lines(tmp_path / "texts.jsonl", rows), tmp_path)
     assert found.exit_code == 1 and complaint in found.cells()[0].reason
+
+
+def test_texts_of_other_units_are_excluded_and_reported(run, tmp_path):
+    unit = run.explanations["unit"].iloc[0]
+    rows = [{"unit": unit, "text": "a"}, {"user": "nobody", "item": "x", "text": "b"}]
+    found = evaluated(run, lines(tmp_path / "some.jsonl", rows), tmp_path)
+    cell = next(cell for cell in found.cells() if cell.labels["model"] == "some")
+    assert cell.done and "1 of the 2 units in some.jsonl are not explained here" in cell.reason
+    assert found.explanations_of("toy-reviews/some")["unit"].tolist() == [unit]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_external_texts_may_be_tables_without_a_rating(run, tmp_path, suffix):
+    chosen = run.explanations[run.explanations["model"] == "item-review"]
+    table = chosen.assign(model="mine")[["model", "user", "item", "time", "text"]]
+    path = tmp_path / f"texts{suffix}"
+    table.to_csv(path, index=False) if suffix == ".csv" else table.to_parquet(path)
+    found = evaluated(run, path, tmp_path)
+    mine = found.explanations_of("toy-reviews/mine").set_index("unit")["text"]
+    assert mine.to_dict() == chosen.set_index("unit")["text"].to_dict()
+
+
+def test_a_row_without_the_label_that_others_have_is_reported_when_planning(run, tmp_path):
+    rows = [{"unit": "a", "text": "b", "model": "mine"}, {"unit": "c", "text": "d"}]
+    with pytest.raises(UserError, match=r"texts.jsonl:2: has no model, which the first row has"):
+        evaluated(run, lines(tmp_path / "texts.jsonl", rows), tmp_path)
 
 
 def test_broken_json_is_reported_with_its_line_before_anything_runs(run, tmp_path):

@@ -168,7 +168,11 @@ class TabularSuite(LifecycleSuite):
         }
 
     def scored_inputs(
-        self, study: Study, known: Mapping[str, Stage], explained: Mapping[str, Stage]
+        self,
+        study: Study,
+        explainer: ConfiguredComponent,
+        known: Mapping[str, Stage],
+        explained: Mapping[str, Stage],
     ) -> Mapping[str, Stage]:
         """What ``protocol.repeats`` adds: a second model, and the explanations of a second call."""
         if not study.config.protocol.repeats:

@@ -1,6 +1,6 @@
 """The text suite of cfbench: do generated explanations agree with what the user wrote in the review?
 
-Data flow; each arrow is a stage whose result is cached (``stages.py``; ``grid.py`` makes the cells)::
+Data flow; each arrow is a stage whose result is cached (``steps/``; ``suite.py`` declares the cells)::
 
     reviews --extractor--> statements --template--> reference paragraphs
        |                                                 |

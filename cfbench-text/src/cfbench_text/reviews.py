@@ -13,6 +13,7 @@ from cfbench_text.triplets import Triplet
 TextArray = np.ndarray[Any, np.dtype[np.object_]]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,13 @@ class RowStore:
             for number, *of_one in zip(row, statement, topics, sentiments, strict=True):
                 yield number, Triplet(*of_one)
 
+    def triplets_by_row(self, rows: IntArray | None = None) -> dict[Any, tuple[Triplet, ...]]:
+        """The statements of each row that has some."""
+        found: dict[Any, list[Triplet]] = {}
+        for row, triplet in self.triplets(rows):
+            found.setdefault(row, []).append(triplet)
+        return {row: tuple(of_row) for row, of_row in found.items()}
+
     @contextmanager
     def _opened(self) -> Iterator[parquet.ParquetFile]:
         from pyarrow import parquet

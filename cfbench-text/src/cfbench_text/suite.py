@@ -1,23 +1,33 @@
-"""The text suite: from a configuration to cells. Imports neither pandas nor torch."""
+"""The text suite on the shared life cycle: generators are the models, and explain themselves.
+
+Imports neither pandas nor torch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent
+from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
-from cfbench_core.plan import Cell, TableLayout
-from cfbench_core.specs import Capabilities, ComponentSpec, lacking, resolve
+from cfbench_core.lifecycle.study import PreparedDataset, ProtocolPoint, Study
+from cfbench_core.lifecycle.suite import LifecycleSuite
+from cfbench_core.plan import Cell, Column, TableLayout
+from cfbench_core.registry import Registry
+from cfbench_core.specs import ComponentSpec, lacking
+from cfbench_core.stages import Stage
 from cfbench_text.config import TextConfig
+from cfbench_text.config_templates import CONTROLS, EXAMPLE_DOCUMENT
 from cfbench_text.contracts import CONTRACTS
-from cfbench_text.grid import EXTERNAL, STAGES, Grid, measures
+from cfbench_text.external_texts import TextTable
 
 if TYPE_CHECKING:
-    from cfbench_core.data_files import DataAccess
-    from cfbench_core.registry import Registry
     from cfbench_core.run_directory import Run
+
+STEPS = "cfbench_text.steps"
 
 SPEC = ComponentSpec(
     id="text/suite/text",
@@ -27,13 +37,7 @@ SPEC = ComponentSpec(
     details={"conformance": "cfbench_text.testing:checks", "compared": "generator"},
 )
 
-
-CONTROLS = (
-    {"name": "most-frequent"},
-    {"name": "most-frequent", "of": "item", "label": "most-frequent-item"},
-    {"name": "most-frequent", "of": "user", "label": "most-frequent-user"},
-)
-FIRST_METRICS = [
+FIRST_METRICS = (
     "hallucination",
     "st2exp",
     "stent",
@@ -43,13 +47,15 @@ FIRST_METRICS = [
     "fmr",
     "bleu",
     "rouge",
-]
+)
 
 
-class TextSuite:
+class TextSuite(LifecycleSuite):
     """reviews -> statements -> generator -> texts -> statements -> scores, for every data set and generator."""
 
+    name = "text"
     config = TextConfig
+    contracts = CONTRACTS
     layout = TableLayout(
         by=("dataset",),
         row="model",
@@ -57,6 +63,18 @@ class TextSuite:
         unit_columns=("user", "item", "time"),
         tables={"statements.parquet": "scores"},
     )
+    steps: ClassVar[Mapping[str, str]] = {
+        **{step: f"{STEPS}.data:{step}" for step in ("read_data", "load_data", "choose_units", "open_chunk")},
+        **{step: f"{STEPS}.fitting:{step}" for step in ("fit", "restore")},
+        **{step: f"{STEPS}.texts:{step}" for step in ("explain", "to_rows", "from_rows")},
+        "observe": f"{STEPS}.scoring:observe",
+    }
+    model_kind = "generator"
+    models_key = "generators"
+    models_explain = True
+    external_target = f"{STEPS}.external:select_texts"
+
+    # The grid
 
     def cells(
         self,
@@ -65,58 +83,137 @@ class TextSuite:
         access: DataAccess | None = None,
         explanations: Path | None = None,
     ) -> Sequence[Cell]:
-        metrics = _metrics(config, registry)
-        for reference in (config.extractor, *config.generators, *config.judges, *metrics):
-            _check_model(reference)
-        chosen = measures(metrics, config.judges)
-        generators = config.generators
-        if explanations is not None:
-            generators = _with_calibration(_external(explanations), generators)
-        cells = []
-        for dataset in config.data:
-            grid = Grid(config, dataset, chosen, access, explanations)
-            cells += [grid.cell(generator) for generator in generators]
-        return cells
+        for component in (
+            config.extractor,
+            *config.generators,
+            *config.judges,
+            *self.metrics(config, registry),
+        ):
+            _check_model(component)
+        return super().cells(config, registry, access, explanations)
 
-    def imported(self, kind: str, implementation: type) -> tuple[Capabilities, Mapping[str, Capabilities]]:
-        """The capabilities of a class named by ``import:``, derived from its methods."""
-        contract = CONTRACTS.get(kind)
-        if contract is None:
-            return {}, {}
-        problem = contract.problem(implementation, kind)
-        if problem:
-            raise UserError(f"{implementation.__name__}: {problem}")
-        return contract.capabilities(implementation), contract.needs
+    def metrics(self, config: TextConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
+        """Those that the configuration names, else all that are installed, need no model, and have their judge."""
+        for metric in config.metrics or ():
+            if not _judges(config, metric):
+                verdict = " and ".join(sorted(metric.spec.needs["judge"].get("verdict", ())))
+                raise UserError(
+                    f"metric {metric.label} needs a judge that gives {verdict}; name one in 'judges'"
+                )
+        names = registry.by_default(self.name, "metric")
+        place = {name: number for number, name in enumerate(FIRST_METRICS)}
+        ordered = sorted(names, key=lambda name: (place.get(name, len(place)), name))
+        return tuple(
+            metric for metric in self.named_metrics(config, registry, ordered) if _judges(config, metric)
+        )
+
+    def metric_entries(
+        self, study: Study, metric: ConfiguredComponent, point: ProtocolPoint
+    ) -> list[tuple[Mapping[str, Any], Sequence[Column]]]:
+        """A metric once for each judge that gives what it needs, with the name of the judge in its columns."""
+        entries: list[tuple[Mapping[str, Any], Sequence[Column]]] = []
+        for judge in _judges(study.config, metric):
+            suffix = "" if judge is None else f" ({judge.label})"
+            columns = metric.create().columns(point)
+            entry = {
+                "metric": metric.parameters(),
+                "columns": {column.name: f"{column.name}{suffix}" for column in columns},
+                "judge": None if judge is None else judge.parameters(),
+                "label": None if judge is None else judge.label,
+                "verdicts": sorted(metric.spec.needs.get("judge", {}).get("verdict", ())),
+                "empty": study.config.protocol.empty,
+            }
+            entries.append((entry, [replace(column, name=f"{column.name}{suffix}") for column in columns]))
+        return entries
+
+    def model_components(self, study: Study) -> Sequence[ConfiguredComponent]:
+        """The generators, or external texts with the controls of the configuration; names in the file come first."""
+        chosen = super().model_components(study)
+        names = {one.label for one in chosen}
+        return (
+            *chosen,
+            *(one for one in study.config.generators if one.spec.role and one.label not in names),
+        )
+
+    # Stages and their parameters
+
+    def data_parameters(self, study: Study, dataset: ConfiguredComponent) -> Mapping[str, Any]:
+        protocol = vars(study.config.protocol)
+        return {name: protocol[name] for name in ("split", "train", "validation", "min_reviews_per_user")}
+
+    def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
+        """The reviews, whatever the seed, and their statements."""
+        data = self.read(study, dataset, seed=0)
+        statements = self.stage(
+            "statements",
+            f"statements of {dataset.label}",
+            f"{STEPS}.statements:extract_statements",
+            {"extractor": study.config.extractor.parameters()},
+            {"data": data},
+            (),
+            0,
+            dataset.spec.name,
+        )
+        return PreparedDataset(dataset, {"data": data, "statements": statements})
+
+    def chunk_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
+        return {"reference": study.config.protocol.reference}
+
+    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
+        return {"rows": study.config.protocol.rows}
+
+    def unit_key(self, point: ProtocolPoint) -> tuple[str, ...]:
+        return ("user", "item", "time")
+
+    def explanation_parameters(
+        self, study: Study, explainer: ConfiguredComponent, point: ProtocolPoint
+    ) -> Mapping[str, Any]:
+        sees = "references" in explainer.spec.provides.get("sees", ())
+        return {"threads": study.config.threads, "sees_references": sees}
+
+    def scored_inputs(
+        self,
+        study: Study,
+        explainer: ConfiguredComponent,
+        known: Mapping[str, Stage],
+        explained: Mapping[str, Stage],
+    ) -> Mapping[str, Stage]:
+        """The statements of the texts."""
+        read = explainer.spec.details.get("read", study.config.protocol.read)
+        stage = self.stage(
+            "statements of texts",
+            f"statements of {explainer.label} on {known['data'].label}",
+            f"{STEPS}.statements:read_texts",
+            {"extractor": study.config.extractor.parameters(), "read": read},
+            {"data": known["data"], "units": known["units"], "explanations": explained["explanations"]},
+            (),
+            0,
+            known["data"].dataset,
+            chunked=True,
+        )
+        return {"statements of texts": stage}
+
+    def external_table(self, path: Path) -> TextTable:
+        return TextTable(path, (*self.layout.by, self.layout.row))
+
+    # Documents and descriptions
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         """What is installed and needs no model; controls are calibration rows, so they are always there."""
-        others = [
-            one.spec.name
-            for one in registry.components("generator", "text")
-            if one.spec.details.get("default", True) and one.spec.name != "most-frequent"
-        ]
-        return {
-            "suite": "text",
-            "seed": 0,
-            "data": ["toy-reviews"],
-            "extractor": "rules",
-            "generators": [*others, *CONTROLS],
-            "judges": ["overlap"],
-        }
+        others = [name for name in registry.by_default(self.name, "generator") if name != "most-frequent"]
+        chosen = {"extractor": "rules", "generators": [*others, *CONTROLS], "judges": ["overlap"]}
+        return {"suite": self.name, "seed": 0, "data": ["toy-reviews"], **chosen}
 
     def example_document(self, registry: Registry) -> str:
         return EXAMPLE_DOCUMENT
 
     def describe_data(self, config: TextConfig, summaries: Mapping[str, Any]) -> str:
-        described = []
-        for dataset in config.data:
-            known = summaries.get(dataset.label)
-            if known is not None:
-                kind = "synthetic, " if known["synthetic"] else ""
-                described.append(
-                    f"{dataset.label} ({kind}{known['reviews']:,} reviews, {known['users']:,} users)"
-                )
-        return ", ".join(described)
+        read = {one.label: summaries[one.label] for one in config.data if one.label in summaries}
+        return ", ".join(
+            f"{label} ({'synthetic, ' if known['synthetic'] else ''}{known['reviews']:,} reviews, "
+            f"{known['users']:,} users)"
+            for label, known in read.items()
+        )
 
     def verbalize(self, run: Run) -> str:
         from cfbench_text.verbalization import worst_hallucination
@@ -124,87 +221,21 @@ class TextSuite:
         return worst_hallucination(run)
 
 
-def _check_model(reference: ConfiguredComponent) -> None:
-    """That a model which is named by a path or a package is there: known before anything is computed with it."""
+def _judges(config: TextConfig, metric: ConfiguredComponent) -> list[ConfiguredComponent | None]:
+    """The judges that give what a metric needs; a single None for a metric that needs none."""
+    needed = metric.spec.needs.get("judge")
+    if needed is None:
+        return [None]
+    return [judge for judge in config.judges if not lacking(needed, judge.spec.provides)]
+
+
+def _check_model(component: ConfiguredComponent) -> None:
+    """That a model which is named by a path or a package is there, before anything is computed with it."""
     from cfbench_text.models.loading import find_local
 
-    model = getattr(reference.options, "model", None)
-    if isinstance(model, str) and getattr(reference.options, "endpoint", None) is None:
+    model = getattr(component.options, "model", None)
+    if isinstance(model, str) and getattr(component.options, "endpoint", None) is None:
         try:
             find_local(model)
         except UserError as error:
-            raise UserError(f"{reference.kind} {reference.label}: {error}") from None
-
-
-def _metrics(config: TextConfig, registry: Registry) -> Sequence[ConfiguredComponent]:
-    """Those that the configuration names, else all that are installed, need no model, and have their judge."""
-    if config.metrics is not None:
-        for metric in config.metrics:
-            needed = metric.spec.needs.get("judge")
-            if needed is not None and all(lacking(needed, judge.spec.provides) for judge in config.judges):
-                verdict = " and ".join(sorted(needed.get("verdict", ())))
-                raise UserError(
-                    f"metric {metric.label} needs a judge that gives {verdict}; name one in 'judges'"
-                )
-        return config.metrics
-    names = [
-        one.spec.name
-        for one in registry.components("metric", "text")
-        if one.spec.details.get("default", True)
-    ]
-    names.sort(key=lambda name: (FIRST_METRICS.index(name) if name in FIRST_METRICS else 99, name))
-    return [_with_defaults(registry, name) for name in names]
-
-
-def _with_defaults(registry: Registry, metric: str) -> ConfiguredComponent:
-    component = registry.find("text", "metric", metric)
-    options = resolve(component.spec.config)() if component.spec.config else None
-    owner = f"{component.distribution} {component.distribution_version}"
-    return ConfiguredComponent("metric", metric, component.spec, options, owner)
-
-
-def _with_calibration(
-    external: Sequence[ConfiguredComponent], generators: Sequence[ConfiguredComponent]
-) -> tuple[ConfiguredComponent, ...]:
-    """External texts, and the controls of the configuration; names in the file take precedence."""
-    names = {one.label for one in external}
-    return (*external, *(one for one in generators if one.spec.role and one.label not in names))
-
-
-def _external(path: Path) -> tuple[ConfiguredComponent, ...]:
-    """Stand for who wrote the texts in a file: one for each name in its column model, if any."""
-    from cfbench_text.tables import models_in
-
-    spec = ComponentSpec(
-        id=EXTERNAL,
-        summary="external explanations",
-        target=f"{STAGES}:import_explanations",
-    )
-    return tuple(
-        ConfiguredComponent("generator", name, spec)
-        for name in models_in(path) or [path.name.partition(".")[0]]
-    )
-
-
-EXAMPLE_DOCUMENT = """\
-# A study of written reasons. Check it with 'cfbench plan', run it with 'cfbench run'.
-suite: text
-seed: 0
-data:                                  # 'cfbench list datasets --suite text'
-  - toy-reviews                        # synthetic
-  # - musical-instruments              # Amazon 2014; 'cfbench data fetch musical-instruments'
-  # - {name: reviews, path: mine.jsonl, domain: my_topics.yaml}
-extractor: rules                       # reviews and texts into statements; 'cfbench list extractors'
-generators:                          # write the explanations
-  - item-review
-  - most-frequent
-  - {name: most-frequent, of: item, label: most-frequent-item}
-  - reference                          # the ceiling
-  - round-trip                         # what the extraction loses
-  - shuffled-reference                 # a baseline
-judges: [overlap]                      # compares words; no judge of meaning
-protocol:
-  split: per-user                      # by time, 80/10/10
-  empty: zero                          # a text without statements has recall 0
-limits: {seconds: 1800, memory_gb: 8}  # of each task
-"""
+            raise UserError(f"{component.kind} {component.label}: {error}") from None

@@ -41,7 +41,7 @@ class ExternalTable:
         self.path, self.known, self.needed, self.form = path, tuple(known), tuple(needed), form
         if not path.is_file():
             raise UserError(f"{path}: no such file ({self.form})")
-        self.labels, self._combinations = self._of_csv() if path.suffix == ".csv" else self._of_parquet()
+        self.labels, self._combinations = self.combinations()
 
     @functools.cached_property
     def digest(self) -> str:
@@ -65,6 +65,10 @@ class ExternalTable:
             return ""
         described = ", ".join(f"{label} {value}" for label, value in zip(self.labels, wanted, strict=True))
         return f"{self.path.name} has no rows for {described}"
+
+    def combinations(self) -> tuple[list[str], Combinations]:
+        """The label columns that the file has, and their distinct combinations; a suite may read other formats."""
+        return self._of_csv() if self.path.suffix == ".csv" else self._of_parquet()
 
     def _of_csv(self) -> tuple[list[str], Combinations]:
         try:

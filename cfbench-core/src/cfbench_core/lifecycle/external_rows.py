@@ -27,7 +27,7 @@ def select_rows(context: TaskContext) -> dict[str, Any]:
         table = context.step("read_file")(context, table, path)
     table = with_units(table, units, context.parameters["unit_key"], path)
     known = table["unit"].isin(units["unit"])
-    note = _unknown_units(table, known, units, path)
+    note = unknown_units(table["unit"][~known].unique().tolist(), table["unit"].nunique(), units, path)
     table[known].to_parquet(context.output / EXPLANATIONS_FILE, index=False, compression="zstd")
     return {"units": int(table["unit"][known].nunique()), **({"note": note} if note else {})}
 
@@ -78,16 +78,17 @@ def with_units(table: pd.DataFrame, units: pd.DataFrame, key: Sequence[str], pat
     )
 
 
-def _unknown_units(table: pd.DataFrame, known: pd.Series, units: pd.DataFrame, path: Path) -> str:
-    """A remark on units that are not explained here; "" when all are.
+def unknown_units(unknown: Sequence[str], number: int, units: pd.DataFrame, path: Path) -> str:
+    """A note on units of a file that are not explained here; "" when all are.
+
+    Args:
+        unknown: names of those. number: how many units the file has in all. units: those that are explained.
 
     Raises:
-        UserError: when none of the table's units is explained.
+        UserError: when none of the file's units is explained.
     """
-    unknown = table["unit"][~known].unique()
     if not len(unknown):
         return ""
-    number = table["unit"].nunique()
     if len(unknown) == number:
         here = (
             f"units here are called {units['unit'].iloc[0]!r}, {units['unit'].iloc[-1]!r}"

@@ -18,9 +18,13 @@ The steps, each a function of the suite named in ``Stage.steps``:
   contract's table, and back. Answers pass between stages only as this table, with identifiers of the data file, so external
   explanations are scored by the same code, to the same numbers.
 - ``observe(context, chunk, answers) -> observed``: what metrics get to see; where it has a method
-  ``observed.of(entry)``, that is called for the entry of each metric. Where a unit has several answers, metrics return
-  ``len(observed)`` values, and ``observed.per_unit(values)`` reduces them to one for each unit.
+  ``observed.of(entry)``, that is called for the entry of each metric. Where units have several answers, or none, metrics
+  return ``len(observed)`` values, and ``observed.per_unit(values)`` returns one for each unit. What ``observed.summary()``
+  returns, if it exists, is added to the summary of the stage.
 - ``describe(chunk) -> details``: optional; what is known of the units whoever explains them, as details. Not timed.
+
+In a suite whose models explain themselves, the explainer is the model, and the stages other than the explanations get None
+as the model.
 """
 
 from __future__ import annotations
@@ -85,8 +89,13 @@ def fit_model(context: TaskContext) -> Mapping[str, Any]:
 
 
 def model_of(context: TaskContext, role: str = "model") -> tuple[Any, Any]:
-    """The prepared data and the model of a stage after the model; both stay in the process for the next task."""
+    """The prepared data and the model of a stage after the model; both stay in the process for the next task.
+
+    A stage that does not read the model gets None for it.
+    """
     data = context.step("load_data")(context)
+    if role not in context.input_paths:
+        return data, None
     key = (context.input_paths[role], context.task.inputs[role])
     if key not in _models:
         while len(_models) >= MOST_MODELS:
@@ -141,7 +150,11 @@ def explain(context: TaskContext) -> Mapping[str, Any]:
         chunk.units,
         context.step("to_rows")(chunk, answers),
         _each(seconds, chunk),
-        {**_described(context, chunk), **details, MODEL_QUERIES: _each(queries, chunk)},
+        {
+            **_described(context, chunk),
+            **details,
+            **({MODEL_QUERIES: _each(queries, chunk)} if chunk.queries else {}),
+        },
     )
 
 
@@ -154,7 +167,8 @@ def _described(context: TaskContext, chunk: Any) -> dict[str, FloatArray]:
 
 def _timed(context: TaskContext, chunk: Any, state: Any) -> tuple[Any, Mapping[str, Any], float, int]:
     """Answers and details of a fresh explainer, the seconds of the call alone, and its model queries."""
-    explainer, model = create(context.parameters["explainer"]), CountedModel(chunk.model, chunk.queries)
+    model = CountedModel(chunk.model, chunk.queries)
+    explainer = create(context.parameters["explainer"]) if "explainer" in context.parameters else model
     step = context.step("explain")
     started = time.perf_counter()
     answers, details = step(context, explainer, model, chunk, state)
@@ -187,8 +201,8 @@ def derive(context: TaskContext) -> Mapping[str, Any]:
 def import_explanations(context: TaskContext) -> Mapping[str, Any]:
     """The external explanations of the chunk's units, checked. Their time is unknown."""
     chunk = _open_chunk(context)
-    rows = read_explanations(context, "external")
-    answers, answered = context.step("from_rows")(chunk, rows[rows["unit"].isin(chunk.units["unit"])])
+    rows = read_explanations(context, "external", chunk.units)
+    answers, answered = context.step("from_rows")(chunk, rows)
     table = context.step("to_rows")(chunk, answers)
     unanswered = chunk.units["unit"][~answered]  # these have no answer, which is not an answer of zeros
     rows = table[~table["unit"].isin(unanswered)]
@@ -196,25 +210,33 @@ def import_explanations(context: TaskContext) -> Mapping[str, Any]:
 
 
 def score(context: TaskContext) -> Mapping[str, Any]:
-    """Scores explanations as they stand in their table."""
+    """Scores explanations as they stand in their table.
+
+    Metrics may have ``signature()``, which says what determines their values besides their options (versions of
+    libraries, revisions of models); it is recorded with the run.
+    """
     chunk = _open_chunk(context)
     answers, answered = context.step("from_rows")(chunk, read_explanations(context))
     observed = context.step("observe")(context, chunk, answers)
     entries = context.parameters["metrics"]
+    metrics = [create(entry["metric"]) for entry in entries]
+    seen = [observed.of(entry) if hasattr(observed, "of") else observed for entry in entries]
+    columns = [entry["columns"] for entry in entries]
     several = hasattr(observed, "per_unit")
-    values = compute_metrics(
-        [
-            (
-                create(entry["metric"]),
-                entry["columns"],
-                observed.of(entry) if hasattr(observed, "of") else observed,
-            )
-            for entry in entries
-        ],
-        len(observed) if several else len(chunk.units),
-    )
+    size = len(observed) if several else len(chunk.units)
+    values = compute_metrics(zip(metrics, columns, seen, strict=True), size)
     if several:
         values = {name: observed.per_unit(found) for name, found in values.items()}
     write_scores(context, chunk.units, context.parameters["unit_columns"], values, answered)
-    reported = observed.summary() if hasattr(observed, "summary") else {}
+    reported = dict(observed.summary()) if hasattr(observed, "summary") else {}
+    signatures = {
+        **reported.pop("signatures", {}),
+        **{
+            entry["metric"]["component"]: dict(metric.signature())
+            for entry, metric in zip(entries, metrics, strict=True)
+            if hasattr(metric, "signature")
+        },
+    }
+    if signatures:
+        reported["signatures"] = signatures
     return {"units": len(chunk.units), **reported}

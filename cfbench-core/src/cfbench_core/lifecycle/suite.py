@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 STAGES = "cfbench_core.lifecycle.stages"
+EXTERNAL = f"{STAGES}:import_explanations"
 SELECT_ROWS = "cfbench_core.lifecycle.external_rows:select_rows"
 
 
@@ -41,11 +42,18 @@ class LifecycleSuite:
     models_key: ClassVar[str] = "models"
     """The configuration key that lists the models."""
 
+    models_explain: ClassVar[bool] = False
+    """Whether models explain themselves, as generators of texts do. A cell then has no other explainer, external
+    explanations take the place of a model, and no stage but the explanations reads one."""
+
     external_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that a table of external explanations must have."""
 
     external_form: ClassVar[str] = TABLE_FORM
     """What such a table is, for messages."""
+
+    external_target: ClassVar[str] = SELECT_ROWS
+    """The stage that selects the rows of a table of external explanations for a cell."""
 
     # The grid
 
@@ -59,15 +67,15 @@ class LifecycleSuite:
         """The grid. With ``explanations``, a table of external explanations, the cells score that."""
         external = None if explanations is None else self.external_table(explanations)
         study = Study(config, registry, access or DataAccess(), self.metrics(config, registry), external)
-        explainers = self.explainers(study)
+        explainers = () if self.models_explain else self.explainers(study)
         return [
             self.cell(study, model, explainer, point)
             for dataset in config.data
             for data in [self.prepared(study, dataset)]
-            for component in getattr(config, self.models_key)
+            for component in self.model_components(study)
             for model in self.models(study, data, component)
             for point in self.points(config, model)
-            for explainer in explainers
+            for explainer in ([model.component] if self.models_explain else explainers)
         ]
 
     def cell(
@@ -95,28 +103,29 @@ class LifecycleSuite:
         metrics: Sequence[Mapping[str, Any]],
     ) -> dict[str, Stage]:
         """The stages of a cell by role: those of its model, "units", "explanations", "scores" and others."""
-        known = {**model.stages, UNITS: self.units(study, model, point)}
+        known = {**self.observable(model), UNITS: self.units(study, model, point)}
         explained = (
             self.external_stages(study, model, explainer, point, known)
-            if study.external is not None
-            else self.explained(study, model, explainer, point, known)
+            if self.is_external(explainer)
+            else self.explained(study, model, explainer, point, {**model.stages, **known})
         )
+        further = self.scored_inputs(study, explainer, known, explained)
         scores = self.stage(
             "scores",
-            f"scores of {explainer.label} for {model.about}",
+            f"scores of {self.about(model, explainer)}",
             "score",
-            {"metrics": list(metrics), "unit_columns": list(self.layout.unit_columns), **point},
             {
-                **known,
-                "explanations": explained["explanations"],
-                **self.scored_inputs(study, known, explained),
+                "metrics": list(metrics),
+                "unit_columns": list(self.layout.unit_columns),
+                **self.chunk_parameters(study, point),
             },
+            {**known, "explanations": explained["explanations"], **further},
             ("load_data", "restore", "open_chunk", "from_rows", "observe"),
             study.config.seed,
             model.data.name,
             chunked=True,
         )
-        return {**known, **explained, "scores": scores}
+        return {**model.stages, **known, **explained, **further, "scores": scores}
 
     def stage(
         self,
@@ -150,6 +159,15 @@ class LifecycleSuite:
             return chosen
         return tuple(with_defaults(registry.find(self.name, "metric", name)) for name in names)
 
+    def model_components(self, study: Study) -> Sequence[ConfiguredComponent]:
+        """The models of the configuration; the authors of external explanations where models explain themselves."""
+        if study.external is not None and self.models_explain:
+            return [
+                self.external_component(self.model_kind, name) for name in study.external.authors("model")
+            ]
+        chosen: Sequence[ConfiguredComponent] = getattr(study.config, self.models_key)
+        return chosen
+
     def explainers(self, study: Study) -> Sequence[ConfiguredComponent]:
         """Those of the configuration, or the authors of external explanations."""
         if study.external is not None:
@@ -167,12 +185,12 @@ class LifecycleSuite:
         self, model: PreparedModel, explainer: ConfiguredComponent, point: ProtocolPoint
     ) -> dict[str, str | int]:
         """What distinguishes a cell from others: columns of every table."""
-        return {
-            "dataset": model.data.dataset.label,
-            "model": model.label,
-            "explainer": explainer.label,
-            **point,
-        }
+        own = {} if self.models_explain else {"explainer": explainer.label}
+        return {"dataset": model.data.dataset.label, "model": model.label, **own, **point}
+
+    def about(self, model: PreparedModel, explainer: ConfiguredComponent) -> str:
+        """ "lime-rs for mf on ml-1m": for the labels of stages."""
+        return model.about if self.models_explain else f"{explainer.label} for {model.about}"
 
     def incompatibility(
         self, study: Study, model: PreparedModel, explainer: ConfiguredComponent, point: ProtocolPoint
@@ -227,8 +245,8 @@ class LifecycleSuite:
         self, study: Study, data: PreparedDataset, component: ConfiguredComponent
     ) -> Sequence[PreparedModel]:
         """A component of the configuration as models: one by default, more for example at checkpoints."""
-        model = PreparedModel(data, component, component.label)
-        if data.skipped:
+        model = PreparedModel(data, component, component.label, data.stages)
+        if data.skipped or self.is_external(component):
             return [model]
         fitted = self.fitted(study, model, {"model": component.parameters()})
         return [PreparedModel(data, component, component.label, {**data.stages, "model": fitted})]
@@ -246,6 +264,14 @@ class LifecycleSuite:
             model.data.name,
         )
 
+    def observable(self, model: PreparedModel) -> Mapping[str, Stage]:
+        """What all stages after the model may read, by role: the data, and the model unless it explains itself."""
+        return model.data.stages if self.models_explain else model.stages
+
+    def chunk_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
+        """Parameters of all stages that open a chunk: the protocol point, and what else ``open_chunk`` needs."""
+        return dict(point)
+
     def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
         """What determines which units are explained; of the point only the axes that matter for that."""
         return dict(point)
@@ -258,10 +284,10 @@ class LifecycleSuite:
         """The stage that lists what is explained."""
         return self.stage(
             "units",
-            f"units of {model.about}",
+            f"units of {model.data.dataset.label if self.models_explain else model.about}",
             "choose_units",
             self.unit_parameters(study, point),
-            model.stages,
+            self.observable(model),
             ("load_data", "restore", "choose_units"),
             study.config.seed,
             model.data.name,
@@ -282,7 +308,8 @@ class LifecycleSuite:
         known: Mapping[str, Stage],
     ) -> dict[str, Stage]:
         """The stages that end in "explanations", with "explainer" where it is pre-trained."""
-        parameters = {"explainer": explainer.parameters(), **point}
+        parameters = {} if self.models_explain else {"explainer": explainer.parameters()}
+        parameters |= self.chunk_parameters(study, point)
         own = {**parameters, **self.explanation_parameters(study, explainer, point)}
         prepared = self.pretrained(study, model, explainer, parameters, known)
         explanations = self.explanation_stage(
@@ -326,7 +353,7 @@ class LifecycleSuite:
         """A chunked stage of kind "explanations"."""
         return self.stage(
             "explanations",
-            f"{explainer.label} for {model.about}",
+            self.about(model, explainer),
             target,
             parameters,
             inputs,
@@ -355,8 +382,8 @@ class LifecycleSuite:
         }
         external = self.stage(
             "external",
-            f"explanations of {explainer.label} for {model.about}",
-            SELECT_ROWS,
+            f"external explanations of {self.about(model, explainer)}",
+            self.external_target,
             parameters,
             known,
             ("load_data", *self._optional("read_file")),
@@ -365,14 +392,18 @@ class LifecycleSuite:
         )
         inputs, steps = {**known, "external": external}, ("from_rows", "to_rows")
         explanations = self.explanation_stage(
-            study, model, explainer, "import_explanations", dict(point), inputs, steps
+            study, model, explainer, "import_explanations", self.chunk_parameters(study, point), inputs, steps
         )
         return {"external": external, "explanations": explanations}
 
     def scored_inputs(
-        self, study: Study, known: Mapping[str, Stage], explained: Mapping[str, Stage]
+        self,
+        study: Study,
+        explainer: ConfiguredComponent,
+        known: Mapping[str, Stage],
+        explained: Mapping[str, Stage],
     ) -> Mapping[str, Stage]:
-        """Further inputs of the scoring stage, by role."""
+        """Further inputs of the scoring stage, by role: stages between the explanations and the scores."""
         return {}
 
     # External explanations
@@ -387,13 +418,17 @@ class LifecycleSuite:
         spec = ComponentSpec(
             id=f"{self.name}/{kind}/external",
             summary="external explanations",
-            target=f"{STAGES}:import_explanations",
+            target=EXTERNAL,
         )
         return ConfiguredComponent(kind, name, spec)
 
     def _optional(self, *steps: str) -> list[str]:
         """Those of the steps that the suite has."""
         return [step for step in steps if step in self.steps]
+
+    def is_external(self, component: ConfiguredComponent) -> bool:
+        """Whether a component stands for the author of external explanations."""
+        return component.spec.target == EXTERNAL
 
     def _incompatibility(
         self,
@@ -406,7 +441,7 @@ class LifecycleSuite:
         obstacle = model.data.skipped or model.skipped or self.obstacle(study, model, point)
         if obstacle:
             return obstacle
-        if study.external is not None:
+        if study.external is not None and self.is_external(explainer):
             return study.external.lacks(labels)
         return self.incompatibility(study, model, explainer, point)
 
@@ -415,7 +450,8 @@ class LifecycleSuite:
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         """The configuration of ``cfbench run`` without one: a dataset, a model, and all explainers of the default."""
         first = {key: registry.by_default(self.name, kind)[:1] for key, kind in self.keys_to_kinds()}
-        return {"suite": self.name, **first, "explainers": registry.by_default(self.name, "explainer")}
+        compared = (self.models_key, self.model_kind) if self.models_explain else ("explainers", "explainer")
+        return {"suite": self.name, **first, compared[0]: registry.by_default(self.name, compared[1])}
 
     def keys_to_kinds(self) -> tuple[tuple[str, str], ...]:
         """Configuration keys of the datasets and models, with the kinds of component that they list."""

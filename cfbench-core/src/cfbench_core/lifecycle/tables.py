@@ -50,9 +50,12 @@ def units_of_chunk(context: TaskContext) -> pd.DataFrame:
     return units.iloc[start:stop].reset_index(drop=True)
 
 
-def read_explanations(context: TaskContext, role: str = "explanations") -> pd.DataFrame:
-    """The explanations of the chunk, as the stage in that role wrote them."""
-    return pd.read_parquet(context.input_paths[role] / EXPLANATIONS_FILE)
+def read_explanations(
+    context: TaskContext, role: str = "explanations", units: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """The explanations of the chunk, as the stage in that role wrote them; only those of ``units`` if given."""
+    wanted = None if units is None else [("unit", "in", units["unit"].tolist())]
+    return pd.read_parquet(context.input_paths[role] / EXPLANATIONS_FILE, filters=wanted)
 
 
 def write_explanations(

@@ -8,7 +8,7 @@ from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import ObservedTexts, Verdicts
-from cfbench_text.scoring import statement_rows
+from cfbench_text.statement_table import statement_rows
 from cfbench_text.triplets import Triplet
 
 SAID = (Triplet("bass is deep", "sound", "positive"), Triplet("it is cheap", "price", "positive"))
