@@ -61,7 +61,7 @@ class RecsysSuite(LifecycleSuite):
         label_formats=LABEL_FORMATS,
     )
     steps: ClassVar[Mapping[str, str]] = {
-        "read_data": f"{STEPS}.data:read_data",
+        "read_data": f"{STEPS}.reading:read_data",
         "load_data": f"{STEPS}.data:load_data",
         "fit": f"{STEPS}.fitting:fit",
         "restore": f"{STEPS}.fitting:restore",

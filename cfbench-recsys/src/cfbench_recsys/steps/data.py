@@ -1,4 +1,4 @@
-"""Reading a dataset, dividing it, and reading both back."""
+"""Dividing a dataset, and reading both back."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from typing import Any
 from cfbench_core.stages import TaskContext
 from cfbench_recsys.interactions import Interactions, load_interactions
 from cfbench_recsys.splits import Split, SplitConfig, load_split, make_split, save_split
-
-
-def read_data(context: TaskContext, loaded: Interactions) -> dict[str, Any]:
-    """A dataset as it was loaded."""
-    loaded.save(context.output)
-    return loaded.summary()
 
 
 def split_data(context: TaskContext) -> dict[str, Any]:
@@ -37,7 +31,7 @@ class SplitData:
 
 
 def load_data(context: TaskContext) -> SplitData:
-    """What :func:`read_data` and :func:`split_data` wrote; stays in the process for the next task."""
+    """The dataset and what :func:`split_data` wrote; stays in the process for the next task."""
     return _load(context.input_paths["data"], context.input_paths["split"])
 
 
