@@ -91,11 +91,10 @@ class TabularSuite(LifecycleSuite):
             if option:
                 default = str(getattr(Protocol(), option)).lower()
                 raise UserError(f"metric {metric.label} needs protocol.{option}, which is {default} here")
-        installed = registry.names("tabular", "metric")
-        names = [
-            *(name for name in MAIN_METRICS if name in installed),
-            *sorted(set(installed) - {*MAIN_METRICS}),
-        ]
+        order = {name: place for place, name in enumerate(MAIN_METRICS)}
+        names = sorted(
+            registry.names("tabular", "metric"), key=lambda name: (order.get(name, len(order)), name)
+        )
         specs = {name: registry.find("tabular", "metric", name).spec for name in names}
         return self.named_metrics(
             config, registry, [name for name in names if not _unset_option(specs[name], config.protocol)]
