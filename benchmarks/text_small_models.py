@@ -40,13 +40,13 @@ from cfbench_core.lifecycle.streams import generator
 from cfbench_core.statistics import bootstrap_interval
 from cfbench_text.datasets.amazon_2014 import Config as DataConfig
 from cfbench_text.datasets.amazon_2014 import MusicalInstruments
+from cfbench_text.documents import Document
 from cfbench_text.domains import Domain, load_domain
 from cfbench_text.extractors.base import Extraction
 from cfbench_text.extractors.llm import Config as ExtractorConfig
 from cfbench_text.extractors.llm import LLMExtractor
 from cfbench_text.extractors.rules import Config as RulesConfig
 from cfbench_text.extractors.rules import Rules
-from cfbench_text.judges.base import Document
 from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
 from cfbench_text.judges.overlap import words

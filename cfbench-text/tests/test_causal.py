@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cfbench_core.errors import UserError
+from cfbench_text.documents import Document
 from cfbench_text.domains import load_domain
 from cfbench_text.extractors.llm import Config, LLMExtractor, pieces, system_prompt
-from cfbench_text.judges.base import Document
 from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
 from cfbench_text.models.chat import Chat

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cfbench_core.errors import UserError
-from cfbench_text.judges.base import Document
+from cfbench_text.documents import Document
 from cfbench_text.judges.nli import NLI, Config
 from cfbench_text.models.pairs import Pairs, PairSource, label_order
 from cfbench_text.models.tiny import classifier

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cfbench_text.judges.base import Document
+from cfbench_text.documents import Document
 from cfbench_text.judges.overlap import Overlap
 from cfbench_text.triplets import Triplet
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cfbench_text.judges.base import Document
+from cfbench_text.documents import Document
 from cfbench_text.judges.similarity import Config, Similarity
 from cfbench_text.models.tiny import encoder
 from cfbench_text.triplets import Triplet

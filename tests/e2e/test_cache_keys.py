@@ -135,12 +135,6 @@ EDITS = [
     Edit("cfbench_recsys/splits.py", "= 0, 1, 2", "= 0, 1, 3", lambda s, k, _: s == "recsys" and k != "data"),
     Edit("cfbench_tabular/encoding.py", "DIGITS = 12", "DIGITS = 11", lambda s, *_: s == "tabular"),
     Edit("cfbench_text/triplets.py", '", and "', '" and "', lambda s, *_: s == "text"),
-    Edit(
-        "cfbench_core/lifecycle/tables.py",
-        '"skipped", "ok"',
-        '"ok", "skipped"',
-        lambda s, k, _: k not in ("data", "split"),
-    ),
 ]
 
 

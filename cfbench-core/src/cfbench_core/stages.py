@@ -150,10 +150,6 @@ class TaskContext:
         """The random streams of the run's seed on the dataset: equal in every process, chunk and order."""
         return Streams(self.task.seed, self.task.dataset)
 
-    def generator(self, purpose: str, *names: str | int) -> Any:
-        """For the suites that are not on the life cycle yet."""
-        return self.streams.generator(purpose, *names)
-
     def step(self, name: str) -> Any:
         """A function of the suite, by its name among the stage's steps."""
         from cfbench_core.specs import resolve

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess, Source
     from cfbench_core.plan import Column
     from cfbench_text.corpus import ExplanationRequests
+    from cfbench_text.documents import Document
     from cfbench_text.domains import Domain
     from cfbench_text.extractors.base import Extraction
     from cfbench_text.generators.base import Context, Explanation, Training
-    from cfbench_text.judges.base import Document
     from cfbench_text.metrics.base import ObservedTexts
     from cfbench_text.reviews import FloatArray, Reviews
     from cfbench_text.triplets import Triplet

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from cfbench_text.judges.base import Document
+from cfbench_text.documents import Document
 from cfbench_text.metrics.base import Verdicts
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet

@@ -17,10 +17,10 @@ from cfbench_core.testing import Check, NotApplicable, Subject, checks_of, requi
 from cfbench_text.corpus import Corpus, ExplanationRequests, unit_names
 from cfbench_text.datasets.toy_reviews import Config as ToyConfig
 from cfbench_text.datasets.toy_reviews import ToyReviews
+from cfbench_text.documents import Document
 from cfbench_text.domains import load_domain
 from cfbench_text.entailment_batches import verdicts
 from cfbench_text.generators.base import Context, Explanation, Training
-from cfbench_text.judges.base import Document
 from cfbench_text.judges.overlap import Overlap
 from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.reviews import Reviews

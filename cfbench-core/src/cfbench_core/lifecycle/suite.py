@@ -84,7 +84,11 @@ class LifecycleSuite:
         """One cell, or the reason why it is skipped."""
         labels = self.labels(model, explainer, point)
         fitting = [metric for metric in study.metrics if self.fits(metric, point)]
-        skipped = self._incompatibility(study, model, explainer, point, labels)
+        skipped = model.data.skipped or model.skipped or self.obstacle(study, model, point)
+        if not skipped and study.external is not None and self.is_external(explainer):
+            skipped = study.external.lacks(labels)
+        elif not skipped:
+            skipped = self.incompatibility(study, model, explainer, point)
         if not skipped and not fitting:
             skipped = f"no metric fits {' '.join(str(value) for value in point.values())}".rstrip()
         if skipped:
@@ -144,8 +148,6 @@ class LifecycleSuite:
         chosen = {name: self.steps[name] for name in steps}
         return Stage(kind, label, target, parameters, inputs, seed, chunked, chosen, dataset)
 
-    # What a suite may say differently
-
     def metrics(self, config: Any, registry: Registry) -> tuple[ConfiguredComponent, ...]:
         """The metrics of a configuration; where it names none, all that are installed for the suite."""
         return self.named_metrics(config, registry, registry.by_default(self.name, "metric"))
@@ -162,18 +164,16 @@ class LifecycleSuite:
     def model_components(self, study: Study) -> Sequence[ConfiguredComponent]:
         """The models of the configuration; the authors of external explanations where models explain themselves."""
         if study.external is not None and self.models_explain:
-            return [
-                self.external_component(self.model_kind, name) for name in study.external.authors("model")
-            ]
+            names = study.external.authors("model")
+            return [self.external_component(self.model_kind, name) for name in names]
         chosen: Sequence[ConfiguredComponent] = getattr(study.config, self.models_key)
         return chosen
 
     def explainers(self, study: Study) -> Sequence[ConfiguredComponent]:
         """Those of the configuration, or the authors of external explanations."""
         if study.external is not None:
-            return [
-                self.external_component("explainer", name) for name in study.external.authors("explainer")
-            ]
+            names = study.external.authors("explainer")
+            return [self.external_component("explainer", name) for name in names]
         chosen: Sequence[ConfiguredComponent] = study.config.explainers
         return chosen
 
@@ -406,8 +406,6 @@ class LifecycleSuite:
         """Further inputs of the scoring stage, by role: stages between the explanations and the scores."""
         return {}
 
-    # External explanations
-
     def external_table(self, path: Path) -> ExternalTable:
         """The table of ``cfbench evaluate``."""
         known = dict.fromkeys((*self.layout.by, self.layout.row))
@@ -415,12 +413,8 @@ class LifecycleSuite:
 
     def external_component(self, kind: str, name: str) -> ConfiguredComponent:
         """Stands for the author of external explanations."""
-        spec = ComponentSpec(
-            id=f"{self.name}/{kind}/external",
-            summary="external explanations",
-            target=EXTERNAL,
-        )
-        return ConfiguredComponent(kind, name, spec)
+        id = f"{self.name}/{kind}/external"
+        return ConfiguredComponent(kind, name, ComponentSpec(id=id, summary="external", target=EXTERNAL))
 
     def _optional(self, *steps: str) -> list[str]:
         """Those of the steps that the suite has."""
@@ -430,32 +424,14 @@ class LifecycleSuite:
         """Whether a component stands for the author of external explanations."""
         return component.spec.target == EXTERNAL
 
-    def _incompatibility(
-        self,
-        study: Study,
-        model: PreparedModel,
-        explainer: ConfiguredComponent,
-        point: ProtocolPoint,
-        labels: Mapping[str, str | int],
-    ) -> str:
-        obstacle = model.data.skipped or model.skipped or self.obstacle(study, model, point)
-        if obstacle:
-            return obstacle
-        if study.external is not None and self.is_external(explainer):
-            return study.external.lacks(labels)
-        return self.incompatibility(study, model, explainer, point)
-
     # Documents and descriptions
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         """The configuration of ``cfbench run`` without one: a dataset, a model, and all explainers of the default."""
-        first = {key: registry.by_default(self.name, kind)[:1] for key, kind in self.keys_to_kinds()}
+        kinds = {"data": "dataset", self.models_key: self.model_kind}
+        first = {key: registry.by_default(self.name, kind)[:1] for key, kind in kinds.items()}
         compared = (self.models_key, self.model_kind) if self.models_explain else ("explainers", "explainer")
         return {"suite": self.name, **first, compared[0]: registry.by_default(self.name, compared[1])}
-
-    def keys_to_kinds(self) -> tuple[tuple[str, str], ...]:
-        """Configuration keys of the datasets and models, with the kinds of component that they list."""
-        return (("data", "dataset"), (self.models_key, self.model_kind))
 
     def example_document(self, registry: Registry) -> str:
         """The configuration of ``cfbench init``."""

@@ -12,7 +12,7 @@ from cfbench_text.corpus import Rows
 from cfbench_text.domains import Domain
 
 if TYPE_CHECKING:
-    from cfbench_text.contracts import State
+    from cfbench_core.lifecycle.models import State
 
 Report = Callable[[int, int], None]
 

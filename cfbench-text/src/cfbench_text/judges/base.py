@@ -1,13 +1,13 @@
-"""What judges share: the order of their verdicts, and documents."""
+"""What judges share: the order of their verdicts, and verdicts on documents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cfbench_text.documents import Document
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet
 
@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 
 ENTAILMENT, CONTRADICTION, NEUTRAL = 0, 1, 2
 """Indices in the last axis of what :meth:`~cfbench_text.contracts.EntailmentJudge.entailment` returns."""
-
-
-@dataclass(frozen=True)
-class Document:
-    """A text that a statement is compared with, and the statements in it."""
-
-    text: str
-    triplets: tuple[Triplet, ...]
 
 
 def support_of_the_best(judge: EntailmentJudge, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:

@@ -21,7 +21,7 @@ import numpy as np
 from cfbench_core.config import Help
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.judges.base import Document
+from cfbench_text.documents import Document
 from cfbench_text.models.chat import Chat
 from cfbench_text.models.chat_types import ChatSource, OptionProbabilities, Prompt
 from cfbench_text.reviews import FloatArray

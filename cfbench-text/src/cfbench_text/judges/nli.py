@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.judges.base import Document, support_of_the_best
+from cfbench_text.documents import Document
+from cfbench_text.judges.base import support_of_the_best
 from cfbench_text.models.pairs import Pairs, PairSource
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet, sentence

@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from cfbench_text.judges.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Document, support_of_the_best
+from cfbench_text.documents import Document
+from cfbench_text.judges.base import CONTRADICTION, ENTAILMENT, NEUTRAL, support_of_the_best
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet
 
