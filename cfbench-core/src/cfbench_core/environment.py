@@ -49,7 +49,9 @@ def provenance() -> dict[str, Any]:
 
     Part of every artifact, so that a result from the cache still says which environment produced it.
     """
-    ours = {canonicalize_name(found.name): found.version for found in _cfbench_distributions()}
+    ours: dict[str, str] = {}
+    for found in _cfbench_distributions():
+        ours.setdefault(canonicalize_name(found.name), found.version)  # the first one is what is imported
     return {
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
