@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.special import expit
+import scipy  # scipy.linalg is imported at first use, not by every plan
+from scipy import sparse
 
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.targets import Context
@@ -70,10 +70,10 @@ class Fit:
 
     def influences(self) -> FloatArray:
         """(n, d) own vector less what it would be without each interaction, to the first order."""
-        factor = linalg.cho_factor(self._hessian(self.own, self.weights), overwrite_a=True)
+        factor = scipy.linalg.cho_factor(self._hessian(self.own, self.weights), overwrite_a=True)
         positive = self.items[self.labels > 0]
-        pull = expit(-(positive @ self.own)) / len(positive)
-        found: FloatArray = linalg.cho_solve(factor, (pull[:, None] * positive * self.free).T).T
+        pull = scipy.special.expit(-(positive @ self.own)) / len(positive)
+        found: FloatArray = scipy.linalg.cho_solve(factor, (pull[:, None] * positive * self.free).T).T
         return found
 
     def refitted(self) -> FloatArray:
@@ -95,7 +95,7 @@ class Fit:
 
         for _ in range(NEWTON_STEPS):
             now = slope(moved)
-            step = linalg.solve(self._hessian(self.own - moved, weights), now, assume_a="pos")
+            step = scipy.linalg.solve(self._hessian(self.own - moved, weights), now, assume_a="pos")
             while np.linalg.norm(slope(moved + step)) > np.linalg.norm(now) and np.abs(step).max() > 1e-14:
                 step = step / 2
             moved = moved + step
@@ -106,12 +106,14 @@ class Fit:
     def _hessian(self, at: FloatArray, weights: FloatArray) -> FloatArray:
         """(d, d) of L; the ridge alone for a coordinate that is no parameter."""
         logits = self.items @ at
-        curvature = weights * expit(logits) * expit(-logits)
+        curvature = weights * scipy.special.expit(logits) * scipy.special.expit(-logits)
         found: FloatArray = (self.items.T * curvature) @ self.items * np.outer(self.free, self.free)
         found[np.diag_indices_from(found)] += self.ridge
         return found
 
     def _gradient(self, at: FloatArray, weights: FloatArray) -> FloatArray:
         """(d,) of the first two sums of L."""
-        found: FloatArray = (weights * (expit(self.items @ at) - self.labels)) @ self.items * self.free
+        found: FloatArray = (
+            (weights * (scipy.special.expit(self.items @ at) - self.labels)) @ self.items * self.free
+        )
         return found

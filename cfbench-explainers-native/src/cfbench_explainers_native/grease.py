@@ -42,7 +42,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
@@ -303,6 +302,8 @@ def _spearman(first: FloatArray, second: FloatArray) -> float:
     """Correlation of ranks, equal up to rounding being equal; NaN for fewer than two, or where all are equal."""
     if len(first) < 2:
         return float("nan")
+    from scipy.stats import rankdata  # at the top it would slow down every plan
+
     ranks = [rankdata(np.rint(s / max(float(np.abs(s).max()), 1e-300) * GRID)) for s in (first, second)]
     if any(np.ptp(own) == 0 for own in ranks):
         return float("nan")

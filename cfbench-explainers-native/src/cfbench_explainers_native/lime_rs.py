@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy import linalg
+import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
@@ -183,12 +183,12 @@ def weighted_ridge(
     dual = n < size
     gram = centred @ centred.T if dual else centred.T @ centred
     gram[np.diag_indices_from(gram)] += ridge
-    factor = linalg.cho_factor(gram, overwrite_a=True)
+    factor = scipy.linalg.cho_factor(gram, overwrite_a=True)
     coefficients = np.empty((len(responses), size))
     for row, response in enumerate(responses):
         target = (response - share @ response) * root
         if dual:
-            coefficients[row] = centred.T @ linalg.cho_solve(factor, target)
+            coefficients[row] = centred.T @ scipy.linalg.cho_solve(factor, target)
         else:
-            coefficients[row] = linalg.cho_solve(factor, centred.T @ target)
+            coefficients[row] = scipy.linalg.cho_solve(factor, centred.T @ target)
     return coefficients

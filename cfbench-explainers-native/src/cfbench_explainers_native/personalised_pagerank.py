@@ -20,7 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, sparse
+import scipy  # scipy.linalg is imported at first use, not by every plan
+from scipy import sparse
 
 from cfbench_recsys.edits import FloatArray, IntArray
 
@@ -117,8 +118,8 @@ def all_pairs(interactions: sparse.csr_matrix, alpha: float) -> FloatArray:
     system = (half.T @ half).toarray()
     system *= -((1.0 - alpha) ** 2)
     system[np.diag_indices(len(system))] += 1.0
-    factor, _ = linalg.lapack.dpotrf(system.T, lower=1, overwrite_a=1)
-    pairs, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    factor, _ = scipy.linalg.lapack.dpotrf(system.T, lower=1, overwrite_a=1)
+    pairs, _ = scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     lower = np.tril_indices(len(pairs), -1)
     pairs.T[lower] = pairs[lower]
     pairs *= alpha * of_items

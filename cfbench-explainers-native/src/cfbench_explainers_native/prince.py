@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy import linalg
+import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
@@ -172,7 +172,7 @@ def without_return(
         sources = history[known]
         system = proximity.between(sources, sources) / (alpha * popularity[known])
         system[np.diag_indices(len(known))] += 1.0
-        q[known] = linalg.solve(system, proximity.between(sources, items), check_finite=False)
+        q[known] = scipy.linalg.solve(system, proximity.between(sources, items), check_finite=False)
     return q
 
 

@@ -47,7 +47,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
-from scipy import linalg, sparse
+import scipy  # scipy.linalg is imported at first use, not by every plan
+from scipy import sparse
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
@@ -321,12 +322,12 @@ class Kernel:
         level = np.trace(gram) / players or 1.0
         gram += level / players  # the curvature along (1, ..., 1), where psi is 0
         gram[np.diag_indices(players)] += 1e-10 * level
-        self._factor = linalg.cho_factor(gram, overwrite_a=True)
+        self._factor = scipy.linalg.cho_factor(gram, overwrite_a=True)
 
     def values(self, responses: FloatArray) -> FloatArray:
         whole = responses[-1] - responses[0]
         rest = responses[1:-1] - responses[0] - self._shares * whole
-        psi = linalg.cho_solve(self._factor, self._weighted @ rest)
+        psi = scipy.linalg.cho_solve(self._factor, self._weighted @ rest)
         values: FloatArray = whole / len(psi) + psi - psi.mean()
         return values
 

@@ -14,7 +14,7 @@ bounds hold within the tolerances of the solver (HiGHS: 1e-6, rows scaled to num
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 from cfbench_explainers_native.linear_sums import NEVER, QUICK, Recommender, Sums
 from cfbench_recsys.edits import FloatArray, IntArray
@@ -193,6 +193,8 @@ class Search:
 def programme(sums: Sums, smallest: int, largest: int, nodes: int) -> tuple[IntArray | None, int]:
     """Places of a smallest set of ``smallest`` to ``largest`` interactions that succeeds, and the size up to which
     there is none, if there is none of less than ``smallest``: what ``nodes`` nodes of the programme prove."""
+    from scipy import optimize  # at the top it would slow down every plan
+
     needed = sums.needed - sums.slack
     scale = np.maximum(np.abs(sums.gains).max(axis=1), np.maximum(np.abs(needed), sums.slack))
     gains, needed = sums.gains / scale[:, None], needed / scale

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from scipy import linalg, sparse
+import scipy  # scipy.linalg is imported at first use, not by every plan
+from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
@@ -101,8 +102,8 @@ def item_weights(gram: FloatArray, l2: float) -> FloatArray:
     """B (items, items) from the Gram matrix X^T X (items, items)."""
     regularised = gram.copy()
     regularised[np.diag_indices_from(regularised)] += l2
-    factor, lower = linalg.cho_factor(regularised, lower=True, overwrite_a=True, check_finite=False)
-    inverse, _ = linalg.lapack.dpotri(factor, lower=lower, overwrite_c=True)
+    factor, lower = scipy.linalg.cho_factor(regularised, lower=True, overwrite_a=True, check_finite=False)
+    inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=lower, overwrite_c=True)
     inverse = np.tril(inverse)
     inverse += np.tril(inverse, -1).T
     weight = inverse / -np.diag(inverse)
