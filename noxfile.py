@@ -40,7 +40,10 @@ def wheel_of(distribution: str) -> Path:
     return found[-1]
 
 
-EDITABLE = [f"-e./{name}[test]" for name in DISTRIBUTIONS]
+EDITABLE = [
+    f"-e./{name}[test]" for name in sorted(DISTRIBUTIONS, key=lambda name: len(declared_siblings(name)))
+]
+"""Dependencies first: pip does not look further down the list for them."""
 TYPES = ("mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
 
 
