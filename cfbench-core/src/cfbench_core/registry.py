@@ -137,7 +137,9 @@ def known_extras() -> dict[str, list[str]]:
 
 def installation_advice() -> str:
     """ "pip install cfbench-tabular (tabular)  or  ..."; for messages when nothing is installed."""
-    return "  or  ".join(f"pip install {names[0]} ({suite})" for suite, names in known_extras().items())
+    return "  or  ".join(
+        f"pip install {' '.join(names)} ({suite})" for suite, names in known_extras().items()
+    )
 
 
 @functools.cache
