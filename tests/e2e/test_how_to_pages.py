@@ -23,7 +23,8 @@ def environment(environment_with: Callable[..., Environment]) -> Environment:
 def commands_of(page: Path) -> list[str]:
     """The lines of the shell blocks of a page."""
     blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return [line for block in blocks for line in block.splitlines() if line.strip()]
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip()]
 
 
 @pytest.mark.parametrize("kind", PAGES)
