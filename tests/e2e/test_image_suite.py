@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, Environment
+from .conftest import ROOT, Environment, wheel
 
 EXAMPLE = ROOT / "examples" / "image-suite"
 
 
 @pytest.fixture(scope="module")
-def environment(
-    environment_with: Callable[..., Environment], tmp_path_factory: pytest.TempPathFactory
-) -> Environment:
-    """The core and the image suite, from their wheels."""
-    made = environment_with("cfbench-core")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The core and the image suite, from their wheels, in an environment that no other test uses."""
+    made = Environment(tmp_path_factory.mktemp("cfbench-images"))
+    made.install(wheel("cfbench-core"))
     source = tmp_path_factory.mktemp("image-suite") / "source"
     shutil.copytree(
         EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "dist", "build")
     )
     built = made.python("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", source / "dist", source)
     assert built.returncode == 0, built.stderr
-    (wheel,) = (source / "dist").glob("cfbench_images-0.1.0-*.whl")
-    made.install(wheel)
+    (built_wheel,) = (source / "dist").glob("cfbench_images-0.1.0-*.whl")
+    made.install(built_wheel)
     return made
 
 
