@@ -11,7 +11,11 @@ import pytest
 from .conftest import ROOT, Environment
 
 EXAMPLE = ROOT / "examples" / "third-party-explainer"
-OF_ITS_OWN = {Path("src/cfbench_explainer_lift/lift.py"), Path("tests/test_lift.py")}
+OF_ITS_OWN = {
+    Path("src/cfbench_explainer_lift/lift.py"),
+    Path("src/cfbench_explainer_lift/papers.toml"),
+    Path("tests/test_lift.py"),
+}
 """What its author wrote; all else is as ``cfbench new-plugin`` writes it."""
 
 
@@ -51,7 +55,7 @@ def test_it_is_listed_and_described_with_where_it_comes_from(environment: Enviro
 def test_it_passes_the_conformance_kit(environment: Environment) -> None:
     checked = environment.cfbench("check", "lift")
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "is-deterministic" in checked.stdout and checked.stdout.endswith("It behaves.\n")
+    assert "is-deterministic" in checked.stdout and checked.stdout.endswith("All checks passed.\n")
 
 
 def test_its_own_tests_pass_against_its_wheel(environment: Environment) -> None:
@@ -92,8 +96,6 @@ def test_it_is_as_new_plugin_writes_it_but_for_the_method(environment: Environme
         "recsys",
         "--summary",
         summary,
-        "--paper",
-        "Brin et al. 1997",
         "--out",
         "lift",
     )

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from cfbench_explainer_lift.lift import Config, Lift
-from scipy import sparse
-
 from cfbench_core.lifecycle.streams import generator
 from cfbench_core.testing import Check, checks_for, verify
 from cfbench_recsys.targets import Context, Targets
+from scipy import sparse
+
+from cfbench_explainer_lift.lift import Config, Lift
 
 ID = "recsys/explainer/lift"
 

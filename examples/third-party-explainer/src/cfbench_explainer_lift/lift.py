@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy import sparse
-
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.targets import Context, Targets
+from scipy import sparse
 
 SPEC = ComponentSpec(
     id="recsys/explainer/lift",
