@@ -156,7 +156,7 @@ def test_a_model_that_returns_nan_is_named() -> None:
         def predict_proba(self, vectors: np.ndarray) -> np.ndarray:
             return np.full((len(vectors), 2), np.nan)
 
-    with pytest.raises(UserError, match="Broken: predict_proba gave NaN"):
+    with pytest.raises(UserError, match="Broken: predict_proba returned NaN"):
         counterfactual(Config(), Broken(), encoding_of(0), [1])
 
 
