@@ -140,7 +140,7 @@ class WorkerProcess:
     # Ending
 
     def dismiss(self) -> None:
-        """Tells an idle worker to exit."""
+        """Requests that an idle worker exits."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()

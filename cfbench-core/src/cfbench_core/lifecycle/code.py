@@ -297,8 +297,8 @@ def _absolute(module: str, importer: str, is_package: bool) -> str:
     if not dots:
         return module
     parts = importer.split(".")
-    kept = parts[: len(parts) - dots + is_package]
-    return ".".join([*kept, module[dots:]] if module[dots:] else kept)
+    package = parts[: len(parts) - dots + is_package]
+    return ".".join([*package, module[dots:]] if module[dots:] else package)
 
 
 def _remembered_digest(source: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Tables on a terminal: the first columns, as many as fit beside the names, and the time."""
+"""Tables on a terminal: the first columns, as many as fit next to the names, and the time."""
 
 from __future__ import annotations
 
