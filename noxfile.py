@@ -44,6 +44,8 @@ EDITABLE = [
     f"-e./{name}[test]" for name in sorted(DISTRIBUTIONS, key=lambda name: len(declared_siblings(name)))
 ]
 """Dependencies first: pip does not look further down the list for them."""
+PARALLEL = ("--numprocesses=auto", "--dist=loadfile")
+"""A process per core; the tests of a file share its fixtures, so they stay together."""
 TYPES = ("mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
 
 
@@ -60,14 +62,14 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Branch coverage of each distribution by its own tests, as one table; no other session measures it."""
-    session.install("-c", str(CONSTRAINTS), "pytest-cov", *EDITABLE)
+    session.install("-c", str(CONSTRAINTS), "pytest-cov", "pytest-xdist", *EDITABLE)
     folder = Path(session.create_tmp()).resolve()
     rows = []
     for name in DISTRIBUTIONS:
         report = folder / f"{name}.json"
         package = name.replace("-", "_")
         with session.chdir(ROOT / name):
-            session.run("pytest", "tests", "-q", "-p", "no:cacheprovider", f"--cov={package}", "--cov-branch",
+            session.run("pytest", "tests", *PARALLEL, "-q", "-p", "no:cacheprovider", f"--cov={package}", "--cov-branch",
                         "--cov-report=", f"--cov-report=json:{report}", *session.posargs,
                         env={"OMP_NUM_THREADS": "1", "COVERAGE_FILE": str(folder / f"{name}.data")})  # fmt: skip
         totals = json.loads(report.read_text())["totals"]
@@ -93,10 +95,10 @@ def wheels(session: nox.Session) -> None:
 def test(session: nox.Session, distribution: str) -> None:
     """Tests one distribution against its wheel."""
     siblings = [str(wheel_of(name)) for name in declared_siblings(distribution)[:-1]]
-    session.install("-c", str(CONSTRAINTS), *siblings, f"{wheel_of(distribution)}[test]")
+    session.install("-c", str(CONSTRAINTS), *siblings, f"{wheel_of(distribution)}[test]", "pytest-xdist")
     session.run("pip", "check")
     session.chdir(ROOT / distribution)
-    session.run("pytest", "tests", *session.posargs, env={"OMP_NUM_THREADS": "1"})
+    session.run("pytest", "tests", *PARALLEL, *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session
@@ -124,5 +126,5 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def e2e(session: nox.Session) -> None:
     """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
-    session.install("pytest", "pyyaml")
-    session.run("pytest", "tests", *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
+    session.install("pytest", "pytest-xdist", "pyyaml")
+    session.run("pytest", "tests", *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
