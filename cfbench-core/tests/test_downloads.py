@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import socket
+import urllib.request
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from file_server import Site, serving
 from small_disk import small_disk
 
 from cfbench_core.data_files import DataFile
-from cfbench_core.downloads import Patience, download, extract
+from cfbench_core.downloads import Patience, _SecureRedirects, download, extract
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble
 
@@ -255,4 +256,55 @@ def test_a_damaged_archive_is_one_line_and_leaves_nothing(tmp_path: Path) -> Non
     archive.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UserError, match="no readable zip archive"):
         extract(archive, ("ml/ratings.dat",), folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_web_page_in_place_of_a_file_is_refused_before_it_is_stored(tmp_path: Path) -> None:
+    page = b"<!DOCTYPE html><html><body>Please log in</body></html>"
+    file = DataFile(name="ratings.csv", url="")
+    headers = {"ETag": '"one"', "Content-Type": "text/html; charset=utf-8"}
+    with (
+        serving(Site(page, headers=headers)) as site,
+        pytest.raises(UserError, match="the server sent a web page, not data"),
+    ):
+        download(replace(file, url=site.url), tmp_path, None, QUICK)
+    with serving(Site(b"\n " + page)) as site, pytest.raises(UserError, match="is a web page, not data"):
+        download(replace(file, url=site.url), tmp_path, None, QUICK)
+    assert [each.name for each in tmp_path.iterdir() if not each.name.endswith(".lock")] == []
+
+
+@pytest.mark.parametrize("name", ["ratings.csv.gz", "ratings.zip", "ratings.csv.xz", "ratings.parquet"])
+def test_a_file_that_does_not_begin_as_its_name_says_is_refused(tmp_path: Path, name: str) -> None:
+    with (
+        serving(Site(b"user,item\n1,2\n")) as site,
+        pytest.raises(UserError, match=r"does not begin as a \.\w+ file does"),
+    ):
+        download(DataFile(name=name, url=site.url), tmp_path, None, QUICK)
+
+
+def test_a_redirect_from_https_to_http_is_refused() -> None:
+    request = urllib.request.Request("https://data.example/file")
+    with pytest.raises(UserError, match=r"https://data\.example/file: redirects to http://.*not encrypted"):
+        _SecureRedirects().redirect_request(request, None, 302, "", {}, "http://127.0.0.1/file")
+    followed = _SecureRedirects().redirect_request(request, None, 302, "", {}, "https://mirror.example/file")
+    assert followed is not None
+
+
+def test_a_redirect_from_http_is_followed(tmp_path: Path) -> None:
+    with serving(Site(CONTENT)) as target, serving(Site(b"", redirect_to=target.url)) as site:
+        path = download(file_at(site.url), tmp_path, None, QUICK)
+    assert path.read_bytes() == CONTENT
+
+
+def test_an_archive_that_unpacks_without_end_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cfbench_core.content_checks.FREE_BYTES", 1 << 20)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    archive = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("zeros.csv", bytes(8 << 20))
+    with pytest.raises(UserError, match=r"bomb|zeros\.csv: unpacks to more than"):
+        extract(archive, ["zeros.csv"], folder)
     assert list(folder.iterdir()) == []

@@ -76,3 +76,13 @@ def test_a_column_is_found_by_its_name_or_its_usual_names(tmp_path: Path) -> Non
 
 def test_of_several_usual_names_the_first_counts(tmp_path: Path) -> None:
     assert need_column(["id", "user", "User"], tmp_path, None, ("user", "id"), "user") == "user"
+
+
+def test_a_gzip_file_that_unpacks_without_end_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cfbench_core.content_checks.FREE_BYTES", 1 << 20)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(bytes(8 << 20)))
+    with pytest.raises(UserError, match=r"bomb\.csv\.gz: unpacks to more than"), unpacked(path) as file:
+        file.read()

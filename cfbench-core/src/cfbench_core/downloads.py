@@ -28,9 +28,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from cfbench_core.content_checks import limited, wrong_beginning
 from cfbench_core.data_types import DataFile, Progress
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
+from cfbench_core.plain_text import one_line
 
 BLOCK = 1 << 16
 TRANSIENT_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -56,6 +58,36 @@ DEFAULT_PATIENCE = Patience()
 
 class _BrokenError(Exception):
     """The line broke; another attempt may help."""
+
+
+class _SecureRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but never from https to an address that anybody on the way could answer for."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        scheme = urlsplit(newurl).scheme.lower()
+        if urlsplit(req.full_url).scheme.lower() == "https" and scheme != "https":
+            raise UserError(f"{req.full_url}: redirects to {one_line(newurl, 200)}, which is not encrypted")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class _NoWebPages(urllib.request.BaseHandler):
+    """Refuses a page for people in place of a file, before a byte of it is stored."""
+
+    handler_order = 400  # before the handlers of errors
+
+    def http_response(self, request: urllib.request.Request, response: Any) -> Any:
+        kind = str(response.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+        page = kind in ("text/html", "application/xhtml+xml")
+        wanted = Path(urlsplit(request.full_url).path).suffix.lower() in (".html", ".htm")
+        if 200 <= response.status < 300 and page and not wanted:
+            raise UserError(
+                f"{request.full_url}: the server sent a web page, not data (a login or an error page?)"
+            )
+        return response
+
+    https_response = http_response
 
 
 def download(
@@ -158,7 +190,7 @@ def _attempt(part: _Part, progress: Progress, timeout: float) -> None:
     if part.size:
         request.add_header("Range", f"bytes={part.size}-")
         request.add_header("If-Range", part.validator)
-    with _connection_trouble(part), urllib.request.urlopen(request, timeout=timeout) as response:
+    with _connection_trouble(part), _opened(request, timeout) as response:
         continued = response.status == 206 and _range_start(response.headers) == part.size
         if response.status == 206 and not continued:
             part.discard()
@@ -168,6 +200,10 @@ def _attempt(part: _Part, progress: Progress, timeout: float) -> None:
         else:
             part.begin(response.headers)
         _receive(response, part, progress)
+
+
+def _opened(request: urllib.request.Request, timeout: float) -> Any:
+    return urllib.request.build_opener(_SecureRedirects, _NoWebPages).open(request, timeout=timeout)
 
 
 def _receive(response: Any, part: _Part, progress: Progress) -> None:
@@ -244,6 +280,8 @@ def _fault(file: DataFile, path: Path) -> str:
             found = hashlib.file_digest(content, "sha256").hexdigest()
         if found != file.sha256:
             return f"its sha256 is {found}, must be {file.sha256}"
+    if file.sha256 is None:
+        return wrong_beginning(path, file.name)
     return ""
 
 
@@ -273,7 +311,9 @@ def extract(archive: Path, members: Sequence[str], folder: Path) -> list[Path]:
 def _extract_member(zipped: zipfile.ZipFile, member: str, target: Path) -> None:
     part = target.with_name(target.name + ".part")
     try:
-        with zipped.open(member) as content, part.open("wb") as out:
+        packed = min(zipped.getinfo(member).compress_size, Path(str(zipped.filename)).stat().st_size)
+        with zipped.open(member) as raw, part.open("wb") as out:
+            content = limited(raw, target.parent, packed, member)
             while block := content.read(BLOCK):
                 out.write(block)
         part.replace(target)

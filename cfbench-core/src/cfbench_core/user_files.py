@@ -10,8 +10,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
+from cfbench_core.content_checks import limited
 from cfbench_core.data_files import Source
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.hashing import file_digest
@@ -44,8 +45,11 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
     try:
         with path.open("rb") as raw:
             packed = path.suffix == ".gz" or raw.peek(len(GZIP)).startswith(GZIP)
-            file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
-            yield cast(IO[bytes], file)
+            if not packed:
+                yield raw
+                return
+            size = path.stat().st_size
+            yield limited(cast(IO[bytes], gzip.GzipFile(fileobj=raw)), path, size)
     except (OSError, EOFError, zlib.error) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(f"{path}: cannot be read: {reason}") from None

@@ -1,4 +1,4 @@
-"""A web server on 127.0.0.1 that serves one file, and misbehaves as it is told."""
+"""A web server on 127.0.0.1 that serves one file, and misbehaves on request."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Site:
         break_after: for each request in turn, the bytes after which the connection is cut; None: not at all.
         stall: cut connections are left hanging, not closed.
         statuses: for each request in turn, a status in place of the content; 200: the content.
+        redirect_to: every request is redirected to this address.
         requests: the headers of the requests that came.
     """
 
@@ -31,6 +32,7 @@ class Site:
     break_after: list[int | None] = field(default_factory=list)
     stall: bool = False
     statuses: list[int] = field(default_factory=list)
+    redirect_to: str = ""
     requests: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
     hang: threading.Event = field(default_factory=threading.Event)
@@ -64,6 +66,12 @@ def serving(site: Site) -> Iterator[Site]:
 def _answer(handler: http.server.BaseHTTPRequestHandler, site: Site) -> None:
     number = len(site.requests)
     site.requests.append(dict(handler.headers))
+    if site.redirect_to:
+        handler.send_response(302)
+        handler.send_header("Location", site.redirect_to)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+        return
     status = site.statuses[number] if number < len(site.statuses) else 200
     if status != 200:
         handler.send_error(status)

@@ -103,8 +103,8 @@ def read_index(path: Path) -> Iterator[str]:
 
 
 def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    if path.suffix == ".xz":
-        return lzma.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8")
+    unpack = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix)
+    if unpack is None:
+        return path.open(encoding="utf-8")
+    packed = path.stat().st_size
+    return io.TextIOWrapper(limited(cast(IO[bytes], unpack(path, "rb")), path, packed), encoding="utf-8")

@@ -52,6 +52,13 @@ def read_importances(
     edges.own(targets)
     if "importance" not in table:
         raise UserError("explanations: implicit answers need a column importance")
+    if "op" in edges.table:
+        wrong = edges.table["op"].notna() & ~edges.table["op"].isin(["", "remove"])
+        if wrong.any():
+            raise UserError(
+                "explanations: an importance is of an interaction that could be removed: op must be remove, "
+                f"got {edges.table['op'][wrong].iloc[0]!r}"
+            )
     given = edges.table["importance"].to_numpy(np.float64)
     if not np.isfinite(given).all():
         row = edges.table[~np.isfinite(given)].iloc[0]

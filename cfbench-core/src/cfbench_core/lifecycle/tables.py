@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cfbench_core.errors import UserError
+from cfbench_core.real_arrays import FloatArray, real_array
 from cfbench_core.stages import UNITS, TaskContext
 
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 UNITS_FILE, EXPLANATIONS_FILE, COSTS_FILE = "units.parquet", "explanations.parquet", "costs.parquet"
@@ -85,12 +85,12 @@ def checked_details(details: Mapping[str, Any], units: int, label: str) -> dict[
     """Details that an explainer reported, each (B,).
 
     Raises:
-        UserError: when one has another shape.
+        UserError: when one is no real number for each unit.
     """
-    for name, numbers in details.items():
-        if np.shape(numbers) != (units,):
-            raise UserError(f"{label}: the detail {name!r} has shape {np.shape(numbers)}, must be ({units},)")
-    return {name: np.asarray(numbers, dtype=np.float64) for name, numbers in details.items()}
+    return {
+        name: real_array(numbers, (units,), what=f"{label}: the detail {name!r}")
+        for name, numbers in details.items()
+    }
 
 
 def read_costs(context: TaskContext, role: str) -> FloatArray:
@@ -148,10 +148,5 @@ def compute_metrics(
             returned = sorted(found) if isinstance(found, Mapping) else type(found).__name__
             raise UserError(f"{name} declares the columns {sorted(columns)}, but compute returned {returned}")
         for own, shown in columns.items():
-            values = np.asarray(found[own])
-            if values.shape != (units,) or values.dtype.kind not in "biuf":
-                raise UserError(
-                    f"{name}: {own} must be {units} real numbers, got shape {values.shape} of {values.dtype}"
-                )
-            results[shown] = values.astype(np.float64)
+            results[shown] = real_array(found[own], (units,), what=f"{name}: {own}")
     return results

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.models import State
+from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
 from cfbench_recsys.contracts import ScoringModel
@@ -63,9 +64,8 @@ def explain(
     label, targets = context.task.label, chunk.targets
     given = _explainer_context(context, chunk.split, model, state)
     if chunk.format == "implicit":
-        importances = np.asarray(
-            cast(ImplicitExplainer, explainer).importances(targets, given), dtype=np.float64
-        )
+        found = cast(ImplicitExplainer, explainer).importances(targets, given)
+        importances = real_array(found, targets.history.shape, what=f"{label}: importances")
         _check_importances(importances, targets, label)
         return importances, {}
     answer = Answer.of(cast(ExplicitExplainer, explainer).counterfactuals(targets, given))
@@ -92,10 +92,6 @@ def _postprocessed(edits: Edits, model: ScoringModel, chunk: Chunk, context: Tas
 
 
 def _check_importances(importances: FloatArray, targets: Targets, label: str) -> None:
-    if importances.shape != targets.history.shape:
-        raise UserError(
-            f"{label}: importances has shape {importances.shape}, must be {targets.history.shape}"
-        )
     if not np.isfinite(importances[~targets.padding]).all():
         raise UserError(f"{label}: importances has NaN or infinity for an interaction of the user")
 

@@ -70,7 +70,7 @@ class Explanation:
         """The return value of ``counterfactuals``, which may come without details."""
         if isinstance(found, Explanation):
             return found
-        return Explanation(np.asarray(found, dtype=np.float64))
+        return Explanation(found)
 
     def stacked(self) -> FloatArray:
         """(B, n, d) the counterfactuals; n = 1 if there is one for each factual."""

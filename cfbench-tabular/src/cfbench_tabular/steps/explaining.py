@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from cfbench_core.errors import UserError
+from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.contracts import Explainer
@@ -29,22 +30,19 @@ def explain(
         labels=chunk.labels,
     )
     found = Explanation.of(explainer.counterfactuals(model, chunk.factuals, given))
-    _check_counterfactuals(
-        found.counterfactuals, chunk, given.counterfactuals_per_instance, context.task.label
-    )
-    return found.stacked(), found.details
+    most = given.counterfactuals_per_instance
+    return _checked(found.counterfactuals, chunk, most, context.task.label), found.details
 
 
-def _check_counterfactuals(found: FloatArray, chunk: Chunk, per_instance: int, label: str) -> None:
+def _checked(found: object, chunk: Chunk, most: int, label: str) -> FloatArray:
+    """(B, n, d) the counterfactuals, where an explainer may have returned one for each factual as (B, d)."""
     units, width = chunk.factuals.vectors.shape
-    if np.shape(found) not in ((units, width), (units, per_instance, width)):
-        several = f" or {(units, per_instance, width)}" if per_instance > 1 else ""
-        raise UserError(
-            f"{label}: counterfactuals has shape {np.shape(found)}, must be {(units, width)}{several}"
-        )
-    flat = np.reshape(found, (-1, width))
+    several = [(units, most, width)] if most > 1 else []
+    values = real_array(found, (units, width), *several, what=f"{label}: counterfactuals")
+    flat = values.reshape(-1, width)
     missing = np.isnan(flat).all(axis=1)
     if not complete(flat[~missing]).all() or np.isinf(flat).any():
         raise UserError(
             f"{label}: a counterfactual must be finite, or NaN in every column where none was found"
         )
+    return values[:, None] if values.ndim == 2 else values
