@@ -164,3 +164,10 @@ def test_an_importance_that_is_no_number_is_named() -> None:
         read_file(None, table, path)  # type: ignore[arg-type]
     given = read_file(None, table.assign(importance=["0.5"]), path)  # type: ignore[arg-type]
     assert given["importance"].tolist() == [0.5]
+
+
+def test_an_importance_with_an_operation_other_than_remove_is_refused() -> None:
+    targets, units = targets_and_units(["anna"])
+    table = rows(("anna", "anna", "p", "burn", 1.0))
+    with pytest.raises(UserError, match="op must be remove, got 'burn'"):
+        read_importances(table, shop(), targets, units["unit"])

@@ -159,3 +159,18 @@ def test_times_are_numbers_or_dates(tmp_path: Path) -> None:
 def test_json_lines_give_the_fields_that_are_wanted(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl.gz", '{"a": 1, "b": 2}\n\n{"a": 3}\n')
     assert list(json_lines(path, ("a", "b"))) == [{"a": 1, "b": 2}, {"a": 3, "b": None}]
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("x" * 1_000_000, "has 1,000,000 characters; at most 1,000 are possible"),
+        ("a\x00b", "holds a character that no text file can hold"),
+    ],
+)
+def test_an_identifier_that_cannot_be_one_is_refused_with_its_row(
+    tmp_path: Path, name: str, complaint: str
+) -> None:
+    table = pd.DataFrame({"user": ["good", name]})
+    with pytest.raises(UserError, match=rf"row 2: column user: .*{complaint}"):
+        identifiers(table, "user", tmp_path / "a.csv")

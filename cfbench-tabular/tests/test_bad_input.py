@@ -83,7 +83,7 @@ EXPLAINERS = {
     "half-answer": "must be finite, or NaN in every column",
     "infinite": "must be finite, or NaN in every column",
     "wrong-detail": "the detail 'steps' has shape (3,), must be (10,)",
-    "words": "could not convert string to float",
+    "words": "must hold real numbers, got text",
 }
 
 BASE = {

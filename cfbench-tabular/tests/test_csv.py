@@ -266,3 +266,10 @@ def test_it_runs(tmp_path, monkeypatch):
     }
     scores = api.run(document, out=tmp_path / "out").scores
     assert len(scores) == 6 and (scores["metric"] == "validity").all()
+
+
+@pytest.mark.parametrize("columns", [f"a,{'b' * 2000},c", "a,b,c"])
+def test_a_name_or_a_level_that_is_too_long_is_refused(read, columns):
+    rows = "".join(f"{n},v{n % 2},{n % 2}\n" for n in range(12))
+    with pytest.raises(UserError, match=r"patients\.csv.*has 2,000 characters; at most 1,000"):
+        read(f"{columns}\n{rows}1,{'v' * 2000},1\n")

@@ -48,3 +48,9 @@ def test_a_class_without_training_rows_is_refused():
     table = Table("t", (Column("x"),), {"x": np.arange(10.0)}, target)
     with pytest.raises(UserError, match="too few rows to have both classes among the training rows"):
         PreparedDataset.make(table, 0.1, 0.8, generator(0))
+
+
+def test_a_table_of_two_rows_is_refused():
+    table = Table("t", (Column("x"),), {"x": np.arange(2.0)}, np.array(["a", "b"], dtype=object))
+    with pytest.raises(UserError, match="t: has 2 rows; at least 10 are needed"):
+        PreparedDataset.make(table, 0.2, 0.2, generator(0))

@@ -71,6 +71,13 @@ def test_reviews_without_text_or_user_are_left_out_and_counted(tmp_path):
     ("text", "complaint"),
     [
         ('{"user": "u", "item": "i", "text": "t"}\n{"user": \n', ":2: is not JSON"),
+        ('{"user": {"id": 1}, "item": "i", "text": "t"}\n', ":1: user must be text or a number, got"),
+        ('{"user": "u", "item": ["i"], "text": "t"}\n', ":1: item must be text or a number, got"),
+        ('{"user": "u", "item": "i", "text": 5}\n', ":1: text must be text, got '5'"),
+        ('{"user": "' + "u" * 1001 + '", "item": "i", "text": "t"}\n', "has 1,001 characters; at most 1,000"),
+        ('{"user": "\\ud800", "item": "i", "text": "t"}\n', "holds a character that no text file can hold"),
+        ('{"user": "u", "item": "i", "text": "t", "rating": NaN}\n', ":1: rating must be a finite number"),
+        ('{"user": "u", "item": "i", "text": "' + "x" * 1_000_001 + '"}\n', "at most 1,000,000 are possible"),
         ("[1, 2]\n", ":1: must be an object"),
         ('{"user": "u", "item": "i"}\n', "no column looks like the text"),
         (

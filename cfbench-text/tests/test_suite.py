@@ -1,8 +1,8 @@
 """The suite end to end on the synthetic reviews, and external texts."""
 
 import json
+import re
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -222,15 +222,21 @@ def test_opinions_are_left_out_of_texts_as_they_are_of_reviews(run, tmp_path):
     assert "excluded from texts" in remarks["both"] and not remarks["reference"]
 
 
-def test_a_text_that_is_null_is_empty_and_never_the_word_nan(run, tmp_path):
-    rows = run.explanations.drop_duplicates("unit")
-    path = lines(
-        tmp_path / "mine.jsonl", [{"user": r.user, "item": r.item, "text": None} for r in rows.itertuples()]
-    )
-    found = evaluated(run, path, tmp_path)
-    assert set(found.explanations_of("toy-reviews/mine")["text"]) == {""}
-    table = means(found).loc["mine"]
-    assert table["StEnt-R (overlap)"] == 0 and np.isnan(table["StEnt-P (overlap)"])
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ({"text": None}, "its text is null"),
+        ({"text": {"en": "x"}}, "text must be text, got"),
+        ({"text": "x" * 1_000_001}, "its text has 1,000,001 characters; at most 1,000,000 are possible"),
+        ({"text": "x", "rating": float("nan")}, "rating must be a finite number, got 'nan'"),
+        ({"text": "x", "rating": "good"}, "rating must be a finite number, got 'good'"),
+        ({}, "has no text"),
+    ],
+)
+def test_a_text_that_cannot_be_scored_is_reported_when_planning(run, tmp_path, row, complaint):
+    path = lines(tmp_path / "texts.jsonl", [{"user": "a", "item": "b", "text": "t"}, {"unit": "c", **row}])
+    with pytest.raises(UserError, match=rf"texts\.jsonl:2: {re.escape(complaint)}"):
+        evaluated(run, path, tmp_path)
 
 
 def test_rows_without_a_text_have_no_scores(run, tmp_path):
@@ -259,9 +265,7 @@ def test_controls_are_scored_along_with_external_texts(run, tmp_path):
             "none of its 1 units is explained here. Its first is 'user nobody, item x'",
         ),
         ([{"user": "U000", "text": "t"}], "1: needs unit, or user and item"),
-        ([{"unit": "UNIT"}], "1: has no text"),
         ([{"unit": "UNIT", "text": "a"}, {"unit": "UNIT", "text": "b"}], "2: a second text for"),
-        ([{"unit": "UNIT", "text": "a", "rating": "good"}], "1: rating must be a number"),
     ],
 )
 def test_a_wrong_row_is_named_by_its_line(run, tmp_path, rows, complaint):

@@ -16,6 +16,7 @@ from cfbench_core.content_checks import limited
 from cfbench_core.data_files import Source
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.hashing import file_digest
+from cfbench_core.plain_text import one_line
 
 GZIP = b"\x1f\x8b"
 """How a gzip file begins."""
@@ -89,3 +90,30 @@ def need_column(
             f"Its columns: {', '.join(columns)}"
         )
     return found
+
+
+LONGEST_IDENTIFIER = 1000
+"""Characters of an identifier, a level or a column's name: real ones have less than a hundred."""
+
+
+def check_identifier(text: str, where: str) -> None:
+    """Refuses text that cannot name anything: too long for tables and file formats, or not encodable in UTF-8.
+
+    Args:
+        text: an identifier, a level of a column, or the name of a column.
+        where: for the error: "ratings.csv: row 3: user".
+
+    Raises:
+        UserError: says what is wrong with it.
+    """
+    if len(text) > LONGEST_IDENTIFIER:
+        raise UserError(
+            f"{where}: {one_line(text, 40)!r} has {len(text):,} characters; at most {LONGEST_IDENTIFIER:,} are possible"
+        )
+    if not text.isascii() or "\x00" in text:
+        _check_characters(text, where)
+
+
+def _check_characters(text: str, where: str) -> None:
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise UserError(f"{where}: {one_line(text, 40)!r} holds a character that no text file can hold")

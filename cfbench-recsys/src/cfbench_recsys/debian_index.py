@@ -17,13 +17,15 @@ Package names and their dependencies are facts, free to ship.
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
+from cfbench_core.content_checks import limited
 from cfbench_core.errors import UserError
 
 RULES = {

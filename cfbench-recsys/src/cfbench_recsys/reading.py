@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_core.user_files import find_column, need_column, unpacked
+from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, find_column, need_column, unpacked
 from cfbench_recsys.edits import FloatArray
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def identifiers(table: pd.DataFrame, column: str, path: Path) -> list[str]:
     """A column as text; whole numbers without a decimal point.
 
     Raises:
-        UserError: at the first row where it is empty.
+        UserError: at the first row where it is empty or cannot be an identifier.
     """
     values = table[column]
     missing = np.flatnonzero((values.isna() | (values.astype(str).str.strip() == "")).to_numpy())
@@ -241,7 +241,11 @@ def identifiers(table: pd.DataFrame, column: str, path: Path) -> list[str]:
         raise UserError(f"{path}: row {row:,}: column {column} is empty ({len(missing):,} such rows)")
     if values.dtype.kind == "f" and (values == np.floor(values)).all():
         values = values.astype(np.int64)
-    return [str(value).strip() for value in values.tolist()]
+    found = [str(value).strip() for value in values.tolist()]
+    for row, name in zip(values.index, found, strict=True):
+        if len(name) > LONGEST_IDENTIFIER or not name.isprintable():
+            check_identifier(name, f"{path}: row {row + 1:,}: column {column}")
+    return found
 
 
 def numbers(table: pd.DataFrame, column: str, path: Path) -> FloatArray:

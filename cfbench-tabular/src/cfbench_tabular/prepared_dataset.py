@@ -15,6 +15,8 @@ from cfbench_core.errors import UserError
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import FloatArray, IntArray, Table
 
+FEWEST_ROWS = 10
+"""With fewer the quality of a model is that of single rows: two rows have an area under the curve of 1."""
 PARTS = ("train", "validation", "test")
 Part = Literal["train", "validation", "test"]
 
@@ -42,6 +44,10 @@ class PreparedDataset:
         """Splits each class at random in the same proportions; the remaining rows are for training."""
         classes = table.classes()
         labels = (table.target == classes[1]).astype(np.int64)
+        if len(table) < FEWEST_ROWS:
+            raise UserError(
+                f"{table.name}: has {len(table)} rows; at least {FEWEST_ROWS} are needed to train and to test a model"
+            )
         split = _stratified(labels, validation, test, generator)
         trained = set(labels[split == 0].tolist())
         if len(trained) < 2:

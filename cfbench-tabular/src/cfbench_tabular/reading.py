@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_core.user_files import unpacked
+from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpacked
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
 from cfbench_tabular.table import AnyArray, Column, Table
 
@@ -79,6 +79,8 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
     )
     if duplicates:
         raise UserError(f"{path}: two columns are called {duplicates[0]!r}")
+    for name in names:
+        check_identifier(name, f"{path}: the name of a column")
     return Sheet(names, rows, [f"{path}:{line}" for line in lines])
 
 
@@ -136,6 +138,9 @@ def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
     kind = plan.kind or kind_of(cells)
     if kind == "numeric":
         return Column(plan.name), numbers(cells, plan.name, sheet.places)
+    for cell in set(cells):
+        if len(cell) > LONGEST_IDENTIFIER or "\x00" in cell:
+            check_identifier(cell, f"{sheet.places[cells.index(cell)]}: column {plan.name!r}")
     names = plan.levels if plan.levels is not None else {cell: cell for cell in in_order(set(cells))}
     unknown = set(cells) - set(names)
     if unknown:

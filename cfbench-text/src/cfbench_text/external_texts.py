@@ -10,6 +10,7 @@ from typing import Any
 
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.external import Combinations, ExternalTable
+from cfbench_text.field_checks import review_text
 
 GROUP = 2_000
 """Rows of a Parquet file that are read together."""
@@ -34,6 +35,9 @@ class TextTable(ExternalTable):
             missing = [name for name in labels if row.get(name) is None]
             if missing:
                 raise UserError(f"{self.path}:{number}: has no {missing[0]}, which the first row has")
+            where = f"{self.path}:{number}"
+            text_of(where, row)
+            rating_of(where, row)
             found[tuple(str(row[name]) for name in labels)] = None
         return labels or [], found
 
@@ -106,20 +110,35 @@ class Places:
 
 
 def text_of(where: str, row: Mapping[str, Any]) -> str:
-    """The text of a row; empty for null."""
+    """The text of a row.
+
+    Raises:
+        UserError: if it has none. Null is refused: nobody can say whether it stands for a failure or an empty text.
+    """
     if "text" not in row:
         raise UserError(f"{where}: has no text; it has {', '.join(map(str, row))}")
     text = row["text"]
-    return "" if text is None or (isinstance(text, float) and math.isnan(text)) else str(text)
+    if text is None or (isinstance(text, float) and math.isnan(text)):
+        raise UserError(f'{where}: its text is null: leave the row out, or give "" for an empty text')
+    return review_text(where, text)
 
 
 def rating_of(where: str, row: Mapping[str, Any]) -> float:
-    """The rating that goes with a text, NaN if none."""
+    """The rating that goes with a text, NaN if none.
+
+    Raises:
+        UserError: if it is no finite number.
+    """
     rating = row.get("rating")
+    if rating is None or rating == "":
+        return math.nan
     try:
-        return math.nan if rating is None or rating == "" else float(rating)
+        number = float(rating)
     except (TypeError, ValueError):
-        raise UserError(f"{where}: rating must be a number, got {str(rating)[:40]!r}") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"{where}: rating must be a finite number, got {str(rating)[:40]!r}")
+    return number
 
 
 def _time(where: str, time: Any) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_core.user_files import find_column, need_column, unpacked
+from cfbench_text.field_checks import identifier, review_text
 from cfbench_text.reviews import Reviews, array_of_text
 
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -52,8 +53,9 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
             dropped += 1
             continue
         where = f"{path}:{number}"
-        for key in NEEDED:
-            columns_read[key].append(str(values[key]))
+        for key in ("user", "item"):
+            columns_read[key].append(identifier(where, key, values[key]))
+        columns_read["text"].append(review_text(where, values["text"]))
         columns_read["rating"].append(_number(where, names["rating"], values["rating"], math.nan))
         time = int(_number(where, names["time"], values["time"], 0))
         columns_read["time"].append(time // 1000 if time > MILLISECONDS else time)
@@ -84,7 +86,7 @@ def _number(where: str, column: str | None, value: Any, missing: float) -> float
         number = float(value)
     except (TypeError, ValueError):
         raise UserError(f"{where}: {column} must be a number, got {str(value)[:40]!r}") from None
-    if math.isinf(number) or (math.isnan(number) and not math.isnan(missing)):
+    if not math.isfinite(number):
         raise UserError(f"{where}: {column} must be a finite number, got {str(value)[:40]!r}")
     return number
 
