@@ -165,7 +165,7 @@ def test_json_lines_give_the_fields_that_are_wanted(tmp_path: Path) -> None:
     ("name", "complaint"),
     [
         ("x" * 1_000_000, "has 1,000,000 characters; at most 1,000 are possible"),
-        ("a\x00b", "holds a character that no text file can hold"),
+        ("a\x00b", "holds a control character or half of a character"),
     ],
 )
 def test_an_identifier_that_cannot_be_one_is_refused_with_its_row(

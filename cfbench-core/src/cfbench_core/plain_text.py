@@ -21,6 +21,11 @@ def visible(text: str) -> str:
     return "".join(_visible(character) for character in text)
 
 
+def visible_lines(text: str) -> str:
+    """The text with its line ends, and otherwise :func:`visible`."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
 def one_line(text: str, limit: int = LIMIT) -> str:
     """The text on one line, visible, and at most ``limit`` characters long (then it ends in "...")."""
     # Cut before anything else: a message may have megabytes, and escapes only make it longer.

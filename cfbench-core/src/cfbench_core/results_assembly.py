@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cfbench_core.csv_cells import protected
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Cell, Plan
@@ -199,5 +200,5 @@ def _read(path: Path, schema_only: bool = False) -> Any:
 
 
 def _csv(value: object) -> str:
-    text = str(value)
+    text = protected(str(value))
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text

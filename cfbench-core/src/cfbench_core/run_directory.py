@@ -277,6 +277,8 @@ class Run:
 
         import pandas as pd
 
+        from cfbench_core.csv_cells import unprotected
+
         path = self.directory / name
         try:
             frame = pd.read_csv(
@@ -287,6 +289,8 @@ class Run:
             )
         except ValueError as error:
             raise _unreadable(path, error) from None
+        for name in frame.select_dtypes(["object", "string"]).columns:
+            frame[name] = frame[name].map(unprotected, na_action="ignore")
         return _checked(frame, columns, path)
 
     def _parquet(
@@ -398,10 +402,12 @@ def _summary_columns(run: Run) -> list[str]:
 
 def write_summary(run: Run) -> Path:
     """Writes ``summary.csv``, ten significant digits, and returns its path."""
+    from cfbench_core.csv_cells import protected_frame
     from cfbench_core.files import write_atomically
 
     path = run.directory / "summary.csv"
     frame = summarise(run)
-    write_atomically(path, frame.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+    text = protected_frame(frame).to_csv(index=False, float_format="%.10g", lineterminator="\n")
+    write_atomically(path, text)
     run.__dict__.pop("summary", None)  # what was read before is read anew
     return path

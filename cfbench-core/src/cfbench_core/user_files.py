@@ -6,6 +6,7 @@ What a row is, a suite knows and reads for itself. Whatever is wrong with a file
 from __future__ import annotations
 
 import gzip
+import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -97,7 +98,8 @@ LONGEST_IDENTIFIER = 1000
 
 
 def check_identifier(text: str, where: str) -> None:
-    """Refuses text that cannot name anything: too long for tables and file formats, or not encodable in UTF-8.
+    """Refuses text that cannot name anything: too long for tables and file formats, or with
+    characters that are none (they would reach terminals as commands, and no file can hold half of a character).
 
     Args:
         text: an identifier, a level of a column, or the name of a column.
@@ -110,10 +112,5 @@ def check_identifier(text: str, where: str) -> None:
         raise UserError(
             f"{where}: {one_line(text, 40)!r} has {len(text):,} characters; at most {LONGEST_IDENTIFIER:,} are possible"
         )
-    if not text.isascii() or "\x00" in text:
-        _check_characters(text, where)
-
-
-def _check_characters(text: str, where: str) -> None:
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise UserError(f"{where}: {one_line(text, 40)!r} holds a character that no text file can hold")
+    if not text.isprintable() and any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise UserError(f"{where}: {one_line(text, 40)!r} holds a control character or half of a character")

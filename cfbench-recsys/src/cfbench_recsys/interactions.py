@@ -13,12 +13,15 @@ import numpy as np
 from scipy import sparse
 
 from cfbench_core.errors import UserError
+from cfbench_core.plain_text import one_line
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 
 StrArray = np.ndarray[tuple[int, ...], np.dtype[np.str_]]
 
 _INTEGER = re.compile(r"[+-]?\d+")
 ABOUT = "about.json"
+LONGEST_NAME = 1000
+"""Characters of an item's name; a longer one is cut, since it is only read by people."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,7 @@ def from_pairs(
         matrix,
         user_ids,
         item_ids,
-        _strings([(names or {}).get(id) or id for id in item_ids.tolist()]),
+        _strings([one_line((names or {}).get(id) or id, LONGEST_NAME) for id in item_ids.tolist()]),
         None if times is None else np.asarray(times, dtype=np.float64)[retained][order],
         {**(about or {}), "duplicates": duplicates, **_compared(found, expected)},
     )

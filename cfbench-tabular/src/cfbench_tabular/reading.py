@@ -139,7 +139,7 @@ def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
     if kind == "numeric":
         return Column(plan.name), numbers(cells, plan.name, sheet.places)
     for cell in set(cells):
-        if len(cell) > LONGEST_IDENTIFIER or "\x00" in cell:
+        if len(cell) > LONGEST_IDENTIFIER or not cell.isprintable():
             check_identifier(cell, f"{sheet.places[cells.index(cell)]}: column {plan.name!r}")
     names = plan.levels if plan.levels is not None else {cell: cell for cell in in_order(set(cells))}
     unknown = set(cells) - set(names)

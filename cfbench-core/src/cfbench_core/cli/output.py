@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cfbench_core.plain_text import visible, visible_lines
 from cfbench_core.specs import plural
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def stdout_console() -> Console:
 
 
 def heading(text: str) -> None:
-    click.secho(text, bold=True)
+    click.secho(visible_lines(text), bold=True)
 
 
 def table(
@@ -40,6 +41,7 @@ def table(
 
     On a terminal that is too narrow the columns in ``spare`` are left out, the last first; a line says so.
     """
+    rows = [[visible(cell) for cell in row] for row in rows]
     shown = _fitting(columns, rows, indent, spare)
     widths = _widths(shown, columns, rows)
     click.secho(
@@ -58,7 +60,7 @@ def hanging(word: str, text: str) -> str:
     """Text folded behind a word, its lines below each other."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 110)
     folded = textwrap.wrap(
-        text,
+        visible(text),
         width,
         initial_indent=word,
         subsequent_indent=" " * len(word),
@@ -71,7 +73,7 @@ def pairs(items: Mapping[str, str]) -> None:
     """Names and values, aligned; lines after a value's first stand below it."""
     width = max(len(name) for name in items)
     for name, value in items.items():
-        first, *others = value.splitlines() or [""]
+        first, *others = visible_lines(value).splitlines() or [""]
         click.echo(f"{name.ljust(width)}{GAP}{first}".rstrip())
         for line in others:
             click.echo(f"{'':{width}}{GAP}{line}")

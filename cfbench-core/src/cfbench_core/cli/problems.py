@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cfbench_core.plain_text import one_line
 from cfbench_core.run_directory import Run, RunCell
 
 ENOUGH = 10
@@ -26,7 +27,7 @@ def show_problems(run: Run) -> None:
     click.echo()
     for reason, cells in [*reasons.items()][:ENOUGH]:
         more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
-        click.secho(f"{cells[0].id}{more}: {reason}", fg="red")
+        click.secho(one_line(f"{cells[0].id}{more}: {reason}"), fg="red")
     if len(reasons) > ENOUGH:
         click.echo(
             f"... and {len(reasons) - ENOUGH} more reasons: cfbench status {run.directory} --format json"

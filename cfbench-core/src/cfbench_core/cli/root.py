@@ -18,6 +18,7 @@ import click
 from cfbench_core.cli.exit_codes import INTERNAL, OK, STOPPED, WRONG
 from cfbench_core.cli.group import Group
 from cfbench_core.errors import AnalysisWarning, UserError
+from cfbench_core.plain_text import visible_lines
 from cfbench_core.specs import resolve
 
 RESUMABLE = {"run", "evaluate", "explain", "data", "tune"}
@@ -124,7 +125,7 @@ def _show_our_warnings() -> None:
         line: str | None = None,
     ) -> None:
         if issubclass(category, AnalysisWarning):
-            click.secho(str(message), fg="yellow", err=True)
+            click.secho(visible_lines(str(message)), fg="yellow", err=True)
         else:
             others(message, category, filename, lineno, file, line)
 
@@ -163,5 +164,5 @@ def _say(line: str, code: int, error: Exception | None = None) -> int:
     """Writes to stderr: the traceback, if one is wanted, then the line. Returns the exit code."""
     if error is not None:
         click.echo("".join(traceback.format_exception(error)), err=True)
-    click.echo(line, err=True)
+    click.echo(visible_lines(line), err=True)
     return code

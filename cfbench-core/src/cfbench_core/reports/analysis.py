@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from cfbench_core.csv_cells import protected_frame
 from cfbench_core.reports.frames import MISSING, Cells, cells
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def render(answer: Answer, runs: Sequence[Run], format: str) -> str:
     """An answer as text; ``format`` is one of FORMATS. Numbers are rounded except in CSV and JSON."""
     assert answer.table is not None
     if format == "csv":
-        written: str = answer.table.to_csv(index=False, lineterminator="\n")
+        written: str = protected_frame(answer.table).to_csv(index=False, lineterminator="\n")
         return written
     if format == "markdown":
         return _markdown(answer, answer.table)

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 
+from cfbench_core.csv_cells import protected
 from cfbench_core.reports.table_data import Number, Row, Table
 
 _FIELDS = (
@@ -33,7 +34,8 @@ def render(tables: Sequence[Table]) -> str:
         for row in table.rows:
             about = {**table.labels, table.row_label: row.name, "role": row.role}
             about |= {"status": row.status, "reason": row.reason}
-            writer.writerows({**about, **measured} for measured in _measured(table, row))
+            texts = {name: protected(str(value)) for name, value in about.items()}
+            writer.writerows({**texts, **measured} for measured in _measured(table, row))
     return out.getvalue()
 
 
@@ -46,7 +48,7 @@ def _measured(table: Table, row: Row) -> Iterator[dict[str, object]]:
     for header, entry in zip(table.headers, row.entries, strict=True):
         number = entry.number
         yield {
-            "metric": header.column.name,
+            "metric": protected(header.column.name),
             "direction": header.column.direction,
             **_numbers(number, header.scale),
             "n": number.n,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cfbench_core.plain_text import visible
 from cfbench_core.reports.table_data import LEGEND, Entry, Row, Table
 
 _ESCAPES = {
@@ -18,6 +19,10 @@ _ESCAPES = {
     "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "[": "{[}",  # after a line's end a bracket would begin its optional argument; so would a star
+    "]": "{]}",
+    "*": "{*}",
+    "|": r"\textbar{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "±": r"$\pm$",
@@ -84,4 +89,5 @@ def _entry(entry: Entry) -> str:
 
 def escape(text: str) -> str:
     """Text as LaTeX source."""
-    return "".join(_ESCAPES.get(character, character) for character in " ".join(text.split()))
+    words = visible(" ".join(text.split()))
+    return "".join(_ESCAPES.get(character, character) for character in words)

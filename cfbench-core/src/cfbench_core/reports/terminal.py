@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cfbench_core.plain_text import visible
 from cfbench_core.reports.table_data import Header, Row, Table, quality_words
 from cfbench_core.run_directory import TIME
 
@@ -36,14 +37,14 @@ def show_one(table: Table, console: Console) -> None:
     """One table, its notes and an empty line."""
     from rich.text import Text
 
-    title = Text(table.title, style="bold")
+    title = Text(visible(table.title), style="bold")
     quality = quality_words(table.quality)
     console.print(title.append(f"  {quality}", style="dim not bold") if quality else title)
     places = _fitting(table, console.width)
     if table.lines:
         console.print(_painted(table, places))
     for note in _notes(table, len(table.headers) - len(places)):
-        console.print(Text(f"  {note}", style="dim"))
+        console.print(Text(f"  {visible(note)}", style="dim"))
     console.print()
 
 
@@ -117,7 +118,7 @@ def _head(table: Table, place: int) -> str:
 def _name(row: Row) -> Text:
     from rich.text import Text
 
-    name = Text(row.name)
+    name = Text(visible(row.name))
     return name.append(f" ({row.role})", style="dim") if row.role else name
 
 
@@ -127,7 +128,7 @@ def _entry(row: Row, header: Header, place: int) -> Text:
 
     entry = row.entries[place]
     if not entry.number.n:
-        return Text(entry.text, style="dim italic")
+        return Text(visible(entry.text), style="dim italic")
     text = _milliseconds(entry.number.mean) if header.column is TIME else _short(entry.text)
     shown = Text(text, style=_STYLES[entry.emphasis])
     return shown.append(_FEWER, style="dim not bold not underline") if _fewer(row, place) else shown
