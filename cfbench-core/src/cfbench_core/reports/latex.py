@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from cfbench_core.plain_text import visible
 from cfbench_core.reports.table_data import LEGEND, Entry, Row, Table
 
+LAST_LATIN = 0x17F
+"""The last character that pdfLaTeX sets without further packages."""
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -34,8 +36,11 @@ _ESCAPES = {
 
 
 def render(tables: Sequence[Table]) -> str:
+    written = "\n".join(_table(table) for table in tables)
     head = f"% \\usepackage{{booktabs}} \\usepackage{{graphicx}}\n% {LEGEND}\n"
-    return "\n".join([head, *(_table(table) for table in tables)])
+    if any(ord(character) > LAST_LATIN for character in written):
+        head += "% Compile it with LuaLaTeX or XeLaTeX, and a font that has the letters of these names.\n"
+    return f"{head}\n{written}"
 
 
 def _table(table: Table) -> str:
