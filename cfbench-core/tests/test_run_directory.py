@@ -133,7 +133,15 @@ def test_the_layout_may_name_another_column_that_units_share(directory: Path) ->
 
 
 def test_how_each_piece_of_work_ended_is_read_but_not_the_half_line_of_a_kill(directory: Path) -> None:
-    lines = ['{"key": "a", "stage": "s", "elapsed_seconds": 1.5}', '{"key": "b", "sta', "", '{"key": "c"}']
+    whole = {"key": "a", "kind": "data", "status": "ok", "elapsed_seconds": 1.5, "peak_memory_bytes": 1}
+    lines = [
+        json.dumps(whole),
+        '{"key": "b", "sta',
+        "",
+        "[1]",
+        '{"key": 3}',
+        json.dumps(whole | {"key": "c"}),
+    ]
     (directory / "outcomes.jsonl").write_text("\n".join(lines) + "\n")
     found = Run(directory).outcomes
     assert [line["key"] for line in found] == ["a", "c"] and found[0]["elapsed_seconds"] == 1.5

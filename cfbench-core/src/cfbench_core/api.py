@@ -150,13 +150,16 @@ def execute(
 ) -> Run:
     """Runs what :func:`prepare` made."""
     from cfbench_core.environment import capture
-    from cfbench_core.files import disk_trouble
+    from cfbench_core.files import check_path, disk_trouble
     from cfbench_core.run_directory import Run
     from cfbench_core.run_writer import RunWriter, new_run_directory
     from cfbench_core.runner import computed_by
+    from cfbench_core.store import default_root
     from cfbench_core.used_components import describe_used
 
     directory = Path(out) if out is not None else new_run_directory(Path("runs"))
+    for folder in (directory, default_root()):
+        check_path(folder)
     with disk_trouble(directory):
         recorder = RunWriter(directory, prepared.plan, prepared.document, prepared.explanations, fresh)
         try:
@@ -168,10 +171,11 @@ def execute(
             recorder.write_environment({**environment, "computed_by": computed_by(results)})
             recorder.write_tables(results, store)
             recorder.write_plan(results, _data_description(prepared, results))
+            run = Run(directory)
+            _write_reports(run, prepared)
+            recorder.write_checksums()
         finally:
             recorder.close()
-        run = Run(directory)
-        _write_reports(run, prepared)
     return run
 
 
@@ -182,12 +186,14 @@ def _compute(
     from cfbench_core.store import Store
 
     store = Store()
+    store.clean_abandoned()
     executor = open_executor(prepared, store, recorder.directory / "logs" / "output.txt", fresh)
     try:
         watch = _Recording(recorder, observer)
         return run_plan(prepared.plan, store, executor, prepared.config.chunk, fresh, watch), store
     finally:
         executor.close()
+        store.clean_abandoned()
 
 
 def open_executor(prepared: Prepared, store: Store, log: Path, fresh: bool = False) -> Executor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sys
 import time
 import traceback
@@ -67,7 +66,7 @@ def compute(
         return _failure(error, store.root, meter.seconds, meter.peak_bytes)
     finally:
         if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+            store.abandon(temporary)
 
 
 def _failure(error: BaseException, root: Path, elapsed_seconds: float, peak_memory_bytes: int) -> Outcome:
@@ -84,7 +83,7 @@ def _reason(error: BaseException, root: Path) -> str:
     if isinstance(error, UserError):
         return " ".join(error.lines)
     if is_disk_full(error):
-        return disk_full_message(root)
+        return disk_full_message(root, error)
     first_line = (str(error).strip().splitlines() or [""])[0]
     return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
 
@@ -103,7 +102,7 @@ def _input_paths(task: Task, store: Store) -> dict[str, Path]:
         if not store.has(task.input_kinds[role], key):
             raise UserError(
                 f"{task.label}: its input '{role}' ({task.input_kinds[role]} {key[:12]}) is not in the cache"
-                " any more. Run the same command again."
+                " any more, or damaged. Run the same command again."
             )
         store.mark_used(task.input_kinds[role], key)
     return {role: store.path(task.input_kinds[role], key) for role, key in task.inputs.items()}

@@ -21,6 +21,10 @@ class AnalysisWarning(UserWarning):
     """An analysis of a report failed; the other analyses and the report continue."""
 
 
+class DamageWarning(UserWarning):
+    """A cached result was damaged, and is computed again."""
+
+
 class ResultWarning(UserWarning):
     """A caveat about a result: ``warnings.warn("3 of 9 texts were cut", ResultWarning)``.
 

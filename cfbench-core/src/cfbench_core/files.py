@@ -9,15 +9,24 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from cfbench_core import owners
 from cfbench_core.errors import UserError
+from cfbench_core.plain_text import visible
 
-_FULL = {errno.ENOSPC, errno.EDQUOT} if hasattr(errno, "EDQUOT") else {errno.ENOSPC}
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_FULL_IN_WORDS = ("No space left on device", "Disk quota exceeded", "File too large")
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_EXHAUSTED = {
+    errno.EMFILE: "raise the limit of open files (ulimit -n), or use fewer --workers",
+    errno.ENFILE: "the whole system has too many files open; end other programs",
+    errno.ENOMEM: "end other programs, or use fewer --workers",
+    errno.EIO: "the disk fails; check it, or choose another folder",
+    errno.ENAMETOOLONG: "choose a folder with a shorter name",
+}
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 
 
@@ -40,7 +49,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     data = content.encode() if isinstance(content, str) else content
     with disk_trouble(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        temporary = path.with_name(owners.temporary_name(path.name))
         try:
             with temporary.open("wb") as file:
                 file.write(data)
@@ -73,14 +82,31 @@ def place_folder(temporary: Path, final: Path) -> bool:
     return True
 
 
+def make_folder(folder: Path, root: Path) -> None:
+    """Makes a folder and those above it. What stands in their place below ``root`` and is no folder is removed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        above = [parent for parent in (folder, *folder.parents) if parent.is_relative_to(root)]
+        wrong = [path for path in above if os.path.lexists(path) and not path.is_dir()]
+        if not wrong or wrong == [root]:
+            raise
+        for path in wrong:
+            path.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+
+
 def remove_folder(folder: Path, grave: Path) -> None:
-    """Removes a folder by way of another name, so it is never seen half removed. It may be gone already."""
-    grave.parent.mkdir(parents=True, exist_ok=True)
+    """Removes a folder (or what stands in its place) by way of another name, so it is never seen half removed.
+
+    It may be gone already. ``grave`` is a name of :func:`owners.new_name` below the store's ``tmp``.
+    """
+    make_folder(grave.parent, grave.parent.parent)
     try:
         folder.rename(grave)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
-    shutil.rmtree(grave, ignore_errors=True)
+    owners.discard(grave)
 
 
 @contextlib.contextmanager
@@ -90,31 +116,70 @@ def disk_trouble(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if is_disk_full(error):
-            raise UserError(disk_full_message(folder)) from error
+            raise UserError(disk_full_message(folder, error)) from error
         if error.errno in _FORBIDDEN:
             raise UserError(
                 f"{folder}: cannot be written to ({error.strerror}). Change its permissions, or choose"
                 " another folder (for the cache: $CFBENCH_CACHE_DIR)."
             ) from error
+        if error.errno in _EXHAUSTED:
+            raise UserError(f"{folder}: {error.strerror}; {_EXHAUSTED[error.errno]}") from error
         raise
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error means that the disk is full. Libraries in Rust and C++ say so in words only."""
+    """Whether an error means that no more can be written. Libraries in Rust and C++ say so in words only."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
-    return "No space left on device" in str(error) or "Disk quota exceeded" in str(error)
+    return any(words in str(error) for words in _FULL_IN_WORDS)
 
 
-def disk_full_message(folder: Path) -> str:
-    """Which disk is full, how much is left on it, and what to do."""
+def disk_full_message(folder: Path, error: BaseException | None = None) -> str:
+    """What there is no more of (space, files, quota, or what a process may write), and what to do."""
     there = next((parent for parent in (folder, *folder.parents) if parent.exists()), Path.cwd())
+    resume = "Finished results are stored: the same command resumes."
+    elsewhere = "or choose another folder (--out; for the cache: $CFBENCH_CACHE_DIR)"
+    said = str(error)
+    if "File too large" in said:
+        return f"{folder}: a file would be larger than allowed; raise the limit (ulimit -f), {elsewhere}. {resume}"
+    if "quota" in said:
+        return (
+            f"{folder}: your disk quota is used up. Free some space (cfbench cache gc), {elsewhere}. {resume}"
+        )
+    if _no_files_left(there):
+        return (
+            f"{folder}: the disk can hold no more files (all of its inodes are in use). Remove some files"
+            f" (cfbench cache gc), {elsewhere}. {resume}"
+        )
     free = shutil.disk_usage(there).free / 1e6
-    return (
-        f"{folder}: the disk is full ({free:,.1f} MB left). Free some space (cfbench cache gc), or choose"
-        " another folder (--out; for the cache: $CFBENCH_CACHE_DIR). Finished results are stored: the same"
-        " command resumes."
-    )
+    return f"{folder}: the disk is full ({free:,.1f} MB left). Free some space (cfbench cache gc), {elsewhere}. {resume}"
+
+
+def _no_files_left(there: Path) -> bool:
+    """Whether a disk has space, but no inode for another file. Some file systems do not count them."""
+    if not hasattr(os, "statvfs"):
+        return False
+    disk = os.statvfs(there)
+    return disk.f_files > 0 and disk.f_favail == 0 and disk.f_bavail > 0
+
+
+def check_path(path: Path) -> None:
+    """Refuses a path that libraries in C++ (Parquet, safetensors) cannot be given: they take UTF-8 only.
+
+    Raises:
+        UserError: when the name of the file, or of a folder above it, is not UTF-8.
+    """
+    try:
+        text = str(path.absolute())
+        if os.fsencode(text) == text.encode("utf-8"):
+            return
+    except UnicodeEncodeError:
+        pass
+    except FileNotFoundError:  # a relative path, and the current folder was removed
+        raise UserError(
+            f"{path}: the current folder does not exist any more; change to another one"
+        ) from None
+    raise UserError(f"{visible(text)}: its name is not in UTF-8; rename it, or choose another folder")
 
 
 def _sync(path: Path) -> None:

@@ -1,14 +1,34 @@
-"""A folder that one process at a time writes into."""
+"""A folder that one process at a time writes into.
+
+Where the system has ``flock``, the lock is that of the file ``.lock``: the kernel releases it when its process dies.
+Elsewhere (Windows) each process that wants the folder creates a file ``.lock-OWNER`` with a name of
+:mod:`cfbench_core.owners`, and holds the folder if no living process has one as well.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from cfbench_core import owners
 from cfbench_core.errors import UserError
+
+_fcntl: Any
+try:
+    import fcntl as _fcntl
+except ImportError:  # Windows
+    _fcntl = None
+
+_NO_FLOCK = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+"""What network file systems without ``flock`` answer."""
+_ATTEMPTS = 5
+_PAUSE_SECONDS = 0.02
+"""``cfbench status`` holds the lock for a moment to see whether anybody has it: that must not refuse a run."""
 
 
 class FolderLock:
@@ -19,30 +39,99 @@ class FolderLock:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / ".lock"
-        self._file = _locked(directory)
+        for attempt in range(_ATTEMPTS):
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+                release = _take(directory)
+            except OSError as error:
+                raise UserError(f"{directory}: cannot be written to: {error.strerror}") from None
+            if release is not None:
+                self._release = release
+                return
+            if attempt < _ATTEMPTS - 1:
+                time.sleep(_PAUSE_SECONDS)
+        raise UserError(f"{directory}: another cfbench is running in it; wait, or give another --out")
 
     def release(self) -> None:
-        self._path.unlink(missing_ok=True)  # while it is ours: the next one makes its own
-        self._file.close()
+        """Gives the folder free. May be called twice."""
+        release, self._release = self._release, _nothing
+        release()
 
 
-def _locked(directory: Path) -> IO[str]:
+def is_locked(directory: Path) -> bool:
+    """Whether a living process holds the folder."""
+    if any(not owners.is_abandoned(path) for path in directory.glob(".lock-*")):
+        return True
+    if _fcntl is None:
+        return False
+    try:
+        with (directory / ".lock").open("r+") as lock:
+            return not _flocked(lock)
+    except OSError:
+        return False
+
+
+def _nothing() -> None: ...
+
+
+def _take(directory: Path) -> Callable[[], None] | None:
+    """Takes the folder and returns what releases it; None when another process has it."""
+    if _fcntl is None:
+        return _take_file(directory)
+    try:
+        return _take_flock(directory)
+    except OSError as error:
+        if error.errno not in _NO_FLOCK:
+            raise
+        return _take_file(directory)
+
+
+def _take_flock(directory: Path) -> Callable[[], None] | None:
     path = directory / ".lock"
     while True:
+        lock = path.open("w")
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            lock = path.open("w")
-        except OSError as error:
-            raise UserError(f"{directory}: cannot be written to: {error.strerror}") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken = _flocked(lock)
         except OSError:
             lock.close()
-            raise UserError(
-                f"{directory}: another cfbench is running in it; wait, or give another --out"
-            ) from None
+            raise
+        if not taken:
+            lock.close()
+            return None
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_ino == os.fstat(lock.fileno()).st_ino:
-                return lock
+                return lambda: _release_flock(path, lock)
         lock.close()  # its owner removed it while we opened it
+
+
+def _flocked(lock: IO[str]) -> bool:
+    try:
+        _fcntl.flock(lock, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _release_flock(path: Path, lock: IO[str]) -> None:
+    path.unlink(missing_ok=True)  # while it is ours: the next one makes its own
+    lock.close()
+
+
+def _take_file(directory: Path) -> Callable[[], None] | None:
+    """Of two processes that try at the same moment both may be refused, but never is neither."""
+    ours = directory / f".lock-{owners.new_name()}"
+    ours.touch(exist_ok=False)
+    for path in directory.glob(".lock-*"):
+        if path == ours:
+            continue
+        if not owners.is_abandoned(path):
+            ours.unlink(missing_ok=True)
+            return None
+        path.unlink(missing_ok=True)
+    owners.own(ours)
+    return lambda: _release_file(ours)
+
+
+def _release_file(ours: Path) -> None:
+    owners.disown(ours)
+    ours.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cfbench_core.csv_cells import protected
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome
+from cfbench_core.owners import temporary_name
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.runner import Results
 from cfbench_core.stages import UNITS, Task
@@ -68,6 +69,7 @@ class Tables:
         self.plan = plan
         self.results = results
         self.store = store
+        self.intact: set[str] = set()
 
     def rows(self, role: str, file: str, optional: bool = False) -> Iterator[Part]:
         """A file of the artifacts in one role, cell by cell; an ``optional`` one where it is."""
@@ -94,6 +96,18 @@ class Tables:
         return Part(cell.id, {"cell": cell.id, "suite": self.plan.suite, **cell.labels}, source)
 
     def path(self, task: Task, file: str) -> Path:
+        """A file of a task's artifact, whose SHA-256 is as it should be.
+
+        Raises:
+            UserError: when the artifact was damaged or removed since the task ended.
+        """
+        if task.key not in self.intact:
+            if not self.store.has(task.kind, task.key):
+                raise UserError(
+                    f"{self.store.path(task.kind, task.key)}: was damaged or removed during the run;"
+                    " the same command computes it again"
+                )
+            self.intact.add(task.key)
         return self.store.path(task.kind, task.key) / file
 
     def missing(self, cell: Cell, task: Task | None, outcome: Outcome) -> pa.Table:
@@ -143,7 +157,7 @@ def write_parquet(path: Path, parts: Sequence[Part]) -> None:
         path.unlink(missing_ok=True)
         return
     schema = pa.unify_schemas(_distinct(part.schema() for part in parts), promote_options="permissive")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(temporary_name(path.name))
     try:
         with temporary.open("wb") as to, pq.ParquetWriter(to, schema, compression="zstd") as writer:
             # a file of our own: when the disk is full, the writer's would stay open

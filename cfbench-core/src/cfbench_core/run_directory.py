@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from cfbench_core.checksums import is_as_written
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import Column, TableLayout
@@ -76,6 +77,7 @@ class Run:
             )
         if not (self.directory / "plan.json").is_file():
             raise UserError(f"{self.directory}: not a run directory, it has no plan.json")
+        self._intact: set[str] = set()
 
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r})"
@@ -83,18 +85,26 @@ class Run:
     @functools.cached_property
     def plan(self) -> dict[str, Any]:
         """``plan.json``: suite, layout, and the list of cells."""
-        plan = self._json("plan.json")
+        plan, path = self._json("plan.json"), self.directory / "plan.json"
         if not {"suite", "layout", "cells"} <= plan.keys():
-            raise UserError(f"{self.directory / 'plan.json'}: has no suite, layout and cells; {REWRITE}")
+            raise UserError(f"{path}: has no suite, layout and cells; {REWRITE}")
+        try:
+            for entry in plan["cells"]:
+                _cell(entry)
+            _layout(plan["layout"])
+            dict(plan.get("summaries", {}))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{path}: cannot be read ({type(error).__name__}: {error}); {REWRITE}") from None
         return plan
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:
         """``config.yaml`` as resolved."""
         path = self.directory / "config.yaml"
+        text = self._text("config.yaml")
         try:
-            config = yaml.safe_load(self._text("config.yaml"))
-        except yaml.YAMLError as error:
+            config = yaml.safe_load(text)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise _unreadable(path, error) from None
         if not isinstance(config, dict):
             raise UserError(f"{path}: cannot be read (not a mapping); {REWRITE}")
@@ -122,15 +132,7 @@ class Run:
 
     @property
     def layout(self) -> TableLayout:
-        layout = self.plan["layout"]
-        return TableLayout(
-            tuple(layout["by"]),
-            layout["row"],
-            layout.get("cluster", ""),
-            tuple(layout.get("unit_columns", ())),
-            layout.get("tables", {}),
-            layout.get("label_formats", {}),
-        )
+        return _layout(self.plan["layout"])
 
     @functools.cached_property
     def _cells(self) -> tuple[RunCell, ...]:
@@ -196,14 +198,14 @@ class Run:
         that a kill left behind is not there."""
         found = []
         for line in self._text("outcomes.jsonl").splitlines():
-            with contextlib.suppress(json.JSONDecodeError):
+            with contextlib.suppress(ValueError, RecursionError):
                 found.append(json.loads(line))
-        return found
+        return [line for line in found if _is_outcome(line)]
 
     @functools.cached_property
     def summary(self) -> pd.DataFrame:
         """``summary.csv``; computed where the file does not exist yet."""
-        if (self.directory / "summary.csv").exists():
+        if self._verified("summary.csv").exists():
             return self._csv("summary.csv", ("cell", "metric", *_SUMMARY))
         return summarise(self)
 
@@ -222,7 +224,7 @@ class Run:
         import pyarrow as pa
         from pyarrow import parquet
 
-        path = self.directory / "scores.parquet"
+        path = self._verified("scores.parquet")
         if not path.exists():
             return  # nobody could have written to it: _score_columns would have said so
         try:
@@ -254,8 +256,26 @@ class Run:
 
     # Files
 
-    def _text(self, name: str) -> str:
+    def _verified(self, name: str) -> Path:
+        """The path of a file that is as the run wrote it, as far as the run has ended.
+
+        Raises:
+            UserError: when it has changed since.
+        """
         path = self.directory / name
+        if name not in self._intact:
+            try:
+                if not is_as_written(self.directory, name):
+                    raise UserError(f"{path}: has changed since the run wrote it (SHA-256); {REWRITE}")
+            except FileNotFoundError:
+                raise UserError(f"{path}: is missing; {REWRITE}") from None
+            except OSError as error:
+                raise _unreadable(path, error) from None
+            self._intact.add(name)
+        return path
+
+    def _text(self, name: str) -> str:
+        path = self._verified(name)
         try:
             return path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -264,9 +284,10 @@ class Run:
             raise _unreadable(path, error) from None
 
     def _json(self, name: str) -> dict[str, Any]:
+        text = self._text(name)
         try:
-            value = json.loads(self._text(name))
-        except json.JSONDecodeError as error:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
             raise _unreadable(self.directory / name, error) from None
         if not isinstance(value, dict):
             raise UserError(f"{self.directory / name}: cannot be read (not an object); {REWRITE}")
@@ -305,7 +326,7 @@ class Run:
         import pandas as pd
         import pyarrow as pa
 
-        path = self.directory / name
+        path = self._verified(name)
         if not path.exists() and not expected:
             return pd.DataFrame(columns=list(columns))
         try:
@@ -315,6 +336,25 @@ class Run:
         except (OSError, pa.ArrowException) as error:
             raise _unreadable(path, error) from None
         return _checked(frame, columns, path)
+
+
+def _layout(entry: Mapping[str, Any]) -> TableLayout:
+    return TableLayout(
+        tuple(entry["by"]),
+        entry["row"],
+        entry.get("cluster", ""),
+        tuple(entry.get("unit_columns", ())),
+        dict(entry.get("tables", {})),
+        dict(entry.get("label_formats", {})),
+    )
+
+
+def _is_outcome(line: object) -> bool:
+    return (
+        isinstance(line, dict)
+        and all(isinstance(line.get(name), str) for name in ("key", "kind", "status"))
+        and all(isinstance(line.get(name), (int, float)) for name in ("elapsed_seconds", "peak_memory_bytes"))
+    )
 
 
 def _cell(entry: Mapping[str, Any]) -> RunCell:

@@ -12,10 +12,11 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
+from cfbench_core import checksums, owners
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, write_atomically
 from cfbench_core.locks import FolderLock
@@ -26,8 +27,8 @@ from cfbench_core.runner import Results
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
 
-if TYPE_CHECKING:
-    pass
+_CHANGING = {"config.yaml", "plan.json", "environment.json", "components.json", "outcomes.jsonl"}
+"""Files that a run writes before it has computed anything. Tables of an earlier run stay until its end."""
 
 
 def new_run_directory(parent: Path) -> Path:
@@ -55,6 +56,9 @@ class RunWriter:
         try:
             if not fresh:
                 self._check_same(document)
+            for folder in (directory, directory / "logs"):
+                owners.remove_abandoned(folder)
+            checksums.forget(directory, _CHANGING)
             write_atomically(
                 directory / "config.yaml", yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True)
             )
@@ -71,7 +75,7 @@ class RunWriter:
             return
         try:
             earlier = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError):
+        except (OSError, yaml.YAMLError, ValueError, RecursionError):
             earlier = None
         if not isinstance(earlier, dict):
             raise UserError(
@@ -95,7 +99,7 @@ class RunWriter:
         """The table that the directory's run scored, if it scored one."""
         try:
             earlier = json.loads((self.directory / "plan.json").read_bytes())["explanations"]
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return earlier if earlier is None else str(earlier)
 
@@ -155,6 +159,7 @@ class RunWriter:
     def write_tables(self, results: Results, store: Store) -> None:
         """``scores.parquet``, ``explanations.parquet``, ``costs.parquet``, ``details.parquet`` and ``quality.csv``."""
         tables = Tables(self.plan, results, store)
+        (self.directory / checksums.FILE).unlink(missing_ok=True)  # until write_checksums
         for name, parts in {
             "scores.parquet": list(tables.scores()),
             "explanations.parquet": list(tables.rows("explanations", "explanations.parquet")),
@@ -167,6 +172,10 @@ class RunWriter:
         }.items():
             write_parquet(self.directory / name, parts)
         write_atomically(self.directory / "quality.csv", tables.quality())
+
+    def write_checksums(self) -> None:
+        """``SHA256SUMS`` of everything that was written, when nothing more is."""
+        checksums.write_checksums(self.directory)
 
     def close(self) -> None:
         self._log.close()

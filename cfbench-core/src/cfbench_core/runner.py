@@ -7,17 +7,22 @@ goes on where it stopped, and two runs share what they have in common.
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
+import warnings
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from cfbench_core.errors import DamageWarning
 from cfbench_core.executors import Executor, Finished, Progress, Started
 from cfbench_core.hashing import digest
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
 from cfbench_core.stages import UNITS, Stage, Task
 from cfbench_core.store import Store
+
+ATTEMPTS = 3
+"""How often a task is computed again because an input of it was lost."""
 
 
 class Observer(Protocol):
@@ -96,6 +101,9 @@ class _Schedule:
         self.missing: dict[str, int] = {}  # work key -> inputs that have no outcome yet
         self.dependents: dict[str, list[Task]] = defaultdict(list)  # input key -> work that reads it
         self.running: set[str] = set()
+        self.tasks: dict[str, Task] = {}
+        self.settled: set[str] = set()
+        self.restored: Counter[str] = Counter()  # task key -> how often its result, or an input, was lost
 
     def run(self) -> Results:
         self.expand()
@@ -109,7 +117,8 @@ class _Schedule:
                     self.observer.progress(task, done, total)
                 case Finished(task, outcome):
                     self.running.discard(task.key)
-                    self.settle(task, outcome)
+                    if outcome.done or not self.restore_inputs(task):
+                        self.settle(task, outcome)
                     self.submit()
         return self.results
 
@@ -126,6 +135,7 @@ class _Schedule:
             tasks = [self.task(stage, chunk) for chunk in chunks]
             self.results.tasks[stage.key] = tasks
             self.known += len(tasks)
+            self.tasks |= {task.key: task for task in tasks}
             for task in tasks:
                 self.add(task)
         self.unexpanded = still
@@ -171,7 +181,7 @@ class _Schedule:
             task = self.ready.popleft()
             inputs = [self.results.outcomes[key] for key in task.inputs.values()]
             failed = next((outcome for outcome in inputs if not outcome.done), None)
-            manifest = None if self.fresh or failed else self.store.manifest(task.kind, task.key)
+            manifest = None if self.fresh or failed else self.stored(task)
             if failed is not None:  # it has the same end, but it took no time and has no story of its own
                 self.settle(task, Outcome(failed.status, failed.reason))
             elif manifest is not None:
@@ -180,10 +190,37 @@ class _Schedule:
                 self.running.add(task.key)
                 self.executor.submit(task)
 
+    def stored(self, task: Task) -> Mapping[str, object] | None:
+        """What the store has of a task. A damaged artifact is removed, to be computed again, and a warning says so."""
+        manifest = self.store.manifest(task.kind, task.key)
+        problem = "" if manifest else self.store.remove_if_damaged(task.kind, task.key)
+        if problem:
+            warnings.warn(
+                f"{task.kind} {task.label}: its cached result was damaged ({problem}); it is computed again",
+                DamageWarning,
+                stacklevel=2,
+            )
+        return manifest
+
+    def restore_inputs(self, task: Task) -> bool:
+        """Whether a task that failed had lost an input (damaged or removed meanwhile), and both are computed again."""
+        needed = [self.tasks[key] for key in task.inputs.values()]
+        lost = [one for one in needed if self.stored(one) is None]
+        if not lost or self.restored[task.key] == ATTEMPTS:
+            return False
+        self.restored.update([task.key, *(one.key for one in lost)])
+        for one in lost:
+            if self.results.outcomes.pop(one.key, None) is not None:
+                self.add(one)
+        self.add(task)
+        return True
+
     def settle(self, task: Task, outcome: Outcome) -> None:
         """Records how work ended, and readies what waited for it."""
         self.results.outcomes[task.key] = outcome
-        self.observer.finished(task, outcome, len(self.results.outcomes), self.known)
+        if task.key not in self.settled:  # what is computed again was reported before
+            self.settled.add(task.key)
+            self.observer.finished(task, outcome, len(self.results.outcomes), self.known)
         for dependent in self.dependents.pop(task.key, []):
             self.missing[dependent.key] -= 1
             if not self.missing[dependent.key]:

@@ -5,18 +5,17 @@
     root/tmp/...                            artifacts in the making, and those being removed
 
 A folder gets its final name by one rename when it is complete, so an artifact is there as a whole or not at
-all, also when the writer is killed, the power fails, or two processes write the same one.
+all, also when the writer is killed, the power fails, or two processes write the same one. What happens to it
+afterwards is found by the SHA-256 of its files, which are compared before they are used: a damaged artifact
+counts as absent, and is computed again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
-import platform
-import secrets
-import shutil
+import re
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,15 +23,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cfbench_core import owners
+from cfbench_core.artifact_manifest import (
+    MANIFEST,
+    DamageError,
+    Verified,
+    describe_files,
+    manifest_text,
+    parse_manifest,
+    problems_of,
+    read_manifest,
+)
 from cfbench_core.environment import provenance
-from cfbench_core.files import cache_root, disk_trouble, place_folder, remove_folder
-from cfbench_core.hashing import file_digest
+from cfbench_core.files import cache_root, disk_trouble, make_folder, place_folder, remove_folder
 from cfbench_core.stages import Task
 
-MANIFEST = "artifact.json"
 _TEMPORARY = "tmp"
-_ABANDONED_SECONDS = 7 * 86400.0
-"""After so long without a change any unfinished folder is taken for abandoned, whatever machine it is of."""
+_KIND = re.compile(r"(?!(?:con|prn|aux|nul|tmp|com\d|lpt\d)$)[a-z][a-z0-9_-]*")
+"""Lower case, because some file systems ignore case, and no name that Windows reserves."""
+_KEY = re.compile(r"[0-9a-f]{3,}")
+_ATTEMPTS = 3
 
 
 def default_root() -> Path:
@@ -42,7 +52,7 @@ def default_root() -> Path:
 
 @dataclass(frozen=True)
 class Entry:
-    """One artifact, for ``cfbench cache``. ``manifest`` is empty when ``artifact.json`` cannot be read."""
+    """One artifact, for ``cfbench cache``. ``manifest`` is empty when ``artifact.json`` is missing or damaged."""
 
     kind: str
     key: str
@@ -60,14 +70,20 @@ class Entry:
 
     @property
     def used(self) -> float:
-        """When it was made or last used, in seconds since 1970."""
-        manifest = self.path / MANIFEST
-        return (manifest if manifest.exists() else self.path).stat().st_mtime
+        """When it was made or last used, in seconds since 1970; 0 when it has just been removed."""
+        for path in (self.path / MANIFEST, self.path):
+            with contextlib.suppress(OSError):
+                return path.stat().st_mtime
+        return 0.0
 
     @functools.cached_property
     def bytes(self) -> int:
         """What it takes on disk."""
-        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+        total = 0
+        for path in [self.path, *self.path.rglob("*")]:
+            with contextlib.suppress(OSError):  # somebody removes it meanwhile
+                total += path.stat().st_size if path.is_file() else 0
+        return total
 
 
 class Store:
@@ -75,23 +91,70 @@ class Store:
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root if root is not None else default_root()
+        self._verified = Verified()
 
     def path(self, kind: str, key: str) -> Path:
-        """Where the artifact is, or would be."""
+        """Where the artifact is, or would be.
+
+        Raises:
+            ValueError: when ``kind`` is no name that every file system accepts, or ``key`` not hexadecimal.
+        """
+        if not _KIND.fullmatch(kind):
+            raise ValueError(
+                f"{kind!r} cannot be a kind of artifact: use lower-case letters, digits, hyphens and underscores"
+            )
+        if not _KEY.fullmatch(key):
+            raise ValueError(f"{key!r} cannot be the key of an artifact: use hexadecimal digits")
         return self.root / kind / key[:2] / key
 
     def has(self, kind: str, key: str) -> bool:
+        """Whether the artifact is there with every byte as it was written; see :meth:`manifest`."""
         return self.manifest(kind, key) is not None
 
     def manifest(self, kind: str, key: str) -> dict[str, Any] | None:
-        """What ``artifact.json`` says; None when there is no such artifact, or a file of it is missing or cut
-        short.
+        """What ``artifact.json`` says; None when there is no such artifact, or when it is damaged.
 
-        So damage of that sort is mended by computing again. Changed bytes are found by :meth:`verify` only.
+        Each file of the artifact is compared with its SHA-256, once per store object as long as it does not change.
+
+        Raises:
+            OSError: when the system refuses to read it, for a reason other than its content.
         """
-        path = self.path(kind, key)
-        manifest = _read_manifest(path)
-        return manifest if manifest is not None and not _wrong_sizes(path, manifest) else None
+        try:
+            return self._intact(kind, key)
+        except DamageError:
+            return None
+
+    def _intact(self, kind: str, key: str) -> dict[str, Any] | None:
+        folder = self.path(kind, key)
+        manifest = read_manifest(folder, kind, key)
+        problems = problems_of(folder, manifest, self._verified) if manifest else []
+        if problems:
+            raise DamageError("; ".join(problems))
+        return manifest
+
+    def remove_if_damaged(self, kind: str, key: str) -> str:
+        """Removes an artifact that is damaged; returns what was wrong with it, in one line, or nothing.
+
+        Raises:
+            UserError: when the store may only be read.
+        """
+        problem = ""
+        for _ in range(_ATTEMPTS):  # somebody may replace it while it is read
+            before, problem = problem, self._problem(kind, key)
+            if not problem:
+                return ""
+            if problem == before:
+                break
+        with disk_trouble(self.root):
+            remove_folder(self.path(kind, key), self._temporary())
+        return problem
+
+    def _problem(self, kind: str, key: str) -> str:
+        try:
+            self._intact(kind, key)
+        except DamageError as damage:
+            return str(damage)
+        return ""
 
     def mark_used(self, kind: str, key: str) -> None:
         """Tells :meth:`gc` that the artifact is still of use."""
@@ -99,19 +162,25 @@ class Store:
             os.utime(self.path(kind, key) / MANIFEST)
 
     def begin(self) -> Path:
-        """A new, empty folder of this process, to become an artifact.
+        """A new, empty folder of this process, to become an artifact. End it with :meth:`commit` or :meth:`abandon`.
 
         Raises:
             UserError: when the disk is full or may not be written to.
         """
         folder = self._temporary()
         with disk_trouble(self.root):
-            folder.mkdir(parents=True)
+            make_folder(folder, self.root)
+        owners.own(folder)
         return folder
 
+    def abandon(self, temporary: Path) -> None:
+        """Removes a folder of :meth:`begin`, if it is still there."""
+        owners.disown(temporary)
+        owners.discard(temporary)
+
     def _temporary(self) -> Path:
-        """A new name below ``tmp`` that tells whose it is."""
-        return self.root / _TEMPORARY / f"{platform.node()}--{os.getpid()}--{secrets.token_hex(8)}"
+        """A new name below ``tmp`` that says which process it belongs to."""
+        return self.root / _TEMPORARY / owners.new_name()
 
     def commit(
         self,
@@ -122,7 +191,7 @@ class Store:
         peak_memory_bytes: int,
         replace: bool = False,
     ) -> dict[str, Any]:
-        """Makes a folder of :meth:`begin` the artifact of ``work``, and returns its manifest.
+        """Makes a folder of :meth:`begin` the artifact of ``task``, and returns its manifest.
 
         When another process was first, its artifact stands and ours is discarded, unless ``replace``.
 
@@ -145,21 +214,22 @@ class Store:
             "peak_memory_bytes": peak_memory_bytes,
             "computed_by": provenance(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "files": _described(temporary),
+            "files": describe_files(temporary),
         }
         final = self.path(task.kind, task.key)
         try:
-            text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
+            text = manifest_text(manifest)
             with disk_trouble(self.root):
-                (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
-                if replace or (final.exists() and not self.has(task.kind, task.key)):
+                (temporary / MANIFEST).write_text(text, encoding="utf-8")
+                if replace or (os.path.lexists(final) and not self.has(task.kind, task.key)):
                     remove_folder(final, self._temporary())
-                ours: dict[str, Any] = json.loads(text)
+                ours = parse_manifest(text.encode())
+                make_folder(final.parent, self.root)
                 if place_folder(temporary, final):
                     return ours
                 return self.manifest(task.kind, task.key) or ours
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)  # it has its final name, or it is not wanted
+            self.abandon(temporary)  # it has its final name, or it is not wanted
 
     def entries(self) -> list[Entry]:
         """Every artifact, by kind and key."""
@@ -167,24 +237,32 @@ class Store:
 
     def _entries(self) -> Iterator[Entry]:
         for path in self.root.glob("*/??/*"):
-            if path.relative_to(self.root).parts[0] != _TEMPORARY and path.is_dir():
-                yield Entry(path.parts[-3], path.name, path, _read_manifest(path) or {})
+            if path.relative_to(self.root).parts[0] != _TEMPORARY:
+                kind, key = path.parts[-3], path.name
+                try:
+                    manifest = read_manifest(path, kind, key) or {}
+                except (DamageError, OSError):
+                    manifest = {}
+                yield Entry(kind, key, path, manifest)
 
     def verify(self, entry: Entry) -> list[str]:
         """What is wrong with an artifact, a line each: every file is read and compared with its SHA-256."""
-        if not entry.manifest:
-            return [f"{MANIFEST} is missing or cannot be read"]
-        problems = _wrong_sizes(entry.path, entry.manifest)
-        for name, described in entry.manifest["files"].items():
-            path = entry.path / name
-            whole = path.is_file() and path.stat().st_size == described["bytes"]
-            if whole and file_digest(path) != described["sha256"]:
-                problems.append(f"{name} has changed since it was written (SHA-256)")
-        return problems
+        try:
+            manifest = read_manifest(entry.path, entry.kind, entry.key)
+            return problems_of(entry.path, manifest, Verified()) if manifest else []
+        except DamageError as damage:
+            return [str(damage)]
+        except OSError as error:
+            return [f"cannot be read ({error.strerror})"]
 
     def remove(self, entry: Entry) -> None:
-        """Removes an artifact; it is computed again when it is needed."""
-        remove_folder(entry.path, self._temporary())
+        """Removes an artifact; it is computed again when it is needed.
+
+        Raises:
+            UserError: when the store may only be read.
+        """
+        with disk_trouble(self.root):
+            remove_folder(entry.path, self._temporary())
 
     def gc(self, older_than_days: float | None = None, keep: Collection[str] = ()) -> list[Entry]:
         """Removes artifacts, and what dead processes left; returns what was removed.
@@ -202,66 +280,7 @@ class Store:
 
     def clean_abandoned(self) -> list[Path]:
         """Removes the unfinished folders of processes that are no more; returns them."""
-        abandoned = [path for path in (self.root / _TEMPORARY).glob("*--*--*") if _is_abandoned(path)]
+        abandoned = [path for path in (self.root / _TEMPORARY).glob("*") if owners.is_abandoned(path)]
         for path in abandoned:
-            shutil.rmtree(path, ignore_errors=True)
+            owners.discard(path)
         return abandoned
-
-
-def _read_manifest(folder: Path) -> dict[str, Any] | None:
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
-    return manifest if isinstance(manifest, dict) and "files" in manifest else None
-
-
-def _described(folder: Path) -> dict[str, dict[str, Any]]:
-    """Size and digest of every file below a folder, by its name in it."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {
-        path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": file_digest(path)}
-        for path in files
-    }
-
-
-def _wrong_sizes(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    problems = []
-    for name, described in manifest["files"].items():
-        try:
-            size = (folder / name).stat().st_size
-        except FileNotFoundError:
-            problems.append(f"{name} is missing")
-            continue
-        if size != described["bytes"]:
-            problems.append(f"{name} has {size} bytes in place of {described['bytes']}")
-    return problems
-
-
-def _is_abandoned(folder: Path) -> bool:
-    """Whether the process that owns a temporary folder is dead, as far as this machine can tell."""
-    node, process, _ = folder.name.rsplit("--", 2)
-    if node == platform.node() and not _is_alive(int(process)):
-        return True
-    try:
-        return time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS
-    except FileNotFoundError:
-        return False
-
-
-def _is_alive(process: int) -> bool:
-    import psutil
-
-    try:
-        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
-
-
-def _plain(value: object) -> Any:
-    """Mappings that are not dicts, for ``json.dumps``."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{value!r} ({type(value).__name__}) is not JSON")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from small_disk import small_disk
-from toy_runs import artifacts, ends, run
+from toy_runs import artifacts, configuration, ends, run
 
-from cfbench_core.errors import UserError
+from cfbench_core import owners
+from cfbench_core.api import execute, prepare
+from cfbench_core.errors import DamageWarning, UserError
 from cfbench_core.registry import Registry
+from cfbench_core.run_directory import Run
 from cfbench_core.store import Store
 
 
@@ -83,6 +89,7 @@ def test_a_full_disk_under_the_cache_fails_the_cells_and_room_completes_the_run(
         assert list((disk / "cache").glob("artifacts/tmp/*")) == []
 
 
+@pytest.mark.filterwarnings("ignore::cfbench_core.errors.DamageWarning")
 def test_a_truncated_or_lost_file_of_an_artifact_is_computed_again(
     registry: Registry, tmp_path: Path
 ) -> None:
@@ -97,18 +104,147 @@ def test_a_truncated_or_lost_file_of_an_artifact_is_computed_again(
     assert computed == ["explanations", "explanations"]
 
 
-def test_damage_that_keeps_the_size_is_one_line_found_by_verify_and_mended(
+@pytest.mark.parametrize("kind", ["data", "model", "units", "explanations", "scores"])
+def test_damage_that_keeps_the_size_is_computed_again_and_shown_in_one_line(
+    registry: Registry, tmp_path: Path, kind: str
+) -> None:
+    before = run(registry, tmp_path / "a")
+    folder = artifacts(kind)[0]
+    damaged = next(path for path in sorted(folder.iterdir()) if path.name != "artifact.json")
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    with pytest.warns(DamageWarning, match=rf"{kind} .*damaged \({damaged.name} has changed") as warned:
+        second = run(registry, tmp_path / "b")
+    assert len(warned) == 1
+    assert second.exit_code == 0
+    assert (second.directory / "scores.parquet").read_bytes() == (
+        before.directory / "scores.parquet"
+    ).read_bytes()
+    computed = [end["kind"] for end in ends(second.directory) if end["status"] == "ok"]
+    assert computed == [kind]
+    store = Store()
+    assert [problem for entry in store.entries() for problem in store.verify(entry)] == []
+
+
+class Damages:
+    """An observer that damages an artifact when a task of some kind has ended."""
+
+    def __init__(self, when: str, kind: str, remove: bool) -> None:
+        self.when, self.kind, self.remove, self.done = when, kind, remove, False
+
+    def started(self, task: Any) -> None: ...
+
+    def progress(self, task: Any, done: int, total: int) -> None: ...
+
+    def finished(self, task: Any, outcome: Any, done: int, known: int) -> None:
+        if task.kind == self.when and not self.done:
+            self.done = True
+            (folder, *_) = artifacts(self.kind)
+            file = next(path for path in sorted(folder.iterdir()) if path.name != "artifact.json")
+            if self.remove:
+                shutil.rmtree(folder)
+            else:
+                file.write_bytes(bytes(file.stat().st_size))
+
+
+@pytest.mark.parametrize("remove", [False, True])
+@pytest.mark.filterwarnings("ignore::cfbench_core.errors.DamageWarning")
+def test_an_input_that_is_lost_while_the_run_goes_on_is_computed_again(
+    registry: Registry, tmp_path: Path, remove: bool
+) -> None:
+    undisturbed = run(registry, tmp_path / "undisturbed")
+    shutil.rmtree(tmp_path / "cache")
+    prepared = prepare(configuration(), registry=registry)
+    done = execute(prepared, out=tmp_path / "run", observer=Damages("units", "data", remove))
+    assert [c.status for c in done.cells()] == ["ok"]  # nobody reads the data after the units
+    shutil.rmtree(tmp_path / "cache")
+    done = execute(prepared, out=tmp_path / "run", observer=Damages("units", "model", remove))
+    assert [c.status for c in done.cells()] == ["ok"]
+    assert done.scores.equals(undisturbed.scores)
+    kinds = [end["kind"] for end in ends(done.directory)[-7:]]
+    assert kinds == ["data", "model", "units", "explanations", "explanations", "scores", "scores"]
+
+
+@pytest.mark.filterwarnings("ignore::cfbench_core.errors.DamageWarning")
+@pytest.mark.parametrize("kind", ["explanations", "scores"])
+def test_a_result_that_is_damaged_before_the_tables_are_written_is_one_line(
+    registry: Registry, tmp_path: Path, kind: str
+) -> None:
+    observer = DamagesAtTheEnd(kind)
+    with pytest.raises(UserError, match="was damaged or removed during the run; the same command") as caught:
+        execute(prepare(configuration(), registry=registry), out=tmp_path / "run", observer=observer)
+    assert len(caught.value.lines) == 1
+    assert run(registry, tmp_path / "run").exit_code == 0
+
+
+class DamagesAtTheEnd(Damages):
+    def __init__(self, kind: str) -> None:
+        super().__init__("scores", kind, remove=False)
+
+    def finished(self, task: Any, outcome: Any, done: int, known: int) -> None:
+        if done == known:
+            super().finished(task, outcome, done, known)
+
+
+FILES = ["config.yaml", "environment.json", "plan.json", "scores.parquet", "explanations.parquet", "costs.parquet",
+         "quality.csv", "summary.csv", "outcomes.jsonl"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_in_a_run_directory_is_one_line_and_the_same_run_repairs_it(
+    registry: Registry, tmp_path: Path, name: str
+) -> None:
+    directory = run(registry, tmp_path / "run").directory
+    before = {path.name: path.read_bytes() for path in directory.glob("*.parquet")}
+    content = bytearray((directory / name).read_bytes())
+    content[len(content) // 2] ^= 2
+    (directory / name).write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        read_everything(directory)
+    (line,) = caught.value.lines
+    assert str(directory) in line and "the same cfbench run with --out on this directory rewrites it" in line
+    run(registry, directory, fresh=name == "config.yaml")
+    read_everything(directory)
+    assert {path.name: path.read_bytes() for path in directory.glob("*.parquet")} == before
+
+
+def read_everything(directory: Path) -> None:
+    found = Run(directory)
+    for attribute in ("plan", "config", "environment", "scores", "explanations", "costs", "details", "quality",
+                      "summary", "outcomes", "unit_values"):  # fmt: skip
+        getattr(found, attribute)
+
+
+@pytest.mark.parametrize("content", [b"", b"not checksums", b"\xff", b"0" * 64 + b"  scores.parquet\n"])
+def test_damaged_checksums_are_one_line_or_no_checksums(
+    registry: Registry, tmp_path: Path, content: bytes
+) -> None:
+    directory = run(registry, tmp_path / "run").directory
+    (directory / "SHA256SUMS").write_bytes(content)
+    with pytest.raises(UserError, match="with --out on this directory rewrites it") as caught:
+        read_everything(directory)
+    assert len(caught.value.lines) == 1
+    run(registry, directory)
+    read_everything(directory)
+
+
+def test_the_checksums_of_a_run_directory_are_those_of_sha256sum(registry: Registry, tmp_path: Path) -> None:
+    directory = run(registry, tmp_path / "run").directory
+    lines = (directory / "SHA256SUMS").read_text().splitlines()
+    assert {line.split("  ")[1] for line in lines} >= {*FILES}
+    for line in lines:
+        digest, name = line.split("  ")
+        assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest
+
+
+def test_a_run_directory_holds_no_rest_of_a_writer_that_was_killed(
     registry: Registry, tmp_path: Path
 ) -> None:
-    before = run(registry, tmp_path / "a").scores
-    damaged = artifacts("scores")[0] / "scores.parquet"
-    damaged.write_bytes(bytes(damaged.stat().st_size))
-    with pytest.raises(UserError) as caught:
-        run(registry, tmp_path / "b")
-    (line,) = caught.value.lines
-    assert str(damaged) in line and "'cfbench cache verify --remove'" in line
-    store = Store()
-    found = {entry.path: store.verify(entry) for entry in store.entries() if store.verify(entry)}
-    assert found == {damaged.parent: ["scores.parquet has changed since it was written (SHA-256)"]}
-    store.remove(next(entry for entry in store.entries() if entry.path == damaged.parent))
-    assert run(registry, tmp_path / "b").scores.equals(before)
+    directory = run(registry, tmp_path / "run").directory
+    dead = directory / f".plan.json.{owners.space()}-999999999-1-{'a' * 16}.tmp"
+    dead.write_text("half")
+    ours = directory / owners.temporary_name("plan.json")
+    ours.write_text("half")
+    run(registry, directory)
+    assert not dead.exists() and ours.exists()

@@ -17,7 +17,7 @@ import click
 
 from cfbench_core.cli.exit_codes import INTERNAL, OK, STOPPED, WRONG
 from cfbench_core.cli.group import Group
-from cfbench_core.errors import AnalysisWarning, UserError
+from cfbench_core.errors import AnalysisWarning, DamageWarning, UserError
 from cfbench_core.plain_text import visible_lines
 from cfbench_core.specs import resolve
 
@@ -113,7 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show_our_warnings() -> None:
-    """Shows warnings of analyses as a line on stderr, each time; other warnings stay as they are."""
+    """Shows cfbench's own warnings as a line on stderr, each time; other warnings stay as they are."""
+    ours = (AnalysisWarning, DamageWarning)
     others = warnings.showwarning
 
     def show(
@@ -124,12 +125,13 @@ def _show_our_warnings() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, AnalysisWarning):
+        if issubclass(category, ours):
             click.secho(visible_lines(str(message)), fg="yellow", err=True)
         else:
             others(message, category, filename, lineno, file, line)
 
-    warnings.simplefilter("always", AnalysisWarning)
+    for category in ours:
+        warnings.simplefilter("always", category)
     warnings.showwarning = show
 
 

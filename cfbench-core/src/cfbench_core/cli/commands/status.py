@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ import click
 from cfbench_core.cli import options, output
 from cfbench_core.cli.group import subcommand
 from cfbench_core.cli.problems import ended_badly, show_problems
+from cfbench_core.locks import is_locked
 from cfbench_core.run_directory import Run
 
 
@@ -29,7 +28,7 @@ from cfbench_core.run_directory import Run
 def command(directory: Path, form: str) -> int:
     """Show the progress of a run. Exits as the run did: 0 success, 1 some cells failed, 3 nothing to run."""
     run = Run(directory)
-    ended = _outcomes(directory)
+    ended = _outcomes(run)
     if form == "json":
         output.as_json(_described(run, ended))
     else:
@@ -37,33 +36,15 @@ def command(directory: Path, form: str) -> int:
     return run.exit_code
 
 
-def _outcomes(directory: Path) -> list[Mapping[str, Any]]:
-    """The lines of ``outcomes.jsonl``: the last of each task. A line half written is left out."""
-    path = directory / "outcomes.jsonl"
-    last: dict[str, Mapping[str, Any]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        try:
-            outcome = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        last[outcome["key"]] = outcome
-    return [*last.values()]
-
-
-def is_running(directory: Path) -> bool:
-    """Whether a process holds the directory's lock."""
-    try:
-        with (directory / ".lock").open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
+def _outcomes(run: Run) -> list[Mapping[str, Any]]:
+    """The last outcome of each task; none before the first task has ended."""
+    if not (run.directory / "outcomes.jsonl").exists() and is_locked(run.directory):
+        return []
+    return [*{outcome["key"]: outcome for outcome in run.outcomes}.values()]
 
 
 def _state(run: Run) -> str:
-    if is_running(run.directory):
+    if is_locked(run.directory):
         return "running"
     unfinished = any(cell.status == "planned" for cell in run.cells())
     return "stopped; the same command resumes it" if unfinished else "finished"
