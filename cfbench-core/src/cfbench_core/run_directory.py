@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from cfbench_core.checksums import is_as_written
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import Column, TableLayout
+from cfbench_core.run_files import REWRITE, RunFiles, unreadable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 TIME = Column("time", "lower", None, "How long does one explanation take, in seconds of wall time?")
 """The column that every cell has in addition to its metrics, from ``costs.parquet``."""
-
-REWRITE = "the same cfbench run with --out on this directory rewrites it"
 
 _NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
 _SCORES = ("cell", "metric", "unit", "value", "status")
@@ -77,7 +75,7 @@ class Run:
             )
         if not (self.directory / "plan.json").is_file():
             raise UserError(f"{self.directory}: not a run directory, it has no plan.json")
-        self._intact: set[str] = set()
+        self._files = RunFiles(self.directory)
 
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r})"
@@ -85,7 +83,7 @@ class Run:
     @functools.cached_property
     def plan(self) -> dict[str, Any]:
         """``plan.json``: suite, layout, and the list of cells."""
-        plan, path = self._json("plan.json"), self.directory / "plan.json"
+        plan, path = self._files.json("plan.json"), self.directory / "plan.json"
         if not {"suite", "layout", "cells"} <= plan.keys():
             raise UserError(f"{path}: has no suite, layout and cells; {REWRITE}")
         try:
@@ -101,11 +99,11 @@ class Run:
     def config(self) -> dict[str, Any]:
         """``config.yaml`` as resolved."""
         path = self.directory / "config.yaml"
-        text = self._text("config.yaml")
+        text = self._files.text("config.yaml")
         try:
             config = yaml.safe_load(text)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
         if not isinstance(config, dict):
             raise UserError(f"{path}: cannot be read (not a mapping); {REWRITE}")
         return config
@@ -113,7 +111,7 @@ class Run:
     @functools.cached_property
     def environment(self) -> dict[str, Any]:
         """``environment.json``: versions, platform, hardware, seeds."""
-        return self._json("environment.json")
+        return self._files.json("environment.json")
 
     @property
     def suite(self) -> str:
@@ -159,37 +157,37 @@ class Run:
     @functools.cached_property
     def scores(self) -> pd.DataFrame:
         """Long: cell, labels, metric, unit, value, status and the suite's own columns."""
-        return self._parquet("scores.parquet", _SCORES, self._attempted)
+        return self._files.parquet("scores.parquet", _SCORES, self._attempted)
 
     @functools.cached_property
     def explanations(self) -> pd.DataFrame:
         """The explanations, in the suite's own columns."""
-        return self._parquet("explanations.parquet", ("cell", "unit"), self._any_result)
+        return self._files.parquet("explanations.parquet", ("cell", "unit"), self._any_result)
 
     def explanations_of(self, cell: str) -> pd.DataFrame:
         """The explanations of one cell. Reads no more than that: of a large run the whole is large."""
-        return self._parquet(
+        return self._files.parquet(
             "explanations.parquet", ("cell", "unit"), self._any_result, filters=[("cell", "==", cell)]
         )
 
     @functools.cached_property
     def costs(self) -> pd.DataFrame:
         """cell, unit, elapsed_seconds: wall time of explaining alone."""
-        return self._parquet("costs.parquet", ("cell", "unit", "elapsed_seconds"), self._any_result)
+        return self._files.parquet("costs.parquet", ("cell", "unit", "elapsed_seconds"), self._any_result)
 
     @functools.cached_property
     def details(self) -> pd.DataFrame:
         """cell, unit, name, value: details of single explanations; empty if there are none."""
-        return self._parquet("details.parquet", ("cell", "unit", "name", "value"), expected=False)
+        return self._files.parquet("details.parquet", ("cell", "unit", "name", "value"), expected=False)
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the further tables that the suite's layout names: cell, labels, unit and its own columns."""
-        return self._parquet(name, ("cell", "unit"), expected=False)
+        return self._files.parquet(name, ("cell", "unit"), expected=False)
 
     @functools.cached_property
     def quality(self) -> pd.DataFrame:
         """dataset, model, metric, value: the models' quality on held-out data."""
-        return self._csv("quality.csv", ("dataset", "model", "metric", "value"))
+        return self._files.csv("quality.csv", ("dataset", "model", "metric", "value"))
 
     @functools.cached_property
     def outcomes(self) -> list[dict[str, Any]]:
@@ -197,7 +195,7 @@ class Run:
         task, in the order in which they ended. A resumed run has some twice; the half line
         that a kill left behind is not there."""
         found = []
-        for line in self._text("outcomes.jsonl").splitlines():
+        for line in self._files.text("outcomes.jsonl").splitlines():
             with contextlib.suppress(ValueError, RecursionError):
                 found.append(json.loads(line))
         return [line for line in found if _is_outcome(line)]
@@ -205,8 +203,8 @@ class Run:
     @functools.cached_property
     def summary(self) -> pd.DataFrame:
         """``summary.csv``; computed where the file does not exist yet."""
-        if self._verified("summary.csv").exists():
-            return self._csv("summary.csv", ("cell", "metric", *_SUMMARY))
+        if self._files.verified("summary.csv").exists():
+            return self._files.csv("summary.csv", ("cell", "metric", *_SUMMARY))
         return summarise(self)
 
     @functools.cached_property
@@ -224,7 +222,7 @@ class Run:
         import pyarrow as pa
         from pyarrow import parquet
 
-        path = self._verified("scores.parquet")
+        path = self._files.verified("scores.parquet")
         if not path.exists():
             return  # nobody could have written to it: _score_columns would have said so
         try:
@@ -232,12 +230,12 @@ class Run:
                 for batch in file.iter_batches(_AT_ONCE, columns=columns, use_threads=False):
                     yield batch.to_pandas()
         except (OSError, pa.ArrowException) as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
 
     @functools.cached_property
     def _score_columns(self) -> list[str]:
         """What the table of scores has; nothing where no cell could have written to it."""
-        return list(self._parquet("scores.parquet", _SCORES, self._attempted, rows=False).columns)
+        return list(self._files.parquet("scores.parquet", _SCORES, self._attempted, rows=False).columns)
 
     @property
     def _attempted(self) -> bool:
@@ -253,89 +251,6 @@ class Run:
         it."""
         named = self.plan["layout"].get("cluster")
         return [named] if named and named in self._score_columns else []
-
-    # Files
-
-    def _verified(self, name: str) -> Path:
-        """The path of a file that is as the run wrote it, as far as the run has ended.
-
-        Raises:
-            UserError: when it has changed since.
-        """
-        path = self.directory / name
-        if name not in self._intact:
-            try:
-                if not is_as_written(self.directory, name):
-                    raise UserError(f"{path}: has changed since the run wrote it (SHA-256); {REWRITE}")
-            except FileNotFoundError:
-                raise UserError(f"{path}: is missing; {REWRITE}") from None
-            except OSError as error:
-                raise _unreadable(path, error) from None
-            self._intact.add(name)
-        return path
-
-    def _text(self, name: str) -> str:
-        path = self._verified(name)
-        try:
-            return path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise UserError(f"{path}: is missing; {REWRITE}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise _unreadable(path, error) from None
-
-    def _json(self, name: str) -> dict[str, Any]:
-        text = self._text(name)
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise _unreadable(self.directory / name, error) from None
-        if not isinstance(value, dict):
-            raise UserError(f"{self.directory / name}: cannot be read (not an object); {REWRITE}")
-        return value
-
-    def _csv(self, name: str, columns: tuple[str, ...]) -> pd.DataFrame:
-        import io
-
-        import pandas as pd
-
-        from cfbench_core.csv_cells import unprotected
-
-        path = self.directory / name
-        try:
-            frame = pd.read_csv(
-                io.StringIO(self._text(name)),
-                dtype=dict.fromkeys(("cell", "dataset", "model", "metric"), str),
-                keep_default_na=False,
-                na_values=[""],
-            )
-        except ValueError as error:
-            raise _unreadable(path, error) from None
-        for name in frame.select_dtypes(["object", "string"]).columns:
-            frame[name] = frame[name].map(unprotected, na_action="ignore")
-        return _checked(frame, columns, path)
-
-    def _parquet(
-        self,
-        name: str,
-        columns: tuple[str, ...],
-        expected: bool,
-        filters: list[Any] | None = None,
-        rows: bool = True,
-    ) -> pd.DataFrame:
-        """A table, or its columns alone; an empty one where no cell could have written to it."""
-        import pandas as pd
-        import pyarrow as pa
-
-        path = self._verified(name)
-        if not path.exists() and not expected:
-            return pd.DataFrame(columns=list(columns))
-        try:
-            frame = pd.read_parquet(path, filters=filters) if rows else _columns(path)
-        except FileNotFoundError:
-            raise UserError(f"{path}: is missing; {REWRITE}") from None
-        except (OSError, pa.ArrowException) as error:
-            raise _unreadable(path, error) from None
-        return _checked(frame, columns, path)
 
 
 def _layout(entry: Mapping[str, Any]) -> TableLayout:
@@ -374,26 +289,6 @@ def _cell(entry: Mapping[str, Any]) -> RunCell:
             for metric in entry["metrics"]
         ),
     )
-
-
-def _checked(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> pd.DataFrame:
-    lacking = [column for column in columns if column not in frame.columns]
-    if lacking:
-        raise UserError(f"{path}: has no column {', '.join(lacking)}; {REWRITE}")
-    return frame
-
-
-def _unreadable(path: Path, error: Exception) -> UserError:
-    why = (str(error).splitlines() or [type(error).__name__])[0]
-    return UserError(f"{path}: cannot be read ({why}); {REWRITE}")
-
-
-def _columns(path: Path) -> pd.DataFrame:
-    """A table without its rows."""
-    from pyarrow import parquet
-
-    empty: pd.DataFrame = parquet.read_schema(path).empty_table().to_pandas()
-    return empty
 
 
 def summarise(run: Run) -> pd.DataFrame:
