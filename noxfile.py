@@ -115,6 +115,13 @@ def text_models(session: nox.Session) -> None:
 
 
 @nox.session
+def chaos(session: nox.Session) -> None:
+    """Kills, damages, bad input, hostile plugins and names: 15 minutes; ``nox -s chaos -- --minutes 240`` for hours."""
+    session.install("-c", str(CONSTRAINTS), "hypothesis", *(str(wheel_of(name)) for name in DISTRIBUTIONS))
+    session.run("python", "tests/chaos/run.py", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Builds the site into site/; its component tables come from the registry. Nothing is fetched."""
     others = [str(wheel_of(name)) for name in DISTRIBUTIONS if name != "cfbench-core"]

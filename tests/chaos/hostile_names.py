@@ -310,7 +310,7 @@ def _tabular() -> dict[str, object]:
         "data": [{"name": "csv", "file": "table.csv"}],
         "classifiers": ["logistic-regression"],
         "explainers": ["nearest-enemy", "random"],
-        "protocol": {"rows": 6},
+        "protocol": {"factuals": 6},
     }
 
 

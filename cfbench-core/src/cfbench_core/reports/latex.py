@@ -56,6 +56,7 @@ def _table(table: Table) -> str:
             r"\begin{table}[t]",
             r"\centering",
             rf"\caption{{{escape('. '.join([table.caption, *_notes(table)]))}.}}",
+            r"\vspace{4pt}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
