@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cfbench_core.cli.streams import shows_unicode
 from cfbench_core.plain_text import visible, visible_lines
 from cfbench_core.specs import plural
 
@@ -81,7 +82,8 @@ def pairs(items: Mapping[str, str]) -> None:
 
 def as_json(value: Any) -> None:
     """JSON on stdout; NaN, which JSON has no word for, becomes null."""
-    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    ascii_only = not shows_unicode(sys.stdout)
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=ascii_only, allow_nan=False))
 
 
 def count(number: int, noun: str) -> str:

@@ -1,7 +1,8 @@
 """The root of the command line: the commands, and what becomes of errors.
 
 Exit codes: 0 everything succeeded, 1 some cells failed (or a check did), 2 the configuration or the call is wrong,
-3 nothing to run, 130 stopped with Ctrl-C. A fault of cfbench itself, which is none of these, is 70.
+3 nothing to run, 130 stopped with Ctrl-C, 129 and 143 by the signals HUP and TERM. A fault of cfbench itself, which
+is none of these, is 70.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TextIO
 
 import click
 
-from cfbench_core.cli.exit_codes import INTERNAL, OK, STOPPED, WRONG
+from cfbench_core.cli.exit_codes import INTERNAL, OK, WRONG
 from cfbench_core.cli.group import Group
+from cfbench_core.cli.signals import Ended, as_interrupts
+from cfbench_core.cli.streams import prepare_streams
 from cfbench_core.errors import AnalysisWarning, DamageWarning, UserError
 from cfbench_core.plain_text import visible_lines
 from cfbench_core.specs import resolve
@@ -24,8 +28,17 @@ from cfbench_core.specs import resolve
 RESUMABLE = {"run", "evaluate", "explain", "data", "tune"}
 """Commands that resume when they are called again."""
 
-ENVIRONMENT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
+ENVIRONMENT_ERRORS = {
+    getattr(errno, name, None)
+    for name in (
+        *("ENOSPC", "EDQUOT", "EFBIG", "EACCES", "EPERM", "EROFS", "EMFILE", "ENFILE", "ENOMEM"),
+        *("EAGAIN", "EIO", "ESTALE", "ENAMETOOLONG", "ENOTDIR", "EISDIR", "ELOOP"),
+    )
+} - {None}
 """What the user's disk or rights are to blame for, not cfbench."""
+
+
+OUT_OF_MEMORY = "not enough memory; end other programs, use fewer --workers, or choose a smaller study"
 
 
 def _section(*names: str) -> dict[str, str]:
@@ -107,9 +120,20 @@ cli = RootGroup(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line (``sys.argv`` if None) and returns its exit code."""
     given = [*(sys.argv[1:] if arguments is None else arguments)]
-    with warnings.catch_warnings():
+    prepare_streams()
+    if not _has_folder():
+        return _say("the current folder does not exist any more; change to another one (cd)", WRONG)
+    with warnings.catch_warnings(), as_interrupts() as ended:
         _show_our_warnings()
-        return _called(given, debug="--debug" in given)
+        return _called(given, "--debug" in given, ended)
+
+
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
 
 
 def _show_our_warnings() -> None:
@@ -135,24 +159,32 @@ def _show_our_warnings() -> None:
     warnings.showwarning = show
 
 
-def _called(given: Sequence[str], debug: bool) -> int:
+def _called(given: Sequence[str], debug: bool, ended: Ended) -> int:
     try:
         return int(cli.main(given or ["--help"], prog_name="cfbench", standalone_mode=False) or OK)
     except click.ClickException as error:
         error.show()
         return WRONG
-    except click.Abort:  # Ctrl-C
-        name = next((argument for argument in given if not argument.startswith("-")), "")
-        return _say("stopped; the same command resumes" if name in RESUMABLE else "stopped", STOPPED)
+    except (click.Abort, KeyboardInterrupt):
+        return _stopped(given, ended)
     except UserError as error:
         return _say("\n".join(error.lines), WRONG, error if debug else None)
+    except MemoryError as error:
+        return _say(OUT_OF_MEMORY, WRONG, error if debug else None)
     except OSError as error:
         if error.errno not in ENVIRONMENT_ERRORS:
             return _internal(error, debug)
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror}", WRONG, error if debug else None)
     except Exception as error:
+        if ended.number is not None:  # a library turned the interrupt into an error of its own
+            return _stopped(given, ended)
         return _internal(error, debug)
+
+
+def _stopped(given: Sequence[str], ended: Ended) -> int:
+    name = next((argument for argument in given if not argument.startswith("-")), "")
+    return _say("stopped; the same command resumes" if name in RESUMABLE else "stopped", ended.exit_code)
 
 
 def _internal(error: Exception, debug: bool) -> int:
