@@ -31,7 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kept import keep
+from results import keep
 
 USERS_AT_ONCE = 50  # the suite's default chunk
 METRICS = "metrics"

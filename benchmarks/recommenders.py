@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kept import keep
+from results import keep
 
 KEPT = ("HR@10", "NDCG@10", "Recall@10", "Recall@20")
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import yaml
 from dice_against_dice_ml import our_table
-from kept import keep
+from results import keep
 
 from cfbench_core.data_files import DataAccess
 from cfbench_core.lifecycle.streams import generator

@@ -41,8 +41,8 @@ from typing import Any
 
 import numpy as np
 from dice_against_dice_ml import our_table
-from kept import keep
 from library_methods import METHODS, PROTOTYPES, RELAX, lacking
+from results import keep
 from tabular_explainers import AT_MOST, WARM_UP, made
 
 from cfbench_core.data_files import DataAccess

@@ -37,7 +37,7 @@ from typing import Any
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import numpy as np
-from kept import keep
+from results import keep
 from scipy import stats
 
 from cfbench_core.lifecycle.streams import generator

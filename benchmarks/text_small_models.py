@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept import keep
+from results import keep
 from scipy import stats
 
 from cfbench_core.data_files import DataAccess

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept import keep
+from results import keep
 
 SIZE = {"length": 50, "vocabulary": 5_000, "dimensions": 128, "hidden": 256}
 USERS, ITEMS, TOGETHER, ALONE = 1_429, 900, 256, 16
@@ -66,7 +66,7 @@ def row(
     return {
         "what": what,
         "how": how,
-        "asked": requested,
+        "requested": requested,
         "computed": computed,
         "cpu_seconds": round(seconds, 2),
         "per_second": round(rate),
@@ -108,10 +108,10 @@ def judge() -> Iterator[dict[str, Any]]:
             with answers_kept_in(Path(folder) / str(share)):
                 label = "all distinct" if share == 1 else f"1/{share} distinct"
                 found = row("nli", label, *requests_for(model, share), first)
-                first = first or found["asked"] / found["cpu_seconds"]
+                first = first or found["requested"] / found["cpu_seconds"]
                 yield found
         with answers_kept_in(Path(folder) / "1"):
-            yield row("nli", "all distinct, asked again", *requests_for(model, 1), first)
+            yield row("nli", "all distinct, requested again", *requests_for(model, 1), first)
 
 
 def bert(folder: Path) -> Path:

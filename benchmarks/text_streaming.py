@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept import keep
+from results import keep
 
 ROWS = [400, 4_000, 40_000]
 REVIEWS_OF_A_USER = 10

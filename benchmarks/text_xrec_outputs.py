@@ -31,7 +31,7 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 
 import numpy as np
 import pandas as pd
-from kept import keep
+from results import keep
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "xrec-outputs"
 STATEMENTS = ["hallucination", "st2exp", "stent", "stent-bin", "stcoh", "one-to-one", "fmr"]

@@ -1,6 +1,6 @@
 """Puts tables of docs/results/ where a page asks for them, on a line ``{{ table("name", where="k == 5") }}``.
 
-A macro is called as a function of kept_tables/ would be, with literals alone; each function tells what it shows.
+A macro is called as a function of result_tables/ would be, with literals alone; each function tells what it shows.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kept_tables import beside, ours
 from mkdocs.exceptions import PluginError
+from result_tables import against_published, ours
 
 MACROS: dict[str, Callable[..., str]] = {
     "table": ours.table,
@@ -23,9 +23,9 @@ MACROS: dict[str, Callable[..., str]] = {
     "refined": ours.refined,
     "paper_table": ours.paper_table,
     "quality": ours.quality,
-    "beside_paper": beside.beside_paper,
-    "beside_study": beside.beside_study,
-    "beside_literature": beside.beside_literature,
+    "against_paper": against_published.against_paper,
+    "against_study": against_published.against_study,
+    "against_literature": against_published.against_literature,
 }
 CALL = re.compile(r"\{\{ (\w+\(.*?\)) \}\}")
 

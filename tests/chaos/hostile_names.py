@@ -100,6 +100,8 @@ def _trial(folder: Path, role: str, name: str) -> Trial:
     folder.mkdir()
     try:
         problems = [*_problems(folder, role, name)]
+    except subprocess.TimeoutExpired as late:
+        problems = [f"no end within {late.timeout:.0f} s"]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return Trial(case, "; ".join(problems))

@@ -1,4 +1,4 @@
-"""What was measured here beside what papers print."""
+"""What was measured here next to what papers print."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from kept_tables.kept import kept, shown, with_intervals
+from result_tables.stored import shown, stored, with_intervals
 
 
-def beside_literature(dataset: str) -> str:
-    """The quality of the recommenders, beside what others report, each also as a share of EASE's."""
-    ours = kept("recommenders").query("dataset == @dataset")
-    theirs = kept("literature")
+def against_literature(dataset: str) -> str:
+    """The quality of the recommenders, next to what others report, each also as a share of EASE's."""
+    ours = stored("recommenders").query("dataset == @dataset")
+    theirs = stored("literature")
     ease = ours.set_index("model")["HR@10"]["ease"]
     their_ease = theirs.set_index("model")["HR@10"]["ease"]
     ours = ours.assign(**{"of EASE": ours["HR@10"] / ease})
@@ -25,18 +25,18 @@ def beside_literature(dataset: str) -> str:
     return shown(both.sort_values("NDCG@10", ascending=False)[columns + reported])
 
 
-def beside_paper(name: str, dataset: str, model: str, level: str, k: int, metrics: str) -> str:
-    """The means of a kept study with half their intervals, each metric beside that of paper 000's tables.
+def against_paper(name: str, dataset: str, model: str, level: str, k: int, metrics: str) -> str:
+    """The means of a stored study with half their intervals, each metric next to that of CFExpRec's tables.
 
-    ``beside_paper("name", dataset="ml-1m", model="mf", level="item", k=5, metrics="POS-P, NEG-P")``
+    ``against_paper("name", dataset="ml-1m", model="mf", level="item", k=5, metrics="POS-P, NEG-P")``
     """
-    asked = "dataset == @dataset and model == @model and level == @level and k == @k"
-    ours = kept(name).query(asked)
+    chosen = "dataset == @dataset and model == @model and level == @level and k == @k"
+    ours = stored(name).query(chosen)
     adds = ours["edit"] == "remove-or-add"
     ours = ours.assign(
         explainer=ours["explainer"].where(~adds, ours["explainer"] + "-add"), shown=with_intervals(ours)
     )
-    printed = kept("paper-000").query(asked).set_index(["explainer", "metric"])["mean"]
+    printed = stored("cfexprec-tables").query(chosen).set_index(["explainer", "metric"])["mean"]
     rows = []
     for explainer, own in ours.groupby("explainer", sort=False):
         measured = own.set_index("metric")["shown"]
@@ -50,18 +50,18 @@ def beside_paper(name: str, dataset: str, model: str, level: str, k: int, metric
     return shown(table[~nothing])
 
 
-def beside_study(kind: str, group: str) -> str:
-    """What paper 003 prints beside what its algorithms give here: ``coverage``, ``valid`` ranks, ``realistic`` ranks."""
-    printed = kept("paper-003").query("group == @group")
+def against_study(kind: str, group: str) -> str:
+    """What CF-tabular prints next to what its algorithms give here: ``coverage``, ``valid`` ranks, ``realistic`` ranks."""
+    printed = stored("cf-tabular-tables").query("group == @group")
     columns: dict[str, Any] = {}
     if kind == "coverage":
-        ours = kept("tabular-coverage").query("group == @group")
+        ours = stored("tabular-coverage").query("group == @group")
         for answers in ("valid", "realistic"):
             theirs = printed.query("answers == @answers and what == 'share of factuals'")
             columns[answers] = ours.query("answers == @answers").set_index("explainer")["mean"]
             columns[f"{answers}, printed"] = theirs.set_index("explainer")["value"]
     else:
-        ours = kept("tabular-ten-rankings").query("group == @group and answers == @kind")
+        ours = stored("tabular-ten-rankings").query("group == @group and answers == @kind")
         for metric in ("sparsity", "L2", "MADD", "MD"):
             mine = ours[ours["metric"] == metric]
             theirs = printed[(printed["answers"] == kind) & (printed["what"] == f"rank by {metric}")]

@@ -1,6 +1,6 @@
-"""Keeps what a run found as a small table under docs/results/, with the command, commit and hardware that made it.
+"""Stores what a run found as a small table under docs/results/, with the command, commit and hardware that made it.
 
-    python scripts/keep_results.py runs/study docs/results/amazon-and-movies "cfbench run examples/amazon-and-movies.yaml"
+    python scripts/store_results.py runs/study docs/results/amazon-and-movies "cfbench run examples/amazon-and-movies.yaml"
 
 Writes NAME.csv (a row per cell and metric: mean, half the width of the 95% interval, units) and NAME.json.
 """
@@ -29,7 +29,7 @@ def main(directory: str, name: str, command: str) -> None:
     about = {
         "command": command,
         "commit_of_the_run": environment["git"],
-        "commit_when_kept": commit(),
+        "commit_when_stored": commit(),
         "hardware": environment["hardware"],
         "versions": environment["distributions"],
         "quality": run.quality.round(4).to_dict("records"),
@@ -40,14 +40,14 @@ def main(directory: str, name: str, command: str) -> None:
 
 def commit() -> str:
     """Of the source tree that this script stands in. A run started elsewhere does not know its own."""
-    told = subprocess.run(
+    found = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
     )
-    return told.stdout.strip()
+    return found.stdout.strip()
 
 
 def elapsed_seconds(run: Run) -> float:
-    """Wall time of all pieces of work, added up over workers; each piece once, however often the run went on."""
+    """Wall time of all tasks, summed over workers; each task once, however often the run was resumed."""
     lines = map(json.loads, (run.directory / "outcomes.jsonl").read_text(encoding="utf-8").splitlines())
     return float(sum({line["key"]: line["elapsed_seconds"] for line in lines}.values()))
 

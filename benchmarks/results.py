@@ -18,8 +18,8 @@ def keep(path: Path, rows: Sequence[Mapping[str, Any]], same: Sequence[str], com
 
     from cfbench_core.environment import capture
 
-    told = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
-    new = pd.DataFrame([{**row, "commit": told.stdout.strip()[:9]} for row in rows])
+    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
+    new = pd.DataFrame([{**row, "commit": found.stdout.strip()[:9]} for row in rows])
     file = path.with_suffix(".csv")
     if file.exists():
         text = {name: object for name in same if new[name].dtype == object}

@@ -10,7 +10,7 @@ from tabulate import tabulate
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def kept(name: str) -> pd.DataFrame:
+def stored(name: str) -> pd.DataFrame:
     """The table that docs/results/ keeps under a name."""
     return pd.read_csv(RESULTS / f"{name}.csv")
 
