@@ -1,4 +1,4 @@
-"""Reads what docs/results/ keeps, and writes a table in Markdown."""
+"""Reads the tables of docs/results/, and writes a table in Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 
 def stored(name: str) -> pd.DataFrame:
-    """The table that docs/results/ keeps under a name."""
+    """The table of this name in docs/results/."""
     return pd.read_csv(RESULTS / f"{name}.csv")
 
 
