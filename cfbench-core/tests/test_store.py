@@ -369,10 +369,16 @@ def test_a_file_in_place_of_a_folder_of_the_store_is_replaced(tmp_path: Path, pl
     assert store.has("model", KEY)
 
 
-@pytest.mark.parametrize("kind", ["Model", "con", "nul", "lpt1", "tmp", "a:b", "model.", "a/b", "..", ""])
+@pytest.mark.parametrize(
+    "kind", ["Model", "con", "nul", "lpt1", "tmp", "a:b", "model.", "model ", "a/b", "..", ""]
+)
 def test_a_kind_that_some_file_system_confuses_or_refuses_is_an_error(tmp_path: Path, kind: str) -> None:
     with pytest.raises(ValueError, match="cannot be a kind of artifact"):
         Store(tmp_path).path(kind, KEY)
+
+
+def test_a_kind_may_have_several_words(tmp_path: Path) -> None:
+    assert Store(tmp_path).path("statements of texts", KEY).parts[-3] == "statements of texts"
 
 
 def test_keys_that_differ_in_case_only_cannot_exist(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from cfbench_core.files import cache_root, disk_trouble, make_folder, place_fold
 from cfbench_core.stages import Task
 
 _TEMPORARY = "tmp"
-_KIND = re.compile(r"(?!(?:con|prn|aux|nul|tmp|com\d|lpt\d)$)[a-z][a-z0-9_-]*")
+_KIND = re.compile(r"(?!(?:con|prn|aux|nul|tmp|com\d|lpt\d)$)[a-z][a-z0-9_-]*( [a-z0-9_-]+)*")
 """Lower case, because some file systems ignore case, and no name that Windows reserves."""
 _KEY = re.compile(r"[0-9a-f]{3,}")
 _ATTEMPTS = 3
@@ -101,7 +101,7 @@ class Store:
         """
         if not _KIND.fullmatch(kind):
             raise ValueError(
-                f"{kind!r} cannot be a kind of artifact: use lower-case letters, digits, hyphens and underscores"
+                f"{kind!r} cannot be a kind of artifact: use lower-case words of letters, digits, hyphens and underscores"
             )
         if not _KEY.fullmatch(key):
             raise ValueError(f"{key!r} cannot be the key of an artifact: use hexadecimal digits")

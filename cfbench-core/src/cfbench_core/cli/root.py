@@ -19,7 +19,7 @@ import click
 
 from cfbench_core.cli.exit_codes import INTERNAL, OK, WRONG
 from cfbench_core.cli.group import Group
-from cfbench_core.cli.signals import Ended, as_interrupts
+from cfbench_core.cli.signals import Ended, as_interrupts, end_quietly
 from cfbench_core.cli.streams import prepare_streams
 from cfbench_core.errors import AnalysisWarning, DamageWarning, UserError
 from cfbench_core.plain_text import visible_lines
@@ -125,7 +125,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say("the current folder does not exist any more; change to another one (cd)", WRONG)
     with warnings.catch_warnings(), as_interrupts() as ended:
         _show_our_warnings()
-        return _called(given, "--debug" in given, ended)
+        code = _called(given, "--debug" in given, ended)
+    if arguments is None:  # the process ends now
+        end_quietly()
+    return code
 
 
 def _has_folder() -> bool:

@@ -49,3 +49,11 @@ def as_interrupts() -> Iterator[Ended]:
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)
+
+
+def end_quietly() -> None:
+    """Lets a late Ctrl-C, while the interpreter shuts down, end it without a traceback."""
+    if threading.current_thread() is threading.main_thread():
+        with contextlib.suppress(ValueError):
+            if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
