@@ -208,11 +208,16 @@ def test_editing_the_module_of_a_factory_makes_the_model_stale(tmp_path, mine):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"factory": "nowhere.at_all:thing"}, "cannot import nowhere.at_all"),
+        ({"factory": "nowhere.at_all:thing"}, "no module 'nowhere' in the folder of the configuration"),
         ({"factory": "sklearn.naive_bayes:GausianNB"}, "Did you mean 'GaussianNB'"),
         ({"factory": "sklearn.svm"}, "must be 'package.module:name'"),
         ({"factory": "sklearn.svm:LinearSVC"}, "LinearSVC has no predict_proba"),
-        ({"factory": "numpy:pi"}, "is neither a factory nor an estimator"),
+        ({"factory": "numpy:save"}, "is in an installed package; it must be code of your own, or a class of sklearn"),
+        ({"factory": "sklearn.utils:shuffle"}, "is not a class of that library"),
+        ({"factory": "sklearn.utils:Bunch"}, "is not an estimator, it has no fit"),
+        ({"factory": "subprocess:check_output", "options": {"args": "id", "shell": True}}, "standard library"),
+        ({"factory": "cfbench_core.files:write_atomically"}, "is in an installed package"),
+        ({"factory": "os:system"}, "is in Python's standard library"),
     ],
 )
 def test_an_invalid_factory_is_reported(options, message):

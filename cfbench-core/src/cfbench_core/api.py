@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cfbench_core.config import Document, decode_experiment, loaded, resolved_document
+from cfbench_core.config.code_references import add_module_folder, names_code
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome
@@ -75,8 +75,9 @@ def prepare(
     registry = registry or installed()
     document = _document(configuration, suite, registry)
     document.set(set)
-    folders = tuple(dict.fromkeys([str(document.folder), str(Path.cwd())]))
-    sys.path[:] = [*(folder for folder in folders if folder not in sys.path), *sys.path]  # for `import:`
+    folders = (str(document.folder),) if names_code(document) else ()
+    for folder in folders:
+        add_module_folder(folder)
     the_suite, config = decode_experiment(document, registry)
     changes = {"executor": executor, "workers": workers}
     config = dataclasses.replace(

@@ -5,16 +5,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from cfbench_core.plain_text import LIMIT, visible
+
+_LONGEST_NAME = 100
+
 
 class UserError(Exception):
     """Something that the user can put right. The command line prints its lines and exits with code 2.
 
-    Raise it with one line, or with several where several things are wrong at once.
+    Raise it with one line, or with several where several things are wrong at once. Control characters, which others
+    may have put into a name or a message, are shown as escapes, and lines of more than 2,000 characters are cut.
     """
 
     def __init__(self, *lines: str) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
+        self.lines = tuple("\n".join(_readable(part) for part in line.split("\n")) for line in lines)
+        super().__init__("\n".join(self.lines))
 
 
 class AnalysisWarning(UserWarning):
@@ -32,9 +37,15 @@ class ResultWarning(UserWarning):
     """
 
 
+def _readable(line: str) -> str:
+    return visible(line) if len(line) <= LIMIT else f"{visible(line[:LIMIT])}..."
+
+
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """ " Did you mean 'lime-rs'?" for the nearest known spelling, or nothing when none is near."""
     known = list(known)
+    if len(wrong) > _LONGEST_NAME:  # no typing mistake, and comparing takes long
+        return ""
     folded = {name.lower().replace("_", "-"): name for name in known}
     near = difflib.get_close_matches(wrong.lower().replace("_", "-"), folded, n=1, cutoff=0.6)
     return f" Did you mean {folded[near[0]]!r}?" if near else ""

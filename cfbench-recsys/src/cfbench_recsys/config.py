@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from cfbench_core.config import ConfiguredComponent, Help, InputFile, OfKind, Range
+from cfbench_core.config import ConfiguredComponent, Distinct, Help, InputFile, OfKind, Range
 from cfbench_core.suites import Experiment
 from cfbench_recsys.splits import SplitConfig
 
@@ -31,11 +31,13 @@ class Checkpoints:
     training: Annotated[
         tuple[float, ...],
         Range(above=0, maximum=1),
+        Distinct(),
         Help("shares of the training: 0.25 becomes the model 'mf@25%'"),
     ] = ()
     quality: Annotated[
         tuple[float, ...],
         Range(above=0, maximum=1),
+        Distinct(),
         Help("shares of the best validation HR@10: 0.8 becomes the model 'mf@q80%'"),
     ] = ()
 
@@ -52,7 +54,7 @@ class Checkpoints:
 class Protocol:
     """What is explained, and in which form."""
 
-    k: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the lists")] = (5,)
+    k: Annotated[tuple[int, ...], Range(minimum=1), Distinct(), Help("lengths of the lists")] = (5,)
     level: Annotated[tuple[Literal["item", "list"], ...], Help("one explanation per item, or per list")] = (
         "item",
         "list",

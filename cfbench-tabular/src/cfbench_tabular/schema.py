@@ -29,6 +29,8 @@ from cfbench_tabular.constraints import Constraint
 KINDS = ("numeric", "categorical", "drop")
 MISSING_MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
 WHITESPACE = "whitespace"
+MOST_COLUMNS = 100_000
+"""Of one range of names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,13 @@ class Schema:
             raise ValueError("threshold and classes exclude each other: remove one of them")
         if not self.header and not self.columns:
             raise ValueError("header: false needs all columns, in their order, in 'columns'")
+        if len(set(self.missing_marks)) < len(self.missing_marks):
+            raise ValueError("missing_marks: a mark is given twice")
+        try:
+            "".encode(self.encoding)
+        except (LookupError, ValueError):
+            raise ValueError(f"encoding: {self.encoding!r} is no encoding of text") from None
+        self.plans()
 
     def plans(self) -> tuple[ColumnPlan, ...]:
         """The plans of the columns, in order, with ranges of names expanded.
@@ -71,11 +80,13 @@ class Schema:
         Raises:
             UserError: if the entry of a column is not valid.
         """
-        return tuple(
-            ColumnPlan.of(name, entry)
-            for names, entry in self.columns.items()
-            for name in _expanded(str(names))
-        )
+        found: dict[str, ColumnPlan] = {}
+        for names, entry in self.columns.items():
+            for name in _expanded(str(names)):
+                if name in found:
+                    raise UserError(f"columns: {name!r} is given twice, once in {names!r}")
+                found[name] = ColumnPlan.of(name, entry)
+        return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -145,8 +156,10 @@ def _levels(name: str, entry: Any) -> Mapping[str, str]:
 
 def _expanded(name: str) -> list[str]:
     """``f1..f617`` as f1, f2, ..., f617; any other name as it is."""
-    found = re.fullmatch(r"(.*?)(\d+)\.\.\1(\d+)", name)
+    found = re.fullmatch(r"(.*?)([0-9]{1,9})\.\.\1([0-9]{1,9})", name)
     if not found:
         return [name]
     first, last = int(found[2]), int(found[3])
+    if last - first >= MOST_COLUMNS:
+        raise UserError(f"columns: {name!r} stands for more than {MOST_COLUMNS:,} columns")
     return [f"{found[1]}{number}" for number in range(first, last + 1)]

@@ -3,11 +3,23 @@
 from cfbench_core.config.component import ConfiguredComponent, create, loaded, options_class
 from cfbench_core.config.decode import decode_dataclass, decode_experiment, decode_options, resolved_document
 from cfbench_core.config.document import Document
-from cfbench_core.config.fields import FieldInfo, Help, InputFile, OfKind, Range, Search, fields_of
+from cfbench_core.config.fields import (
+    CodeReference,
+    Distinct,
+    FieldInfo,
+    Help,
+    InputFile,
+    OfKind,
+    Range,
+    Search,
+    fields_of,
+)
 from cfbench_core.config.imported import imported_spec
 
 __all__ = [
+    "CodeReference",
     "ConfiguredComponent",
+    "Distinct",
     "Document",
     "FieldInfo",
     "Help",

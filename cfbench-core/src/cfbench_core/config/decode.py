@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -12,17 +13,23 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
+from cfbench_core.config.code_references import reference_problem
 from cfbench_core.config.component import ConfiguredComponent, find_module, loaded, not_default, options_class
-from cfbench_core.config.document import Document, plain
-from cfbench_core.config.fields import InputFile, OfKind, Range, type_name, unwrap
+from cfbench_core.config.document import Document
+from cfbench_core.config.fields import CodeReference, Distinct, InputFile, OfKind, Range, type_name, unwrap
 from cfbench_core.config.imported import imported_spec
+from cfbench_core.config.yaml_nodes import MAPPING, MOST_ERRORS, NULL, TEXT, plain
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.plain_text import one_line
 from cfbench_core.presets import presets_of
 from cfbench_core.registry import Component, Registry, installation_advice
 from cfbench_core.specs import ComponentSpec, plural
 
 RESERVED = frozenset({"name", "import", "label", "preset"})
 """Keys of a component's mapping that are not options; no option may have these names."""
+
+LONGEST_LABEL = 120
+"""Characters of a label, which names rows, cells and files."""
 
 WRONG = object()
 """Stands for a value that could not be decoded; its error is already in the list."""
@@ -45,8 +52,7 @@ def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]
     config = decoder.dataclass(document.root, suite.config, "")
     if config is not WRONG:
         decoder.check_executor(config.executor)
-    if decoder.errors:
-        raise UserError(*decoder.errors)
+    decoder.raise_errors()
     return suite, config
 
 
@@ -60,8 +66,7 @@ def decode_options(component: Component, document: Document, registry: Registry)
     decoder = _Decoder(document, registry)
     config = options_class(spec, owner) if spec.config else _NothingToSet
     options = decoder.dataclass(document.root, config, "")
-    if decoder.errors:
-        raise UserError(*decoder.errors)
+    decoder.raise_errors()
     return ConfiguredComponent(spec.kind, spec.name, spec, options if spec.config else None, owner)
 
 
@@ -73,8 +78,7 @@ def decode_dataclass(document: Document, cls: type) -> Any:
     """
     decoder = _Decoder(document, Registry([]))
     found = decoder.dataclass(document.root, cls, "")
-    if decoder.errors:
-        raise UserError(*decoder.errors)
+    decoder.raise_errors()
     return found
 
 
@@ -131,6 +135,13 @@ class _Decoder:
 
     # Errors
 
+    def raise_errors(self) -> None:
+        if len(self.errors) > MOST_ERRORS:
+            more = len(self.errors) - MOST_ERRORS
+            raise UserError(*self.errors[:MOST_ERRORS], f"{self.document.source}: and {more} more errors")
+        if self.errors:
+            raise UserError(*self.errors)
+
     def wrong(self, node: yaml.Node, path: str, message: str) -> Any:
         where = self.document.where(node)
         self.errors.append(f"{where}: {path}: {message}" if path else f"{where}: {message}")
@@ -145,8 +156,8 @@ class _Decoder:
         """
         shorthand = getattr(cls, "shorthand", None)
         if shorthand and isinstance(node, yaml.ScalarNode) and plain(node) is not None:
-            named = yaml.ScalarNode("tag:yaml.org,2002:str", shorthand, node.start_mark, node.end_mark)
-            node = yaml.MappingNode("tag:yaml.org,2002:map", [(named, node)], node.start_mark, node.end_mark)
+            named = yaml.ScalarNode(TEXT, shorthand, node.start_mark, node.end_mark)
+            node = yaml.MappingNode(MAPPING, [(named, node)], node.start_mark, node.end_mark)
         if not isinstance(node, yaml.MappingNode):
             keys = ", ".join(field.name for field in dataclasses.fields(cls))
             return self.wrong(node, path, f"must be a mapping with the keys {keys}, got {_shown(node)}")
@@ -161,8 +172,6 @@ class _Decoder:
             if key not in known:
                 expected = f" Known keys: {', '.join(known)}" if known else " There is nothing to set"
                 self.wrong(key_node, inner, f"unknown key.{did_you_mean(key, known) or expected}")
-            elif key in values:
-                self.wrong(key_node, inner, "is given twice")
             else:
                 values[key] = self.value(value_node, hints[key], inner)
         for field in dataclasses.fields(cls):
@@ -175,8 +184,13 @@ class _Decoder:
             return WRONG
         try:
             return cls(**values)
-        except ValueError as error:  # a check of the dataclass's own, in __post_init__
-            return self.wrong(node, path, str(error))
+        except Exception as error:  # a check of the dataclass's own, in __post_init__; perhaps of a plugin
+            reason = (
+                str(error)
+                if isinstance(error, (ValueError, UserError))
+                else f"{type(error).__name__}: {error}"
+            )
+            return self.wrong(node, path, one_line(reason))
 
     def value(self, node: yaml.Node, hint: Any, path: str) -> Any:
         inner, notes = unwrap(hint)
@@ -196,10 +210,24 @@ class _Decoder:
         if dataclasses.is_dataclass(inner) and isinstance(inner, type):
             return self.dataclass(node, inner, path)
         if origin in (dict, Mapping) or inner is dict:
-            if isinstance(node, yaml.MappingNode):
-                return plain(node)
-            return self.wrong(node, path, f"must be a mapping, got {_shown(node)}")
+            if not isinstance(node, yaml.MappingNode):
+                return self.wrong(node, path, f"must be a mapping, got {_shown(node)}")
+            return self.mapping(node, path)
         return self.scalar(node, inner, notes, path)
+
+    def mapping(self, node: yaml.MappingNode, path: str) -> Any:
+        """A mapping whose keys only its component knows; numbers must be finite, because JSON has no others."""
+        before = len(self.errors)
+        waiting: list[tuple[str, yaml.Node]] = [(path, node)]
+        while waiting:
+            place, inner = waiting.pop()
+            if isinstance(inner, yaml.MappingNode):
+                waiting += [(f"{place}.{key.value}", value) for key, value in inner.value]
+            elif isinstance(inner, yaml.SequenceNode):
+                waiting += [(f"{place}[{number}]", value) for number, value in enumerate(inner.value)]
+            elif isinstance(value := plain(inner), float) and not math.isfinite(value):
+                self.wrong(inner, place, f"must be finite, got {_shown(inner)}")
+        return plain(node) if len(self.errors) == before else WRONG
 
     def scalar(self, node: yaml.Node, kind: Any, notes: Mapping[type, Any], path: str) -> Any:
         found = plain(node) if isinstance(node, yaml.ScalarNode) else None
@@ -207,35 +235,46 @@ class _Decoder:
         if (
             kind is float
             and isinstance(found, str)
-            and re.fullmatch(r"[-+]?\d+(\.\d*)?e[-+]?\d+", found, re.I)
+            and re.fullmatch(r"[-+]?[0-9]{1,400}(\.[0-9]{0,400})?(e[-+]?[0-9]{1,9})?", found, re.I)
         ):
-            found = float(found)  # YAML 1.1 reads 1e-3 as text
+            found = float(found)  # YAML 1.1 reads 1e-3 as text, and so are numbers of more than 64 bits
         if kind is float and isinstance(found, int) and not isinstance(found, bool):
             found = float(found)
         if kind is str and isinstance(node, yaml.ScalarNode) and found is not None:
             found = node.value  # `name: 2024` is text where text is wanted
         fits = isinstance(found, kind) and not (kind in (int, float) and isinstance(found, bool))
         if not fits or (isinstance(found, float) and not math.isfinite(found)):
-            return self.wrong(node, path, f"must be {_a(kind, bounds)}, got {_shown(node)}")
+            limit = " of at most 64 bits" if kind is int and _is_long_number(node) else ""
+            return self.wrong(node, path, f"must be {_a(kind, bounds)}{limit}, got {_shown(node)}")
         if bounds is not None and found not in bounds:
             return self.wrong(node, path, f"must be {_a(kind, bounds)}, got {_shown(node)}")
         if InputFile in notes:
             return self.file(node, str(found), path)
+        if CodeReference in notes:
+            problem = reference_problem(str(found), notes[CodeReference].libraries)
+            return self.wrong(node, path, problem) if problem else found
         return found
 
     def file(self, node: yaml.Node, name: str, path: str) -> Any:
-        file = Path(name).expanduser()
-        for place in (self.document.folder / file, Path.cwd() / file):
-            if place.is_file():
-                return str(place.resolve())
-        return self.wrong(
-            node, path, f"no such file: {name} (looked in {self.document.folder} and {Path.cwd()})"
-        )
+        folders = [self.document.folder]
+        with contextlib.suppress(OSError):  # it may have been deleted
+            folders = list(dict.fromkeys([self.document.folder, Path.cwd()]))
+        try:
+            for folder in folders:
+                place = folder / Path(name).expanduser()
+                if place.is_file():
+                    return str(place.resolve())
+        except (OSError, RuntimeError) as error:  # a name that is too long, or an unknown ~user
+            reason = getattr(error, "strerror", None) or str(error)
+            return self.wrong(node, path, f"no such file: {one_line(name, 100)} ({one_line(reason, 100)})")
+        looked = " and ".join(str(folder) for folder in folders)
+        return self.wrong(node, path, f"no such file: {one_line(name, 300)} (looked in {looked})")
 
     def choice(self, node: yaml.Node, choices: tuple[Any, ...], path: str) -> Any:
         found = plain(node) if isinstance(node, yaml.ScalarNode) else None
-        if found in choices:
-            return found
+        for choice in choices:
+            if found == choice and type(found) is type(choice):  # true is not 1
+                return choice
         listed = ", ".join(str(choice) for choice in choices)
         hint = did_you_mean(str(found), [str(choice) for choice in choices])
         return self.wrong(node, path, f"must be one of {listed}, got {_shown(node)}.{hint}")
@@ -273,7 +312,14 @@ class _Decoder:
             ]
         else:
             items = [self.annotated(node, member, notes, path)]
-        return WRONG if any(item is WRONG for item in items) else tuple(items)
+        if any(item is WRONG for item in items):
+            return WRONG
+        if Distinct in notes or get_origin(unwrap(member)[0]) is Literal:
+            for place, item in enumerate(items):
+                if item in items[:place]:
+                    inner = f"{path}[{place}]"
+                    return self.wrong(node.value[place], inner, f"{_shown(node.value[place])} is given twice")
+        return tuple(items)
 
     # Components
 
@@ -299,9 +345,7 @@ class _Decoder:
         if isinstance(node, yaml.ScalarNode):
             name_node: yaml.Node | None = node
             import_node = label_node = None
-            options_node: yaml.Node = yaml.MappingNode(
-                "tag:yaml.org,2002:map", [], node.start_mark, node.end_mark
-            )
+            options_node: yaml.Node = yaml.MappingNode(MAPPING, [], node.start_mark, node.end_mark)
         elif isinstance(node, yaml.MappingNode):
             given = {str(key.value): value for key, value in node.value}
             name_node, import_node, label_node = given.get("name"), given.get("import"), given.get("label")
@@ -312,6 +356,10 @@ class _Decoder:
             return self.wrong(
                 node, path, f"needs either 'name' (cfbench list {plural(kind)}) or 'import' (module:Class)"
             )
+        for key, given_node in (("name", name_node), ("import", import_node), ("label", label_node)):
+            if given_node is not None and (problem := _name_problem(given_node, key)):
+                inner = path if given_node is node else f"{path}.{key}"
+                return self.wrong(given_node, inner, problem)
         try:
             if import_node is not None:
                 target = str(import_node.value)
@@ -363,10 +411,23 @@ class _NothingToSet:
     """The configuration of a component that has none."""
 
 
+def _name_problem(node: yaml.Node, key: str) -> str:
+    """Why a node cannot be the name, the class or the label of a component; empty if it can."""
+    if not isinstance(node, yaml.ScalarNode) or node.tag == NULL or not node.value.strip():
+        return f"must be text, got {_shown(node)}"
+    if key == "label" and (len(node.value) > LONGEST_LABEL or one_line(node.value) != node.value):
+        return f"must be one line of at most {LONGEST_LABEL} visible characters, got {_shown(node)}"
+    return ""
+
+
+def _is_long_number(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and re.fullmatch(r"[-+]?[1-9][0-9_]*", node.value) is not None
+
+
 def _shown(node: yaml.Node) -> str:
     """A node as an error message shows it."""
     if isinstance(node, yaml.ScalarNode):
-        return "nothing" if plain(node) is None else repr(node.value)
+        return "nothing" if node.tag == NULL else repr(one_line(node.value, 60))
     return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
 
 

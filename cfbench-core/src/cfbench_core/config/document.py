@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from cfbench_core.config.yaml_nodes import MAPPING, NULL, TEXT, Where, compose, read_text
 from cfbench_core.errors import UserError
+from cfbench_core.plain_text import one_line
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SECRET_KEYS = frozenset({"key"})
+"""Names of keys whose values are not repeated in messages: somebody may have put a secret there."""
 
 
 class Document:
@@ -22,74 +25,80 @@ class Document:
         folder: where relative paths in it start.
     """
 
-    def __init__(self, text: str, source: str, folder: Path) -> None:
+    def __init__(self, text: str, source: str, folder: Path, lines: bool = True) -> None:
         self.source = source
         self.folder = folder
+        self._lines = lines
         self._sources: dict[int, str] = {}  # id of a node that --set (or a preset) brought -> where from
         self._brought: list[yaml.Node] = []  # referenced, so that no other node reuses the id of one of them
-        try:
-            root = yaml.compose(text, Loader=_Loader)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            where = f"{source}:{mark.line + 1}" if mark else source
-            raise UserError(f"{where}: not valid YAML: {error.problem}") from None
-        except yaml.YAMLError as error:
-            raise UserError(f"{source}: not valid YAML: {str(error).splitlines()[0]}") from None
+        root = compose(text, lambda line: f"{source}:{line}" if lines else source)
         if root is None:
-            root = yaml.MappingNode("tag:yaml.org,2002:map", [])
+            root = yaml.MappingNode(MAPPING, [])
         if not isinstance(root, yaml.MappingNode):
-            raise UserError(f"{source}:1: must be a mapping of keys and values, such as 'suite: recsys'")
+            raise UserError(
+                f"{self.where(root)}: must be a mapping of keys and values, such as 'suite: recsys'"
+            )
         self.root = root
 
     @classmethod
     def read(cls, path: Path) -> Document:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise UserError(f"{path}: no such file. A first one is written by 'cfbench init'") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: cannot be read: {error}") from None
-        return cls(text, str(path), path.resolve().parent)
+        """The document in a file.
+
+        Raises:
+            UserError: if the file cannot be read or is not YAML that is supported, see ``yaml_nodes.py``.
+        """
+        return cls(read_text(path), str(path), path.resolve().parent)
 
     @classmethod
     def of(cls, data: Mapping[str, Any], source: str = "configuration") -> Document:
-        """A document of Python data; its errors name keys, not lines."""
-        document = cls(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True), source, Path.cwd())
-        document._without_lines = True
-        return document
+        """A document of Python data; its errors name keys, not lines.
 
-    _without_lines = False
+        Raises:
+            UserError: if the data cannot be written as YAML.
+        """
+        return cls(_dumped(data, source), source, _working_directory(), lines=False)
 
     def set(self, assignments: Sequence[str]) -> None:
         """Applies ``a.b=c`` changes; the value is YAML, a number in the path is a place in a list (from 0)."""
         for assignment in assignments:
             path, sign, value = assignment.partition("=")
             if not sign or not path:
-                raise UserError(f"--set {assignment}: must look like key.inner=value")
-            try:
-                node = yaml.compose(value, Loader=_Loader) or yaml.ScalarNode(
-                    "tag:yaml.org,2002:null", "null"
-                )
-            except yaml.YAMLError:
-                raise UserError(f"--set {assignment}: the value is not valid YAML") from None
-            self._mark(node, f"--set {assignment}")
-            self._assign(path.split("."), node, assignment)
+                raise UserError(f"--set {one_line(assignment, 100)}: must look like key.inner=value")
+            shown = _shown_assignment(path, value)
+            node = compose(value, _constantly(shown)) or yaml.ScalarNode(NULL, "null")
+            self._bring(node, shown)
+            self._assign(path.split("."), node, shown)
 
     def brought(self, data: Mapping[str, Any], source: str) -> yaml.MappingNode:
         """Data from another source as a node of this document; its errors name ``source``."""
-        node = yaml.compose(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True), Loader=_Loader)
+        node = compose(_dumped(data, source), _constantly(source))
         assert isinstance(node, yaml.MappingNode)
-        self._mark(node, source)
-        self._brought.append(node)
+        self._bring(node, source)
         return node
 
     def where(self, node: yaml.Node) -> str:
         """``study.yaml:7``, or the ``--set`` or the preset that the node came from."""
         if id(node) in self._sources:
             return self._sources[id(node)]
-        if self._without_lines or node.start_mark is None:
+        if not self._lines or node.start_mark is None:
             return self.source
         return f"{self.source}:{node.start_mark.line + 1}"
+
+    def scalars(self) -> Iterator[tuple[str, yaml.ScalarNode]]:
+        """Every single value of the document with the key that it stands at, "" for the members of a list."""
+        waiting: list[tuple[str, yaml.Node]] = [("", self.root)]
+        while waiting:
+            key, node = waiting.pop()
+            if isinstance(node, yaml.ScalarNode):
+                yield key, node
+            elif isinstance(node, yaml.SequenceNode):
+                waiting += [("", member) for member in node.value]
+            else:
+                waiting += [(str(name.value), member) for name, member in node.value]
+
+    def _bring(self, node: yaml.Node, source: str) -> None:
+        self._brought.append(node)
+        self._mark(node, source)
 
     def _mark(self, node: yaml.Node, source: str) -> None:
         self._sources[id(node)] = source
@@ -98,14 +107,14 @@ class Document:
             for part in child if isinstance(child, tuple) else (child,):
                 self._mark(part, source)
 
-    def _assign(self, path: Sequence[str], value: yaml.Node, assignment: str) -> None:
+    def _assign(self, path: Sequence[str], value: yaml.Node, shown: str) -> None:
         node: yaml.Node = self.root
         for depth, key in enumerate(path):
             last = depth == len(path) - 1
             if isinstance(node, yaml.SequenceNode):
-                if not key.isdigit() or int(key) >= len(node.value):
+                if not (key.isascii() and key.isdigit() and len(key) < 7) or int(key) >= len(node.value):
                     raise UserError(
-                        f"--set {assignment}: {key!r} is not a place in a list of {len(node.value)} (they count from 0)"
+                        f"{shown}: {key!r} is not a place in a list of {len(node.value)} (they count from 0)"
                     )
                 if last:
                     node.value[int(key)] = value
@@ -113,11 +122,11 @@ class Document:
                     node = node.value[int(key)]
             elif isinstance(node, yaml.MappingNode):
                 place = next((i for i, (k, _) in enumerate(node.value) if k.value == key), None)
-                new = value if last else yaml.MappingNode("tag:yaml.org,2002:map", [])
+                new = value if last else yaml.MappingNode(MAPPING, [])
                 if place is None:
-                    name = yaml.ScalarNode("tag:yaml.org,2002:str", key)
-                    self._mark(name, f"--set {assignment}")
-                    self._mark(new, f"--set {assignment}")
+                    name = yaml.ScalarNode(TEXT, key)
+                    self._bring(name, shown)
+                    self._bring(new, shown)
                     node.value.append((name, new))
                     node = new
                 elif last:
@@ -125,15 +134,42 @@ class Document:
                 else:
                     node = node.value[place][1]
             else:
-                raise UserError(
-                    f"--set {assignment}: {'.'.join(path[:depth])} is a single value, not a mapping"
-                )
+                raise UserError(f"{shown}: {'.'.join(path[:depth])} is a single value, not a mapping")
 
 
-def plain(node: yaml.Node) -> Any:
-    """A node as Python data (scalars, lists, dicts)."""
-    loader = yaml.SafeLoader("")
+def _dumped(data: Mapping[str, Any], source: str) -> str:
+    """Python data as YAML text."""
     try:
-        return loader.construct_object(node, deep=True)
-    finally:
-        loader.dispose()
+        text: str = yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True)
+    except yaml.representer.RepresenterError as error:
+        held = error.args[-1]
+        raise UserError(
+            f"{source}: {one_line(repr(held), 60)} is {type(held).__name__}; values must be text, numbers, "
+            "true, false, None, lists or dicts"
+        ) from None
+    except RecursionError:
+        raise UserError(f"{source}: is nested too deeply") from None
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"{source}: must be a mapping of keys and values ({one_line(str(error), 100)})"
+        ) from None
+    return text
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UserError("the working directory does not exist any more; change to another one") from None
+
+
+def _constantly(source: str) -> Where:
+    return lambda line: source
+
+
+def _shown_assignment(path: str, value: str) -> str:
+    """``--set seed=3``; without the value where that is long, a list or a mapping, or may be a secret."""
+    plain_value = len(value) <= 40 and not value.lstrip().startswith(("{", "[", "&", "*", '"', "'"))
+    if path.rpartition(".")[2] in SECRET_KEYS or not plain_value:
+        value = "..."
+    return one_line(f"--set {path}={value}", 160)

@@ -67,6 +67,18 @@ class InputFile:
 
 
 @dataclass(frozen=True)
+class Distinct:
+    """Marks a list in which nothing may stand twice. Lists of choices (``Literal``) need no mark for that."""
+
+
+@dataclass(frozen=True)
+class CodeReference:
+    """Marks a string that names code, ``"package.module:name"``: the user's own, or a class of one of ``libraries``."""
+
+    libraries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class FieldInfo:
     """One configuration key, for people."""
 

@@ -47,7 +47,7 @@ class InlineExecutor:
         self._events: deque[Event] = deque()
         self._begun: Task | None = None
         self._added = [folder for folder in search_path if folder not in sys.path]
-        sys.path[:0] = self._added
+        sys.path += self._added  # last: no file there replaces a module of Python or of a library
 
     def submit(self, task: Task) -> None:
         self._pending.append(task)

@@ -7,7 +7,6 @@ whatever the caller does meanwhile. A crash costs one task only: a fresh worker 
 from __future__ import annotations
 
 import queue
-import sys
 import threading
 import time
 from collections import deque
@@ -16,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from cfbench_core.config.code_references import module_path
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import outcome_from_json
 from cfbench_core.executors.worker_process import WorkerProcess
@@ -67,7 +67,7 @@ class ProcessExecutor:
         self._log = log
         self._settings = {
             "store_root": str(Path(store_root).absolute()),
-            "search_path": [*(folder for folder in search_path if folder not in sys.path), *sys.path],
+            "search_path": module_path(search_path),
             "fresh": fresh,
         }
         self._pending: deque[Task] = deque()

@@ -123,16 +123,19 @@ def is_in_house(package: str) -> bool:
     """Whether a top-level package is cfbench's, a plugin's, or a user's own: then its code counts, not its version."""
     if package in sys.stdlib_module_names:
         return False
-    if package.startswith("cfbench_") or package in _plugin_packages():
+    if package.startswith("cfbench_") or package in plugin_packages():
         return True
+    return _location(package) is not None and not in_library_folders(package)
+
+
+def in_library_folders(package: str) -> bool:
+    """Whether a top-level package is in the standard library's folders or in ``site-packages``."""
     folder = _location(package)
-    return folder is not None and not any(
-        folder.is_relative_to(installed) for installed in _library_folders()
-    )
+    return folder is not None and any(folder.is_relative_to(installed) for installed in _library_folders())
 
 
 @functools.cache
-def _plugin_packages() -> frozenset[str]:
+def plugin_packages() -> frozenset[str]:
     """Top-level packages of the installed plugins, by their entry points."""
     return frozenset(
         entry.value.partition(":")[0].partition(".")[0] for entry in metadata.entry_points(group="cfbench")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from cfbench_core.analysis_tables import count_of
-from cfbench_core.config import Help
+from cfbench_core.config import Distinct, Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
     FloatArray,
@@ -61,7 +61,7 @@ EASIER = {"POS-P": -1, "PN-S": 1}
 class Config:
     """As in the paper, with the size of the answers."""
 
-    metrics: Annotated[tuple[str, ...], Help("compared, by their names before the @")] = (
+    metrics: Annotated[tuple[str, ...], Distinct(), Help("compared, by their names before the @")] = (
         "POS-P",
         "PN-S",
         "NEG-P",

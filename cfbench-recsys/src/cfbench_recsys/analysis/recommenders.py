@@ -29,7 +29,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from cfbench_core.analysis_tables import count_of, join_words
-from cfbench_core.config import Help
+from cfbench_core.config import Distinct, Help
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align, bootstrap_interval
@@ -71,7 +71,7 @@ SPEC = ComponentSpec(
 class Config:
     """The metrics of CFExpRec."""
 
-    metrics: Annotated[tuple[str, ...], Help("compared, by their names before the @")] = (
+    metrics: Annotated[tuple[str, ...], Distinct(), Help("compared, by their names before the @")] = (
         "POS-P",
         "NEG-P",
         "PN-S",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.analysis_tables import count_of
-from cfbench_core.config import Help
+from cfbench_core.config import Distinct, Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align
 from cfbench_recsys.analysis.shared import (
@@ -54,7 +54,7 @@ SCOPES = ("user-only", "indirect", "k-hop", "full")
 class Config:
     """As in the paper, with the size of the answers."""
 
-    metrics: Annotated[tuple[str, ...], Help("compared, by their names before the @")] = (
+    metrics: Annotated[tuple[str, ...], Distinct(), Help("compared, by their names before the @")] = (
         "PN-S",
         "PN-R",
         "#Perturb given success",

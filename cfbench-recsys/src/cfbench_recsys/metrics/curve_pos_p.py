@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 
@@ -46,7 +46,9 @@ SPEC = ComponentSpec(
 class Config:
     """As in the paper."""
 
-    t: Annotated[tuple[int, ...], Range(minimum=1), Help("among the first how many the item must stay")] = (
+    t: Annotated[
+        tuple[int, ...], Range(minimum=1), Distinct(), Help("among the first how many the item must stay")
+    ] = (
         5,
         10,
         20,

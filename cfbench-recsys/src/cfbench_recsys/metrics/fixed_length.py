@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.plan import Column
 
 if TYPE_CHECKING:
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 class FixedLengthConfig:
     """The defaults are those of the paper."""
 
-    k_e: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the explanation")] = (1, 2, 3, 4, 5)
+    k_e: Annotated[tuple[int, ...], Range(minimum=1), Distinct(), Help("lengths of the explanation")] = (
+        1,
+        2,
+        3,
+        4,
+        5,
+    )
     supporting_only: Annotated[bool, Help("only positive importances count among the K_e")] = True
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 
@@ -41,7 +41,14 @@ STEPS = 10
 class Config:
     """As in the paper."""
 
-    t: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the list")] = (1, 5, 10, 20, 50, 100)
+    t: Annotated[tuple[int, ...], Range(minimum=1), Distinct(), Help("lengths of the list")] = (
+        1,
+        5,
+        10,
+        20,
+        50,
+        100,
+    )
 
 
 def lxr_pos_p(ranks_before: IntArray, ranks_without_most_important: IntArray, t: int) -> FloatArray:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.metrics.fixed_length import FixedLengthConfig, variant
@@ -41,7 +41,7 @@ SPEC = ComponentSpec(
 class Config(FixedLengthConfig):
     """The defaults are those of the paper."""
 
-    k_r: Annotated[tuple[int, ...], Range(minimum=1), Help("lengths of the list")] = (5, 10, 20)
+    k_r: Annotated[tuple[int, ...], Range(minimum=1), Distinct(), Help("lengths of the list")] = (5, 10, 20)
 
 
 def pos_at(ranks_without_explanation: IntArray, k_r: int) -> FloatArray:

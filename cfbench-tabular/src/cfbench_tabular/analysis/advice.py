@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.analysis.advisor_training import FEATURES, TrainingSet, training_set
 from cfbench_tabular.analysis.run_data import (
@@ -67,7 +67,7 @@ MIN_DATA_SETS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    metrics: Annotated[tuple[str, ...], Help("metrics with a tree each")] = (
+    metrics: Annotated[tuple[str, ...], Distinct(), Help("metrics with a tree each")] = (
         "validity",
         "sparsity",
         "L2",

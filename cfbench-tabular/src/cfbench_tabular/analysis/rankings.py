@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import friedman, indistinguishable, nemenyi_critical_difference, ranks
 from cfbench_tabular.analysis.run_data import (
@@ -74,7 +74,7 @@ _TEST = ("metric", "direction", "reading")
 class Config:
     """Tables 4 and 5 of the paper."""
 
-    metrics: Annotated[tuple[str, ...], Help("ranked, in this order")] = (
+    metrics: Annotated[tuple[str, ...], Distinct(), Help("ranked, in this order")] = (
         "validity",
         "sparsity",
         "RUC",
@@ -83,7 +83,7 @@ class Config:
         "MADD",
         "MD",
     )
-    diagrams: Annotated[tuple[str, ...], Help("metrics with a critical-difference diagram")] = (
+    diagrams: Annotated[tuple[str, ...], Distinct(), Help("metrics with a critical-difference diagram")] = (
         "validity",
         "sparsity",
         "L2",

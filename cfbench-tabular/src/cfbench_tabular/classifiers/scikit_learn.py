@@ -1,7 +1,8 @@
 """Any estimator or pipeline with the methods of scikit-learn, trained here or pretrained.
 
-``factory`` names a class, a function that returns the estimator (for example one that reads it from a file), or the
-estimator itself. It receives encoded rows, or with ``columns: raw`` a DataFrame with the columns and values of the
+``factory`` names a class of scikit-learn or of a library with its interface (``LIBRARIES``). In a module of your own it may
+also name a function that returns the estimator (for example one that reads it from a file), or the estimator itself.
+The estimator receives encoded rows, or with ``columns: raw`` a DataFrame with the columns and values of the
 table (the nearest row for a vector that does not represent one).
 
 Trained here, it learns the classes 0 and 1. A pretrained estimator may have other classes, also more than two:
@@ -19,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from cfbench_core.config import Help
+from cfbench_core.config import CodeReference, Help
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Report
@@ -38,13 +39,15 @@ SPEC = ComponentSpec(
 
 
 SEED = "random_state"
+LIBRARIES = ("sklearn", "imblearn", "xgboost", "lightgbm", "catboost")
+"""Packages whose estimators a configuration may name without a module of the user's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    factory: Annotated[str, Help("package.module:name of the estimator or of its factory")] = (
-        "sklearn.naive_bayes:GaussianNB"
-    )
+    factory: Annotated[
+        str, CodeReference(LIBRARIES), Help("package.module:name of the estimator or of its factory")
+    ] = "sklearn.naive_bayes:GaussianNB"
     options: Annotated[Mapping[str, Any], Help("arguments of the factory, by name: {n_neighbors: 3}")] = (
         field(default_factory=dict)
     )
@@ -106,7 +109,9 @@ class ScikitLearn:
         return raw_columns(self.encoding, vectors) if self.config.columns == "raw" else vectors
 
     def _created(self) -> Any:
-        made = named_object(self.config.factory, "scikit-learn")
+        made = named_object(self.config.factory, "scikit-learn", LIBRARIES)
+        if isinstance(made, type) and not hasattr(made, "fit"):
+            raise UserError(f"scikit-learn: {self.config.factory} is not an estimator, it has no fit")
         if isinstance(made, type) or not hasattr(made, "predict_proba"):
             if not callable(made):
                 raise UserError(f"scikit-learn: {self.config.factory} is neither a factory nor an estimator")

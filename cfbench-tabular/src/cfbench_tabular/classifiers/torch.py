@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from cfbench_core.config import Help, InputFile, Range
+from cfbench_core.config import CodeReference, Help, InputFile, Range
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Report
@@ -36,14 +36,18 @@ SPEC = ComponentSpec(
 )
 
 
+DEFAULT = f"{__name__}:two_hidden_layers"
+LIBRARIES = (__name__,)
+"""Modules whose factories a configuration may name without a module of the user's own: the default one."""
+
 LACKS = "torch is not installed: pip install 'cfbench-tabular[torch]'"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    factory: Annotated[str, Help("package.module:name of the factory of the module")] = (
-        "cfbench_tabular.classifiers.torch:two_hidden_layers"
-    )
+    factory: Annotated[
+        str, CodeReference(LIBRARIES), Help("package.module:name of the factory of the module")
+    ] = DEFAULT
     weights: Annotated[
         str | None, InputFile(), Help("its state dict, .safetensors, .pt or .pth; none: trained here")
     ] = None
@@ -104,7 +108,11 @@ class Torch:
         self._load(tensors, "the state")
 
     def _create(self, inputs: int) -> None:
-        factory = named_object(self.config.factory, "torch")
+        factory = (
+            two_hidden_layers
+            if self.config.factory == DEFAULT
+            else named_object(self.config.factory, "torch")
+        )
         wants = "inputs" in inspect.signature(factory).parameters
         self.module = factory(inputs=inputs) if wants else factory()
         if not isinstance(self.module, _torch().nn.Module):

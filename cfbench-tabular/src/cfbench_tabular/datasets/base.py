@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from cfbench_core.config import Help
+from cfbench_core.config import Distinct, Help
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.table import AnyArray, Column, Table
 
@@ -24,7 +24,9 @@ class DatasetConfig:
     """Options of every data set."""
 
     target: Annotated[str | None, Help("class to predict against the rest; none: the majority")] = None
-    immutable: Annotated[tuple[str, ...], Help("columns that a counterfactual must not change")] = ()
+    immutable: Annotated[
+        tuple[str, ...], Distinct(), Help("columns that a counterfactual must not change")
+    ] = ()
     direction: Annotated[
         Mapping[str, str], Help("columns that may only increase or decrease: {age: up}, {debt: down}")
     ] = field(default_factory=dict)

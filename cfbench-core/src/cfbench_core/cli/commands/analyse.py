@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from cfbench_core import analyses
 from cfbench_core.cli import completions, output
 from cfbench_core.cli.group import subcommand
 from cfbench_core.config import Document
+from cfbench_core.config.code_references import add_module_folder
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import installed
 
@@ -68,8 +68,8 @@ def command(
     as text and as a table. Several runs of one suite are analysed together.
     """
     name, directories = _name_and_runs(arguments)
-    if name is not None and ":" in name and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # a user's own module is found from the working directory
+    if name is not None and ":" in name:  # a module of your own is found in the working directory
+        add_module_folder(str(Path.cwd()))
     runs = analyses.opened(directories)
     form = form or format_of(file)
     if name is None:

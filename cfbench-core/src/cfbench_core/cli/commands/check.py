@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 from cfbench_core.cli import completions, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import subcommand
+from cfbench_core.config.code_references import add_module_folder
 from cfbench_core.errors import UserError
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def command(component: str, suite: str | None, kind: str, waivers: tuple[str, ..
     """
     from cfbench_core.testing import check_component
 
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # a module of one's own lies where one stands
+    if ":" in component:  # a module of your own is found in the working directory
+        add_module_folder(str(Path.cwd()))
     report = check_component(component, suite=suite, kind=kind, waive=dict(_waiver(text) for text in waivers))
     if form == "json":
         output.as_json(
