@@ -15,6 +15,7 @@ import argparse
 import csv
 import importlib
 import itertools
+import json
 import shutil
 import sys
 import tempfile
@@ -24,6 +25,8 @@ from pathlib import Path
 from types import ModuleType
 
 from trial import Budget
+
+from cfbench_core.environment import capture
 
 PARTS = ("kills", "damages", "bad_inputs", "hostile_plugins", "hostile_names", "starved")
 
@@ -101,10 +104,19 @@ def _show(rows: list[Row]) -> None:
 
 
 def _write(rows: list[Row], path: Path) -> None:
+    """The table as ``path``, and what produced it as JSON under the same name."""
     with path.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.writer(out)
+        writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["part", "tried", "survived", "seconds"])
         writer.writerows([row.part, row.tried, row.survived, f"{row.seconds:.0f}"] for row in rows)
+    known = capture(Path(__file__).parent)
+    about = {
+        "command": "python tests/chaos/run.py " + " ".join(sys.argv[1:]),
+        "commit": known["git"],
+        "hardware": known["hardware"],
+        "versions": known["distributions"],
+    }
+    path.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
