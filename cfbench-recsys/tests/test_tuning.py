@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from cfbench_core import run, tune
 from cfbench_core.config import create
 from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.models import load_model
+from cfbench_core.lifecycle.models import load_state
 from cfbench_core.store import Store
 from cfbench_core.tuning.search import open_search
 from cfbench_recsys.quality import evaluate
@@ -68,10 +68,10 @@ def test_a_recommender_is_judged_by_its_quality_on_validation_data(tmp_path: Pat
     split = load_split(split_folder)
     expected = {}
     for folder in artifacts("model"):
-        options = json.loads((folder / "artifact.json").read_text())["parameters"]["model"]["options"]
-        component, state = load_model(folder)
+        component = json.loads((folder / "artifact.json").read_text())["parameters"]["model"]
+        options = component["options"]
         model = create(component)
-        model.load_state(state, split.profiles)
+        model.load_state(load_state(folder), split.profiles)
         assert not hasattr(model, "score_edits")
         value = evaluate(model, split.validation, split.profiles)["NDCG@10"]
         assert value != evaluate(model, split.test, split.profiles)["NDCG@10"]

@@ -212,10 +212,16 @@ def test_editing_the_module_of_a_factory_makes_the_model_stale(tmp_path, mine):
         ({"factory": "sklearn.naive_bayes:GausianNB"}, "Did you mean 'GaussianNB'"),
         ({"factory": "sklearn.svm"}, "must be 'package.module:name'"),
         ({"factory": "sklearn.svm:LinearSVC"}, "LinearSVC has no predict_proba"),
-        ({"factory": "numpy:save"}, "is in an installed package; it must be code of your own, or a class of sklearn"),
+        (
+            {"factory": "numpy:save"},
+            "is in an installed package; it must be code of your own, or a class of sklearn",
+        ),
         ({"factory": "sklearn.utils:shuffle"}, "is not a class of that library"),
         ({"factory": "sklearn.utils:Bunch"}, "is not an estimator, it has no fit"),
-        ({"factory": "subprocess:check_output", "options": {"args": "id", "shell": True}}, "standard library"),
+        (
+            {"factory": "subprocess:check_output", "options": {"args": "id", "shell": True}},
+            "standard library",
+        ),
         ({"factory": "cfbench_core.files:write_atomically"}, "is in an installed package"),
         ({"factory": "os:system"}, "is in Python's standard library"),
     ],

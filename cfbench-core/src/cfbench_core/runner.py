@@ -18,7 +18,7 @@ from cfbench_core.executors import Executor, Finished, Progress, Started
 from cfbench_core.hashing import digest
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
-from cfbench_core.stages import UNITS, Stage, Task
+from cfbench_core.stages import MODEL, UNITS, Stage, Task
 from cfbench_core.store import Store
 
 ATTEMPTS = 3
@@ -164,6 +164,11 @@ class _Schedule:
             chunk=chunk,
             steps=stage.steps,
             dataset=stage.dataset,
+            models={
+                role: needed.parameters[MODEL]
+                for role, needed in stage.inputs.items()
+                if MODEL in needed.parameters
+            },
         )
 
     def add(self, task: Task) -> None:

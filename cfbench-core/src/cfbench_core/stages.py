@@ -79,6 +79,9 @@ class Stage:
         )
 
 
+MODEL = "model"
+"""The parameter of a stage that makes a model: the parameters of its component."""
+
 CODE = ("target", "config", "factory")
 """Names of parameters whose values are references to code, ``"package.module:Name"``."""
 
@@ -101,7 +104,8 @@ class Task:
     """A stage, or one chunk of it, ready to be computed: JSON all through, so that it can cross a pipe.
 
     ``key`` names the artifact to write; ``stage_key`` the stage (equal for all its chunks); ``inputs`` the
-    artifacts to read, by role; ``chunk`` the half-open range of groups, None for a whole stage.
+    artifacts to read, by role; ``chunk`` the half-open range of groups, None for a whole stage. ``models`` says which
+    component made the inputs that are models, by role: an artifact of the cache is data and names no class.
     """
 
     key: str
@@ -116,6 +120,7 @@ class Task:
     chunk: tuple[int, int] | None = None
     steps: Mapping[str, str] = field(default_factory=dict)
     dataset: str = ""
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @functools.lru_cache(maxsize=24)

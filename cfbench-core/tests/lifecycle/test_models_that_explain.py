@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -188,7 +187,10 @@ def context(tmp_path: Path) -> Any:
             folder.mkdir(exist_ok=True)
         UNITS.to_parquet(folders["units"] / "units.parquet")
         inputs = {role: str(folder) for role, folder in folders.items() if role != kind}
-        task = Task("k", "s", kind, stage.label, "", stage.parameters, inputs, {}, 0, None, stage.steps, "d")
+        models = {"model": component("model", "writer", Writer).parameters()}
+        task = Task(
+            "k", "s", kind, stage.label, "", stage.parameters, inputs, {}, 0, None, stage.steps, "d", models
+        )
         return TaskContext(task, folders[kind], {role: Path(path) for role, path in inputs.items()})
 
     return make
@@ -196,9 +198,6 @@ def context(tmp_path: Path) -> Any:
 
 def test_units_without_an_answer_are_not_observed_and_have_no_score(context: Any, tmp_path: Path) -> None:
     explaining = context("explanations", explain=f"{__name__}:explain_units")
-    (tmp_path / "model" / "component.json").write_text(
-        json.dumps(component("model", "writer", Writer).parameters())
-    )
     save_state({}, tmp_path / "model")
     assert explain(explaining) == {"units": 3, "answered": 2}
     details = tmp_path / "explanations" / "details.parquet"

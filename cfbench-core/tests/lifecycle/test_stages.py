@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import pytest
 
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle import stages
-from cfbench_core.lifecycle.models import save_model
+from cfbench_core.lifecycle.models import save_state
 from cfbench_core.stages import Task, TaskContext
 
 
@@ -104,19 +105,34 @@ def context(tmp_path):
     rows = UNITS[["unit"]].assign(length=[4.0, 5.0])
     rows.to_parquet(folders["external"] / "explanations.parquet")
     for number, name in enumerate(("model", "second"), start=1):
-        save_model(
-            SimpleNamespace(state=lambda n=number: {"number": np.array([float(n)])}), {}, folders[name]
-        )
+        save_state({"number": np.array([float(number)])}, folders[name])
     paths = {**folders, "explanations": folders["external"]}
 
     def made(parameters=None, **changed):
         steps = {**STEPS, **changed}
         steps = {name: step for name, step in steps.items() if step}
         keys = {role: f"{tmp_path}/{role}" for role in paths}
-        task = Task("k", "k", "scores", "a test", "", parameters or {}, keys, {}, 0, None, steps)
+        models = {"model": {}, "second": {}}
+        task = Task("k", "k", "scores", "a test", "", parameters or {}, keys, {}, 0, None, steps, "", models)
         return TaskContext(task, folders["out"], paths)
 
     return made
+
+
+def test_the_class_of_a_cached_model_comes_from_the_plan_not_from_the_cache(context, tmp_path):
+    hostile = {"component": "a/model/b", "target": "os:system", "config": None, "options": {}, "files": {}}
+    for name in ("component.json", "recommender.json"):
+        (tmp_path / "model" / name).write_text(json.dumps(hostile))
+    given = []
+    task = context(restore=f"{__name__}:record")
+    record.calls = given
+    stages.model_of(task)
+    assert given == [task.task.models["model"]]
+
+
+def record(component, state, data):
+    record.calls.append(component)
+    return restore(component, state, data)
 
 
 def test_the_details_of_units_are_written_for_external_explanations(context):

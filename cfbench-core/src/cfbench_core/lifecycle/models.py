@@ -1,12 +1,12 @@
-"""Models and trained explainers on disk: named arrays in safetensors, and what is needed to build the object again.
+"""Models and trained explainers on disk: named arrays in safetensors.
 
 One convention for all: ``state() -> dict[str, ndarray]`` returns everything that was learned, and
-``load_state(state, data)`` restores it in a fresh object for the data that it is used with.
+``load_state(state, data)`` restores it in a fresh object for the data that it is used with. The class of that object
+comes from the plan (``Task.models``), never from the cache.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,6 @@ from cfbench_core.errors import UserError
 State = dict[str, np.ndarray]
 
 STATE = "state.safetensors"
-COMPONENT = "component.json"
-
-
-def save_model(model: Any, component: Mapping[str, Any], folder: Path) -> None:
-    """A fitted model; ``component`` are the parameters of its :class:`ConfiguredComponent`."""
-    save_state(model.state(), folder)
-    (folder / COMPONENT).write_text(json.dumps(dict(component)), encoding="utf-8")
-
-
-def load_model(folder: Path) -> tuple[dict[str, Any], State]:
-    """What :func:`save_model` wrote: the component's parameters, and the state."""
-    component: dict[str, Any] = json.loads((folder / COMPONENT).read_text(encoding="utf-8"))
-    return component, load_state(folder)
 
 
 def restored(component: Mapping[str, Any], state: State, data: Any) -> Any:

@@ -40,7 +40,7 @@ import pandas as pd
 
 from cfbench_core.config.component import create
 from cfbench_core.lifecycle.counting import CountedModel
-from cfbench_core.lifecycle.models import checked_state, load_model, load_state, save_model, save_state
+from cfbench_core.lifecycle.models import checked_state, load_state, save_state
 from cfbench_core.lifecycle.tables import (
     FloatArray,
     checked_details,
@@ -84,7 +84,7 @@ def read_data(context: TaskContext) -> Mapping[str, Any]:
 def fit_model(context: TaskContext) -> Mapping[str, Any]:
     """Trains a model, judges it on held-out data, and saves it."""
     model, summary = context.step("fit")(context, context.step("load_data")(context))
-    save_model(model, context.parameters["model"], context.output)
+    save_state(model.state(), context.output)
     return dict(summary)
 
 
@@ -100,8 +100,8 @@ def model_of(context: TaskContext, role: str = "model") -> tuple[Any, Any]:
     if key not in _models:
         while len(_models) >= MOST_MODELS:
             _models.pop(next(iter(_models)))
-        component, state = load_model(context.input_paths[role])
-        _models[key] = context.step("restore")(component, state, data)
+        state = load_state(context.input_paths[role])
+        _models[key] = context.step("restore")(context.task.models[role], state, data)
     return data, _models[key]
 
 

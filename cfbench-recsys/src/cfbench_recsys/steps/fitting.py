@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from cfbench_core.config.component import create
 from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.models import State, save_model, state_from_file
+from cfbench_core.lifecycle.models import State, save_state, state_from_file
 from cfbench_core.stages import TaskContext
 from cfbench_recsys.checkpoints import EvaluationHistory, load_checkpoint, save_checkpoint
 from cfbench_recsys.contracts import Recommender, ScoringModel
@@ -77,7 +77,7 @@ def take_checkpoint(context: TaskContext) -> dict[str, Any]:
     data = load_data(context)
     state, evaluation = load_checkpoint(context.input_paths["training"], context.parameters["checkpoint"])
     model = restore(context.parameters["model"], state, data)
-    save_model(model, context.parameters["model"], context.output)
+    save_state(dict(model.state()), context.output)
     return {
         "quality": evaluate(cast(ScoringModel, model), data.split.test, data.split.profiles),
         "fit": evaluation,
