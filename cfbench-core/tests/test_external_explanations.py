@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.external import ExternalTable
+from cfbench_core.lifecycle.external import NUMBERS, ExternalTable
 from cfbench_core.lifecycle.external_rows import read_table, with_labels, with_units
 
 KNOWN = ("dataset", "model", "explainer", "level", "format", "k")
@@ -91,3 +91,25 @@ def test_a_missing_unit_is_derived_from_the_columns_that_define_it() -> None:
     assert with_units(table, units, ("user", "item"), Path("t.csv"))["unit"].tolist() == ["u2", "u1", "c, y"]
     with pytest.raises(UserError, match="needs a column unit, or user and item"):
         with_units(table[["importance"]], units, ("user", "item"), Path("t.csv"))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("column", "value", "complaint"),
+    [
+        ("op", "burn", "op must be remove or add, got 'burn'"),
+        ("importance", "much", "importance must be a finite number, got 'much'"),
+        ("importance", "inf", "importance must be a finite number, got 'inf'"),
+    ],
+)
+def test_values_that_cannot_be_are_reported_with_their_row(
+    tmp_path: Path, suffix: str, column: str, value: str, complaint: str
+) -> None:
+    frame = pd.DataFrame({"unit": ["a", "b"], "op": ["remove", ""], "importance": ["1.5", ""]})
+    frame.loc[1, column] = value
+    path = tmp_path / f"mine{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    values = {"op": ("remove", "add"), "importance": NUMBERS}
+    place = "mine.csv:3" if suffix == ".csv" else "mine.parquet: row 2"
+    with pytest.raises(UserError, match=f"{place}: {complaint}"):
+        ExternalTable(path, ("explainer",), values=values)

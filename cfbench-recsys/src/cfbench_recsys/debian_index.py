@@ -23,7 +23,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any
 
 from cfbench_core.content_checks import limited
 from cfbench_core.errors import UserError
@@ -105,8 +105,7 @@ def read_index(path: Path) -> Iterator[str]:
 
 
 def _opened(path: Path) -> IO[str]:
-    unpack = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix)
-    if unpack is None:
+    if path.suffix not in (".gz", ".xz"):
         return path.open(encoding="utf-8")
-    packed = path.stat().st_size
-    return io.TextIOWrapper(limited(cast(IO[bytes], unpack(path, "rb")), path, packed), encoding="utf-8")
+    packed: Any = gzip.open(path, "rb") if path.suffix == ".gz" else lzma.open(path, "rb")
+    return io.TextIOWrapper(limited(packed, path, path.stat().st_size), encoding="utf-8")

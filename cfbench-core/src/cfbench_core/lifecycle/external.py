@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
+from cfbench_core.plain_text import one_line
 
 Combinations = dict[tuple[str, ...], None]
 
+NUMBERS = ("a finite number",)
+"""The values of a column of numbers."""
 TABLE_FORM = "explanations as Parquet or CSV, columns as in a run's explanations.parquet"
 
 
@@ -25,10 +29,11 @@ class ExternalTable:
         known: columns that decide to which cells of a plan a row belongs; a table without one serves all its values.
         needed: columns that every such table has.
         form: what such a table is, for the message about a missing file.
+        values: columns whose cells are empty or one of these words; of ``NUMBERS``, a finite number.
         labels: those of ``known`` that the table has.
 
     Raises:
-        UserError: when the file does not exist, is no table, or lacks a column.
+        UserError: when the file does not exist, is no table, lacks a column, or holds another value; names the row.
     """
 
     def __init__(
@@ -37,8 +42,10 @@ class ExternalTable:
         known: Sequence[str],
         needed: Sequence[str] = (),
         form: str = TABLE_FORM,
+        values: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.path, self.known, self.needed, self.form = path, tuple(known), tuple(needed), form
+        self.values = values or {}
         if not path.is_file():
             raise UserError(f"{path}: no such file ({self.form})")
         self.labels, self._combinations = self.combinations()
@@ -75,7 +82,12 @@ class ExternalTable:
             with self.path.open(newline="", encoding="utf-8-sig") as file:
                 rows = csv.DictReader(file)
                 labels = self._labels(rows.fieldnames or [])
-                return labels, dict.fromkeys(tuple(str(row[label]) for label in labels) for row in rows)
+                found: Combinations = {}
+                for row in rows:
+                    for column in self.values.keys() & row.keys():
+                        self._check(column, row[column], f"{self.path}:{rows.line_num}")
+                    found[tuple(str(row[label]) for label in labels)] = None
+                return labels, found
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise UserError(f"{self.path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
 
@@ -86,12 +98,24 @@ class ExternalTable:
         try:
             with parquet.ParquetFile(self.path) as file:
                 labels = self._labels(file.schema_arrow.names)
+                for column in [name for name in self.values if name in file.schema_arrow.names]:
+                    for number, value in enumerate(file.read([column]).column(0).to_pylist(), start=1):
+                        self._check(column, value, f"{self.path}: row {number:,}")
                 if not labels:
                     return labels, {}
                 table = file.read(labels).group_by(labels, use_threads=False).aggregate([])
         except (pa.ArrowException, OSError) as error:
             raise UserError(f"{self.path}: not a Parquet file ({str(error).splitlines()[0]})") from None
         return labels, dict.fromkeys(tuple(str(row[label]) for label in labels) for row in table.to_pylist())
+
+    def _check(self, column: str, value: object, where: str) -> None:
+        allowed = self.values[column]
+        if value in (None, "") or value != value:  # NaN: missing in tables of pandas
+            return
+        if not (_is_finite(value) if allowed is NUMBERS else value in allowed):
+            raise UserError(
+                f"{where}: {column} must be {' or '.join(allowed)}, got {one_line(str(value), 40)!r}"
+            )
 
     def _labels(self, columns: Iterable[str]) -> list[str]:
         """The label columns that the table has."""
@@ -102,3 +126,10 @@ class ExternalTable:
                 f"{self.path}: misses the columns {', '.join(missing)} (has {', '.join(present) or 'none'})"
             )
         return [label for label in self.known if label in present]
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return math.isfinite(float(str(value)))
+    except ValueError:
+        return False

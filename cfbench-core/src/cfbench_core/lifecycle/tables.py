@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cfbench_core.errors import UserError
-from cfbench_core.real_arrays import FloatArray, real_array
+from cfbench_core.real_arrays import FloatArray as FloatArray
+from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import UNITS, TaskContext
 
 BoolArray = NDArray[np.bool_]

@@ -12,7 +12,7 @@ rows has not decreased for ``patience`` epochs; the best epoch is used.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -108,7 +108,7 @@ class Torch:
         self._load(tensors, "the state")
 
     def _create(self, inputs: int) -> None:
-        factory = (
+        factory: Callable[..., Any] = (
             two_hidden_layers
             if self.config.factory == DEFAULT
             else named_object(self.config.factory, "torch")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_core.run_directory import REWRITE
+from cfbench_core.run_files import REWRITE
 
 if TYPE_CHECKING:
     import pandas as pd
