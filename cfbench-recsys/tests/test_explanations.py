@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from cfbench_recsys.explanations import (
     read_importances,
 )
 from cfbench_recsys.interactions import Interactions, from_pairs
-from cfbench_recsys.steps.answers import read_file
 from cfbench_recsys.targets import Targets
 
 PAIRS = {"anna": "pqr", "bob": "pr", "NA": "s"}
@@ -156,14 +154,6 @@ def test_edges_of_others_may_be_edited_where_the_scope_allows_it() -> None:
         rows(("anna", "bob", "p", "remove", None)), shop(), targets, units["unit"], shop().matrix
     )
     assert edits.edge_users.tolist() == [shop().user_ids.tolist().index("bob")]
-
-
-def test_an_importance_that_is_no_number_is_named() -> None:
-    table, path = rows(("anna", "anna", "p", "remove", "much")), Path("t.csv")
-    with pytest.raises(UserError, match=re.escape("t.csv: importance must be a number, got 'much'")):
-        read_file(None, table, path)  # type: ignore[arg-type]
-    given = read_file(None, table.assign(importance=["0.5"]), path)  # type: ignore[arg-type]
-    assert given["importance"].tolist() == [0.5]
 
 
 def test_an_importance_with_an_operation_other_than_remove_is_refused() -> None:

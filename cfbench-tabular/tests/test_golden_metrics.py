@@ -22,7 +22,7 @@ from cfbench_tabular.metrics.realism import Config as RealismConfig
 from cfbench_tabular.metrics.realism import Realism
 from cfbench_tabular.metrics.sparsity import Config as SparsityConfig
 from cfbench_tabular.metrics.sparsity import Sparsity
-from cfbench_tabular.steps.scoring import observed_of
+from cfbench_tabular.observations import observed_of
 from cfbench_tabular.testing import example_data
 
 RULES = {

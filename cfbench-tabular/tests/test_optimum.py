@@ -16,7 +16,7 @@ from cfbench_tabular.explainers.exhaustive import Exhaustive
 from cfbench_tabular.explainers.optimum import Config, Optimum, costs_of
 from cfbench_tabular.metrics.madd import MADD
 from cfbench_tabular.metrics.madd import Config as MADDConfig
-from cfbench_tabular.steps.scoring import observed_of
+from cfbench_tabular.observations import observed_of
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import context_of, example_data, factuals_of, fitted
 

@@ -13,7 +13,7 @@ import cfbench_core
 from cfbench_core import api
 from cfbench_core.errors import UserError
 from cfbench_tabular.explainers.base import Factuals
-from cfbench_tabular.steps.scoring import observed_of_several
+from cfbench_tabular.observations import observed_of_several
 from cfbench_tabular.testing import example_data
 
 LADDER = """

@@ -3,7 +3,7 @@ import numpy as np
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.explainers.base import Factuals
 from cfbench_tabular.metrics.validity import Config, Validity
-from cfbench_tabular.steps.scoring import observed_of
+from cfbench_tabular.observations import observed_of
 from cfbench_tabular.testing import example_data
 
 

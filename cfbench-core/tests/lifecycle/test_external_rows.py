@@ -34,7 +34,8 @@ def selected(
     (folder / "units").mkdir()
     (folder / "out").mkdir()
     UNITS.to_parquet(folder / "units" / "units.parquet")
-    parameters = {"file": str(file), "labels": {"explainer": "mine"}, "unit_key": ["user", "item"]}
+    key = ["user", "item"]
+    parameters = {"file": str(file), "labels": {"explainer": "mine"}, "unit_key": key, "numbers": ["value"]}
     task = Task("k", str(folder), "external", "e", "m:f", parameters, {"units": str(folder)}, {}, 0)
     summary = select_rows(TaskContext(task, folder / "out", {"units": folder / "units"}))
     return pd.read_parquet(folder / "out" / "explanations.parquet"), summary
@@ -82,3 +83,16 @@ def test_a_table_of_which_nothing_is_explained_is_refused_in_one_line(
     with pytest.raises(UserError, match=said) as refused:
         selected(tmp_path, pd.DataFrame(table))
     assert len(refused.value.lines) == 1
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_column_of_numbers_is_read_as_numbers_and_may_have_gaps(tmp_path: Path, suffix: str) -> None:
+    table = pd.DataFrame({"unit": ["a/x", "b/y"], "value": ["0.5", None]})
+    rows, _ = selected(tmp_path, table, suffix)
+    assert rows["value"].iloc[0] == 0.5 and pd.isna(rows["value"].iloc[1])
+
+
+def test_a_value_that_is_no_number_is_an_error_with_the_file_and_the_value(tmp_path: Path) -> None:
+    table = pd.DataFrame({"unit": ["a/x"], "value": ["much"]})
+    with pytest.raises(UserError, match=r"theirs.csv: value must be a number, got 'much'"):
+        selected(tmp_path, table, ".csv")

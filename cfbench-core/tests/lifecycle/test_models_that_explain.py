@@ -89,7 +89,6 @@ def open_chunk(context: TaskContext, data: None, model: Any, units: pd.DataFrame
         units: pd.DataFrame
         model: Any
         queries: tuple[str, ...] = ()
-        seconds_of_loading: float = 0.0
 
     return Chunk(units, model)
 
@@ -116,15 +115,7 @@ def from_rows(chunk: Any, rows: pd.DataFrame) -> Any:
 @dataclass
 class Observed:
     texts: list[str]
-    given: Any
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def per_unit(self, values: Any) -> Any:
-        every = np.full(len(self.given), np.nan)
-        every[self.given] = values
-        return every
+    owner: Any
 
     def of(self, entry: Any) -> list[str]:
         return self.texts
@@ -135,7 +126,7 @@ class Observed:
 
 def observe(context: TaskContext, chunk: Any, answers: list[str | None]) -> Observed:
     assert chunk.model is None
-    return Observed([t for t in answers if t is not None], np.array([t is not None for t in answers]))
+    return Observed([t for t in answers if t is not None], np.flatnonzero([t is not None for t in answers]))
 
 
 def cells(explanations: Path | None = None, config: Config | None = None) -> list[Cell]:

@@ -6,6 +6,7 @@ recommender decides, not the explainer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,28 @@ def count_displaced(
     ranks = target_ranks(model, edits, targets, of, interactions)
     displaced: IntArray = np.count_nonzero(ranks > targets.k, axis=1)
     return displaced
+
+
+def derived(
+    model: ScoringModel, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix, how: str
+) -> Edits:
+    """Edits made of importances; ``how``: "threshold" or "smallest-prefix"."""
+    if how == "threshold":
+        return threshold(targets, importances)
+    return smallest_prefix(model, targets, importances, interactions)
+
+
+def postprocessed(
+    model: ScoringModel,
+    targets: Targets,
+    edits: Edits,
+    interactions: sparse.csr_matrix,
+    settings: Mapping[str, object],
+) -> Edits:
+    """Edits verified and pruned as ``settings`` ("verify", "prune") request."""
+    if settings["verify"]:
+        edits = verify(model, targets, edits, interactions)
+    return prune(model, targets, edits, interactions) if settings["prune"] else edits
 
 
 def threshold(targets: Targets, importances: FloatArray, above: float = 0.5) -> Edits:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.hashing import file_digest
-from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study
+from cfbench_core.lifecycle.steps import steps_by_module
+from cfbench_core.lifecycle.study import (
+    PlannedCell,
+    PreparedDataset,
+    PreparedModel,
+    ProtocolPoint,
+    Setting,
+    Study,
+)
 from cfbench_core.lifecycle.suite import LifecycleSuite
 from cfbench_core.plan import TableLayout
 from cfbench_core.registry import Registry
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.stages import Stage
 from cfbench_core.tuning import Tunable
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 from cfbench_recsys.explainer_contracts import CONTRACTS
 from cfbench_recsys.labels import LABEL_FORMATS
 from cfbench_recsys.metrics import DEFAULT_METRICS
-
-if TYPE_CHECKING:
-    from cfbench_core.run_directory import Run
 
 STEPS = "cfbench_recsys.steps"
 
@@ -60,30 +64,29 @@ class RecsysSuite(LifecycleSuite):
         unit_columns=("user", "item", "rank"),
         label_formats=LABEL_FORMATS,
     )
-    steps: ClassVar[Mapping[str, str]] = {
-        "read_data": f"{STEPS}.reading:read_data",
-        "load_data": f"{STEPS}.data:load_data",
-        "fit": f"{STEPS}.fitting:fit",
-        "restore": f"{STEPS}.fitting:restore",
-        "choose_units": f"{STEPS}.units:choose_units",
-        "open_chunk": f"{STEPS}.chunks:open_chunk",
-        "prepare": f"{STEPS}.explaining:prepare",
-        "explain": f"{STEPS}.explaining:explain",
-        "derive": f"{STEPS}.explaining:derive",
-        "to_rows": f"{STEPS}.answers:to_rows",
-        "from_rows": f"{STEPS}.answers:from_rows",
-        "from_rows_of_source": f"{STEPS}.answers:importances_from_rows",
-        "read_file": f"{STEPS}.answers:read_file",
-        "observe": f"{STEPS}.scoring:observe",
-    }
+    steps: ClassVar[Mapping[str, str]] = steps_by_module(
+        STEPS,
+        reading="read_data",
+        data="load_data",
+        fitting="fit restore",
+        units="choose_units",
+        chunks="open_chunk",
+        explaining="prepare explain derive",
+        answers="to_rows from_rows from_rows_of_source",
+        scoring="observe",
+    )
     model_kind = "recommender"
     models_key = "recommenders"
     external_columns = ("edge_user", "edge_item", "op")
+    external_numbers = ("importance",)
+    defaults = DEFAULT_DOCUMENT
+    example = EXAMPLE_DOCUMENT
+    verbalization = "cfbench_recsys.verbalization:best_explanation"
 
     # The grid
 
-    def metrics(self, config: RecsysConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
-        return self.named_metrics(config, registry, DEFAULT_METRICS)
+    def default_metrics(self, registry: Registry) -> Sequence[str]:
+        return DEFAULT_METRICS
 
     def points(self, config: RecsysConfig, model: PreparedModel) -> Iterator[ProtocolPoint]:
         """Every choice of the protocol: a graph has scopes, a profile is its own scope."""
@@ -99,19 +102,10 @@ class RecsysSuite(LifecycleSuite):
 
     def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
         """The data as they are, whatever the seed, and their split."""
-        data = self.read(study, dataset, seed=0)
-        kind = study.config.split.kind
-        split = self.stage(
-            "split",
-            f"{dataset.label} split {kind}",
-            f"{STEPS}.data:split_data",
-            {"split": vars(study.config.split)},
-            {"data": data},
-            (),
-            study.config.seed,
-            dataset.spec.name,
-        )
-        return PreparedDataset(dataset, {"data": data, "split": split})
+        data, split = study.read(dataset, draws=False), study.config.split
+        label, target = f"{dataset.label} split {split.kind}", f"{STEPS}.data:split_data"
+        divided = study.stage("split", label, target, {"split": vars(split)}, {"data": data})
+        return PreparedDataset(dataset, {"data": data, "split": divided})
 
     def models(
         self, study: Study, data: PreparedDataset, component: ConfiguredComponent
@@ -124,39 +118,22 @@ class RecsysSuite(LifecycleSuite):
         given = getattr(component.options, "weights", None) is not None
         if not names or given or "checkpoints" not in component.spec.provides:
             return super().models(study, data, component)
-        label = f"{component.label} on {data.dataset.label}"
-        parameters = {"model": component.parameters(), **self.model_parameters(study, component)}
-        seed, inputs = study.config.seed, data.stages
-        training = Stage(
-            "training",
-            label,
-            f"{STEPS}.fitting:fit_checkpoints",
-            {**parameters, "checkpoints": names},
-            inputs,
-            seed,
-            dataset=data.name,
-        )
-
-        def checkpoint(name: str) -> PreparedModel:
-            stage = Stage(
-                "model",
-                f"{component.label}@{name} on {data.dataset.label}",
-                f"{STEPS}.fitting:take_checkpoint",
-                {**parameters, "checkpoint": name},
-                {**inputs, "training": training},
-                seed,
-                dataset=data.name,
+        parameters = {"model": component.parameters(), "threads": study.config.threads}
+        label, fit = f"{component.label} on {data.dataset.label}", f"{STEPS}.fitting:fit_checkpoints"
+        training = study.stage("training", label, fit, {**parameters, "checkpoints": names}, data.stages)
+        inputs, take = {**data.stages, "training": training}, f"{STEPS}.fitting:take_checkpoint"
+        models = [PreparedModel(data, component, f"{component.label}@{name}", data.stages) for name in names]
+        return [
+            model.with_stage(
+                study.stage("model", model.about, take, {**parameters, "checkpoint": name}, inputs)
             )
-            return PreparedModel(data, component, f"{component.label}@{name}", {**inputs, "model": stage})
+            for name, model in zip(names, models, strict=True)
+        ]
 
-        return [checkpoint(name) for name in names]
-
-    def incompatibility(
-        self, study: Study, model: PreparedModel, explainer: ConfiguredComponent, point: ProtocolPoint
-    ) -> str:
-        provides, protocol = explainer.spec.provides, study.config.protocol
+    def incompatibility(self, cell: PlannedCell) -> str:
+        provides, point = cell.explainer.spec.provides, cell.point
         formats = provides.get("format", frozenset())
-        derivable = point["format"] == "explicit" and protocol.postprocess.derive != "none"
+        derivable = point["format"] == "explicit" and cell.config.protocol.postprocess.derive != "none"
         if point["format"] not in formats and not (derivable and "implicit" in formats):
             return f"no {point['format']} format"
         for axis in ("level", "scope"):
@@ -167,72 +144,43 @@ class RecsysSuite(LifecycleSuite):
             return "never adds an interaction"
         if point["edit"] == "remove" and "remove" not in edits:
             return "adds interactions, which 'protocol.edits' leaves out here"
-        return super().incompatibility(study, model, explainer, point)
+        return super().incompatibility(cell)
 
-    def obstacle(self, study: Study, model: PreparedModel, point: ProtocolPoint) -> str:
-        if study.config.split.kind == "per-user" and point["scope"] != "user-vector":
-            return f"{model.label} is a graph recommender: users outside its graph (per-user split) have no place"
+    def obstacle(self, setting: Setting) -> str:
+        if setting.config.split.kind == "per-user" and setting.point["scope"] != "user-vector":
+            model = setting.model.label
+            return f"{model} is a graph recommender: users outside its graph (per-user split) have no place"
         return ""
 
-    def fits(self, metric: ConfiguredComponent, point: ProtocolPoint) -> bool:
-        formats = metric.spec.needs.get("explainer", {}).get("format", frozenset({point["format"]}))
-        levels = metric.spec.provides.get("level", frozenset({point["level"]}))
-        return point["format"] in formats and point["level"] in levels
+    def fits(self, setting: Setting, metric: ConfiguredComponent) -> bool:
+        format, level = setting.point["format"], setting.point["level"]
+        formats = metric.spec.needs.get("explainer", {}).get("format", frozenset({format}))
+        return format in formats and level in metric.spec.provides.get("level", frozenset({level}))
 
     # Parameters of stages
 
-    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
-        protocol = study.config.protocol
+    def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
+        protocol = setting.config.protocol
         chosen: dict[str, Any] = {"users": protocol.users}
         if protocol.users_file is not None:
             chosen = {"users_file": protocol.users_file, "digest": file_digest(Path(protocol.users_file))}
-        return {"threads": study.config.threads, "level": point["level"], "k": point["k"], **chosen}
+        return {"level": setting.point["level"], "k": setting.point["k"], **chosen}
 
-    def unit_key(self, point: ProtocolPoint) -> tuple[str, ...]:
-        return ("user", "item") if point["level"] == "item" else ("user",)
+    def unit_key(self, setting: Setting) -> tuple[str, ...]:
+        return ("user", "item") if setting.point["level"] == "item" else ("user",)
 
-    def explained(
-        self,
-        study: Study,
-        model: PreparedModel,
-        explainer: ConfiguredComponent,
-        point: ProtocolPoint,
-        known: Mapping[str, Stage],
-    ) -> dict[str, Stage]:
-        """Explanations of the wanted format: the explainer's own, or edits derived from its importances."""
-        own = {**point, "explainer": explainer.parameters(), "threads": study.config.threads}
-        postprocess = {"postprocess": vars(study.config.protocol.postprocess)}
-        trained = {name: value for name, value in own.items() if name != "format"}
-        prepared = self.pretrained(study, model, explainer, trained, known)
-        inputs, steps = {**known, **prepared}, ("explain", "to_rows")
-        if point["format"] == "explicit" and hasattr(explainer.implementation(), "counterfactuals"):
-            edits = self.explanation_stage(
-                study, model, explainer, "explain", {**own, **postprocess}, inputs, steps
-            )
-            return {**prepared, "explanations": edits}
-        implicit = {**own, "format": "implicit"}
-        importances = self.explanation_stage(study, model, explainer, "explain", implicit, inputs, steps)
-        if point["format"] == "implicit":
-            return {**prepared, "explanations": importances}
-        edits = self.explanation_stage(
-            study,
-            model,
-            explainer,
-            "derive",
-            {**point, **postprocess, "threads": study.config.threads},
-            {**known, "source": importances},
-            ("derive", "from_rows_of_source", "to_rows"),
-        )
-        return {**prepared, "explanations": edits}
+    def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
+        if cell.point["format"] == "implicit":
+            return {}
+        return {"postprocess": vars(cell.config.protocol.postprocess)}
+
+    def derived_from(self, cell: PlannedCell) -> ProtocolPoint | None:
+        """Edits come from importances where the explainer returns none of its own."""
+        if cell.point["format"] == "implicit" or hasattr(cell.explainer.implementation(), "counterfactuals"):
+            return None
+        return {**cell.point, "format": "implicit"}
 
     # Documents and descriptions
-
-    def default_document(self, registry: Registry) -> Mapping[str, Any]:
-        return {**DEFAULT_DOCUMENT, "explainers": registry.by_default("recsys", "explainer")}
-
-    def example_document(self, registry: Registry) -> str:
-        names = registry.names("recsys", "explainer") or ["lime-rs"]
-        return EXAMPLE_DOCUMENT.format(explainers=", ".join(names))
 
     def tunable(
         self,
@@ -246,21 +194,13 @@ class RecsysSuite(LifecycleSuite):
         """What ``cfbench tune`` optimizes."""
         from cfbench_recsys.tuning import tunable
 
-        study = Study(config, registry, access, self.metrics(config, registry))
-        return tunable(TuningSuite(sample), study, reference, metric)
+        suite = TuningSuite(sample)
+        return tunable(suite, suite.study(config, registry, access), reference, metric)
 
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
-        texts = [
-            summary["text"] + "".join(f" [{difference}]" for difference in summary["differences"])
-            for summary in read
-        ]
+        texts = [one["text"] + "".join(f" [{text}]" for text in one["differences"]) for one in read]
         return " · ".join([*texts, *([explained_users(config, read)] if read else [])])
-
-    def verbalize(self, run: Run) -> str:
-        from cfbench_recsys.verbalization import best_explanation
-
-        return best_explanation(run)
 
 
 class TuningSuite(RecsysSuite):
@@ -274,8 +214,8 @@ class TuningSuite(RecsysSuite):
     def __init__(self, sample: int) -> None:
         self.sample = sample
 
-    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
-        return {**super().unit_parameters(study, point), "sample": self.sample}
+    def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
+        return {**super().unit_parameters(setting), "sample": self.sample}
 
 
 def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> str:

@@ -15,7 +15,15 @@ from typing import Any
 
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_core.lifecycle.study import PreparedDataset, PreparedModel, ProtocolPoint, Study
+from cfbench_core.lifecycle.cell_stages import units_stage
+from cfbench_core.lifecycle.study import (
+    PlannedCell,
+    PreparedDataset,
+    PreparedModel,
+    ProtocolPoint,
+    Setting,
+    Study,
+)
 from cfbench_core.lifecycle.suite import LifecycleSuite
 from cfbench_core.plan import Column
 from cfbench_core.stages import UNITS
@@ -92,17 +100,17 @@ def _of_explainer(
 ) -> Tunable:
     recommender = _only(study.config.recommenders, "recommender", "recommenders")
     (model,) = suite.models(study, data, recommender)
-    point, column, measured = _place(suite, study, model, reference, metric)
-    one = dataclasses.replace(study, metrics=(measured,))
+    setting, column, measured = _place(suite, study, model, reference, metric)
+    point, one = setting.point, dataclasses.replace(study, metrics=(measured,))
 
     def plan(candidate: ConfiguredComponent) -> TrialPlan:
-        scores = suite.cell(one, model, candidate, point).stages["scores"]
+        scores = suite.cell(PlannedCell(one, model, point, candidate)).stages["scores"]
         return TrialPlan(
             {"scores": scores}, lambda results, store: mean_score(results, scores, store, column.name)
         )
 
     where = f"{data.dataset.label}, {recommender.label}, {point['level']} level"
-    shared = {"model": model.stages["model"], UNITS: suite.units(study, model, point)}
+    shared = {"model": model.stages["model"], UNITS: units_stage(suite, setting)}
     return Tunable(f"{column.name} of other users", _direction(column), where, plan, shared)
 
 
@@ -112,20 +120,20 @@ def _place(
     model: PreparedModel,
     reference: ConfiguredComponent,
     metric: str | None,
-) -> tuple[ProtocolPoint, Column, ConfiguredComponent]:
-    """The point at which the explainer is evaluated, the column that judges it, and the metric that fills it."""
+) -> tuple[Setting, Column, ConfiguredComponent]:
+    """The setting in which the explainer is evaluated, the column that judges it, and the metric that fills it."""
     k = study.config.protocol.k[0]
     cells = [
-        (point, suite.cell(study, model, reference, point))
+        (Setting(study, model, point), suite.cell(PlannedCell(study, model, point, reference)))
         for point in _preferred(suite, study, model)
         if point["k"] == k or metric is not None
     ]
     wanted = [metric] if metric is not None else [name.format(k=k) for name in EXPLANATION_METRICS]
     for name in wanted:
-        for point, cell in cells:
+        for setting, cell in cells:
             for column in cell.columns:
                 if column.name == name and not cell.skipped:
-                    return point, column, _filled_by(suite, study, column, point)
+                    return setting, column, _filled_by(suite, setting, column)
     known = list(dict.fromkeys(column.name for _, cell in cells for column in cell.columns))
     if not known:
         reasons = "; ".join(dict.fromkeys(cell.skipped for _, cell in cells))
@@ -144,14 +152,12 @@ def _preferred(suite: LifecycleSuite, study: Study, model: PreparedModel) -> Ite
         yield from suite.points(dataclasses.replace(study.config, protocol=protocol), model)
 
 
-def _filled_by(
-    suite: LifecycleSuite, study: Study, column: Column, point: ProtocolPoint
-) -> ConfiguredComponent:
+def _filled_by(suite: LifecycleSuite, setting: Setting, column: Column) -> ConfiguredComponent:
     """The metric that reports a column; the first, where several do."""
     return next(
         metric
-        for metric in study.metrics
-        for _, columns in suite.metric_entries(study, metric, point)
+        for metric in setting.study.metrics
+        for _, columns in suite.metric_entries(setting, metric)
         if column.name in [own.name for own in columns]
     )
 

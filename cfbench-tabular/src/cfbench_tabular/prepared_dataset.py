@@ -81,6 +81,7 @@ class PreparedDataset:
             "encoded_columns": self.encoding.width,
             "classes": list(self.classes),
             "majority_share": float(self.labels.mean()),
+            "size": f"{len(self.table):,} rows, {len(self.table.columns)} columns",
         }
 
     def save(self, folder: Path) -> None:

@@ -27,6 +27,7 @@ from cfbench_tabular.prepared_dataset import PARTS, PreparedDataset
 from cfbench_tabular.table import AnyArray, FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
+    from cfbench_core.config import ConfiguredComponent
     from cfbench_core.data_files import DataAccess
 
 NAMES: Mapping[str, str] = {
@@ -109,6 +110,12 @@ class StudyFiles:
     @staticmethod
     def of(parameters: Mapping[str, Any]) -> StudyFiles:
         return StudyFiles(Path(parameters["folder"]), parameters["name"])
+
+    def reading(self, dataset: ConfiguredComponent) -> ConfiguredComponent:
+        """The data set, reading the published rows if it reads a file."""
+        if not hasattr(dataset.options, "path"):
+            return dataset
+        return dataset.with_options({"path": str(self.rows.resolve())})
 
     def prepared_dataset(self, like: Table) -> PreparedDataset:
         """The published table, split and encoding; ``like`` is the table of the same data set in cfbench."""
@@ -233,6 +240,37 @@ def _named(raw: AnyArray, levels: tuple[str, ...], ours: AnyArray) -> tuple[AnyA
     if not one_to_one or len(set(names.values())) < len(names) or len(set(known)) < len(known):
         return raw, levels
     return np.array([names[text] for text in raw.tolist()], dtype=object), tuple(map(str, known))
+
+
+def published_files(
+    dataset: ConfiguredComponent, access: DataAccess | None, folder: str | None
+) -> StudyFiles | str:
+    """The published files of a data set, or the reason why there are none.
+
+    Raises:
+        UserError: if the folder of the published files is not found.
+    """
+    name = NAMES.get(dataset.spec.name)
+    if name is None or not dataset.distribution:
+        return f"{dataset.label} is not one of the 22 data sets of CF-tabular"
+    if getattr(dataset.options, "target", None) is not None:
+        return "protocol: paper predicts the majority class: remove the option 'target'"
+    files = StudyFiles(find_study(access, folder), name)
+    return files.lacking() or files
+
+
+def published_network(label: str, parameters: Mapping[str, Any] | None) -> Path | str:
+    """The published weights, or the reason why a classifier called ``label`` has none.
+
+    Args:
+        parameters: of the published data set on which it is used; None: the data set has another encoding.
+    """
+    if parameters is None:
+        return f"{label} needs 'protocol: paper', whose encoding it was trained with"
+    files = StudyFiles.of(parameters)
+    if not files.network.is_file():
+        return f"{files.folder} has no models/{files.network.name}"
+    return files.network
 
 
 def find_study(access: DataAccess | None, folder: str | None) -> Path:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_text.domains import Domain, load_domain
+from cfbench_text.domains import Domain
 from cfbench_text.reviews import FloatArray, IntArray, Reviews, TextArray
 from cfbench_text.row_store import GROUP, RowStore
 from cfbench_text.splits import PARTS
@@ -44,6 +44,13 @@ class ExplanationRequests:
 
     def __len__(self) -> int:
         return len(self.units)
+
+    @staticmethod
+    def of(units: pd.DataFrame) -> ExplanationRequests:
+        """From rows of ``units.parquet``."""
+        users, items = (units[name].to_numpy(object) for name in ("user", "item"))
+        times, places = (units[name].to_numpy(np.int64) for name in ("time", "group"))
+        return ExplanationRequests(tuple(units["unit"]), users, items, times, places)
 
 
 @dataclass(frozen=True)
@@ -87,10 +94,10 @@ class Corpus:
         return Corpus(files[0], files[1], domain)
 
     @staticmethod
-    def load(reviews: Path, statements: Path, domain: str) -> Corpus:
+    def load(reviews: Path, statements: Path, domain: Domain) -> Corpus:
         """From the artifacts of the stages that read the reviews and extracted their statements."""
         files = RowStore(reviews / "reviews.parquet"), RowStore(statements / "statements.parquet")
-        return Corpus(files[0], files[1], load_domain(domain))
+        return Corpus(files[0], files[1], domain)
 
     @functools.cached_property
     def training_statements(self) -> Collection[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from cfbench_text.documents import Document
-from cfbench_text.metrics.base import Verdicts
+from cfbench_text.metrics.base import ObservedTexts, Verdicts
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet
 
@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 
 Triplets = Sequence[tuple[Triplet, ...]]
 Query = TypeVar("Query", bound=Hashable)
+
+
+def judged_texts(
+    seen: ObservedTexts, judges: Mapping[str, Judge], needed: Sequence[tuple[str, str]]
+) -> dict[str, Verdicts]:
+    """The verdicts of judges on B texts, by the label of the judge.
+
+    Args:
+        judges: by label. needed: pairs of such a label and a verdict, "entailment" or "support".
+    """
+    sides = (seen.predicted, seen.evidence, seen.texts, seen.references)
+    return {
+        label: verdicts(judge, {verdict for by, verdict in needed if by == label}, *sides)
+        for label, judge in judges.items()
+    }
 
 
 def verdicts(

@@ -36,8 +36,8 @@ class TextTable(ExternalTable):
             if missing:
                 raise UserError(f"{self.path}:{number}: has no {missing[0]}, which the first row has")
             where = f"{self.path}:{number}"
-            text_of(where, row)
-            rating_of(where, row)
+            _text_of(where, row)
+            _rating_of(where, row)
             found[tuple(str(row[name]) for name in labels)] = None
         return labels or [], found
 
@@ -109,7 +109,31 @@ class Places:
         return (found[0] if found else None), name
 
 
-def text_of(where: str, row: Mapping[str, Any]) -> str:
+def texts_of(
+    path: Path, labels: Mapping[str, str | int], places: Places, unknown: dict[str, None]
+) -> Iterator[tuple[str, str, float]]:
+    """The texts of a cell: unit, text, rating. What names no unit of the cell goes to ``unknown``.
+
+    Raises:
+        UserError: the row, and what is wrong: no text, nothing to join by, two texts for one unit.
+    """
+    seen = bytearray(len(places.names))  # whether a unit has a text
+    for number, row in rows_of(path):
+        if any(row.get(name) is not None and str(row[name]) != str(value) for name, value in labels.items()):
+            continue
+        where = f"{path}:{number}"
+        place, name = places.of(where, row)
+        text, rating = _text_of(where, row), _rating_of(where, row)
+        if place is None:
+            unknown[name] = None
+            continue
+        if seen[place]:
+            raise UserError(f"{where}: a second text for {places.names[place]}")
+        seen[place] = 1
+        yield places.names[place], text, rating
+
+
+def _text_of(where: str, row: Mapping[str, Any]) -> str:
     """The text of a row.
 
     Raises:
@@ -123,7 +147,7 @@ def text_of(where: str, row: Mapping[str, Any]) -> str:
     return review_text(where, text)
 
 
-def rating_of(where: str, row: Mapping[str, Any]) -> float:
+def _rating_of(where: str, row: Mapping[str, Any]) -> float:
     """The rating that goes with a text, NaN if none.
 
     Raises:

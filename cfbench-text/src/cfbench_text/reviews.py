@@ -48,6 +48,14 @@ class Reviews:
     def __len__(self) -> int:
         return len(self.users)
 
+    def summary(self, split: Mapping[str, Any]) -> dict[str, Any]:
+        """For the head line of a run and its report; ``split`` counts the reviews and users of the split, among others."""
+        dropped = {f"left out, {why}": count for why, count in self.about.get("dropped", {}).items()}
+        synthetic = bool(self.about.get("synthetic"))
+        size = f"{split['reviews']:,} reviews, {split['users']:,} users"
+        about = {"domain": self.domain, "synthetic": synthetic}
+        return {**dropped, **split, **about, "size": f"synthetic, {size}" if synthetic else size}
+
 
 def array_of_text(values: Sequence[str]) -> TextArray:
     """(N,) of Python strings."""

@@ -6,26 +6,24 @@ Imports neither pandas nor torch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent
-from cfbench_core.data_files import DataAccess
-from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.study import PreparedDataset, ProtocolPoint, Study
+from cfbench_core.lifecycle.steps import steps_by_module
+from cfbench_core.lifecycle.study import PlannedCell, PreparedDataset, Setting, Study
 from cfbench_core.lifecycle.suite import LifecycleSuite
-from cfbench_core.plan import Cell, Column, TableLayout
+from cfbench_core.plan import Column, TableLayout
 from cfbench_core.registry import Registry
-from cfbench_core.specs import ComponentSpec, lacking
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Stage
 from cfbench_text.config import TextConfig
 from cfbench_text.config_templates import CONTROLS, EXAMPLE_DOCUMENT
 from cfbench_text.contracts import CONTRACTS
 from cfbench_text.external_texts import TextTable
-
-if TYPE_CHECKING:
-    from cfbench_core.run_directory import Run
+from cfbench_text.judged_metrics import for_each_judge, lacking_judge
+from cfbench_text.metrics import MAIN_METRICS
+from cfbench_text.models.loading import require_local_model
 
 STEPS = "cfbench_text.steps"
 
@@ -35,18 +33,6 @@ SPEC = ComponentSpec(
     target=f"{__name__}:TextSuite",
     papers=("statementfactuality",),
     details={"conformance": "cfbench_text.testing:checks", "compared": "generator"},
-)
-
-FIRST_METRICS = (
-    "hallucination",
-    "st2exp",
-    "stent",
-    "stent-bin",
-    "stcoh",
-    "one-to-one",
-    "fmr",
-    "bleu",
-    "rouge",
 )
 
 
@@ -63,77 +49,45 @@ class TextSuite(LifecycleSuite):
         unit_columns=("user", "item", "time"),
         tables={"statements.parquet": "scores"},
     )
-    steps: ClassVar[Mapping[str, str]] = {
-        **{step: f"{STEPS}.data:{step}" for step in ("read_data", "load_data", "choose_units", "open_chunk")},
-        **{step: f"{STEPS}.fitting:{step}" for step in ("fit", "restore")},
-        **{step: f"{STEPS}.texts:{step}" for step in ("explain", "to_rows", "from_rows")},
-        "observe": f"{STEPS}.scoring:observe",
-    }
+    steps: ClassVar[Mapping[str, str]] = steps_by_module(
+        STEPS,
+        data="read_data load_data choose_units open_chunk",
+        fitting="fit restore",
+        texts="explain to_rows from_rows",
+        scoring="observe",
+    )
     model_kind = "generator"
     models_key = "generators"
     models_explain = True
+    main_metrics = MAIN_METRICS
     external_target = f"{STEPS}.external:select_texts"
+    example = EXAMPLE_DOCUMENT
+    verbalization = "cfbench_text.verbalization:worst_hallucination"
 
     # The grid
 
-    def cells(
-        self,
-        config: TextConfig,
-        registry: Registry,
-        access: DataAccess | None = None,
-        explanations: Path | None = None,
-    ) -> Sequence[Cell]:
-        for component in (
-            config.extractor,
-            *config.generators,
-            *config.judges,
-            *self.metrics(config, registry),
-        ):
-            _check_model(component)
-        return super().cells(config, registry, access, explanations)
+    def check(self, study: Study) -> None:
+        config = study.config
+        for component in (config.extractor, *config.generators, *config.judges, *study.metrics):
+            require_local_model(component)
 
-    def metrics(self, config: TextConfig, registry: Registry) -> tuple[ConfiguredComponent, ...]:
-        """Those that the configuration names, else all that are installed, need no model, and have their judge."""
-        for metric in config.metrics or ():
-            if not _judges(config, metric):
-                verdict = " and ".join(sorted(metric.spec.needs["judge"].get("verdict", ())))
-                raise UserError(
-                    f"metric {metric.label} needs a judge that gives {verdict}; name one in 'judges'"
-                )
-        names = registry.by_default(self.name, "metric")
-        place = {name: number for number, name in enumerate(FIRST_METRICS)}
-        ordered = sorted(names, key=lambda name: (place.get(name, len(place)), name))
-        return tuple(
-            metric for metric in self.named_metrics(config, registry, ordered) if _judges(config, metric)
-        )
+    def metric_needs(self, config: TextConfig, metric: ConfiguredComponent) -> str:
+        return lacking_judge(metric, config.judges)
 
     def metric_entries(
-        self, study: Study, metric: ConfiguredComponent, point: ProtocolPoint
+        self, setting: Setting, metric: ConfiguredComponent
     ) -> list[tuple[Mapping[str, Any], Sequence[Column]]]:
         """A metric once for each judge that gives what it needs, with the name of the judge in its columns."""
-        entries: list[tuple[Mapping[str, Any], Sequence[Column]]] = []
-        for judge in _judges(study.config, metric):
-            suffix = "" if judge is None else f" ({judge.label})"
-            columns = metric.create().columns(point)
-            entry = {
-                "metric": metric.parameters(),
-                "columns": {column.name: f"{column.name}{suffix}" for column in columns},
-                "judge": None if judge is None else judge.parameters(),
-                "label": None if judge is None else judge.label,
-                "verdicts": sorted(metric.spec.needs.get("judge", {}).get("verdict", ())),
-                "empty": study.config.protocol.empty,
-            }
-            entries.append((entry, [replace(column, name=f"{column.name}{suffix}") for column in columns]))
-        return entries
+        ((parameters, columns),) = super().metric_entries(setting, metric)
+        parameters = {**parameters, "empty": setting.config.protocol.empty}
+        return for_each_judge(metric, parameters, columns, setting.config.judges)
 
     def model_components(self, study: Study) -> Sequence[ConfiguredComponent]:
         """The generators, or external texts with the controls of the configuration; names in the file come first."""
         chosen = super().model_components(study)
         names = {one.label for one in chosen}
-        return (
-            *chosen,
-            *(one for one in study.config.generators if one.spec.role and one.label not in names),
-        )
+        controls = (one for one in study.config.generators if one.spec.role and one.label not in names)
+        return (*chosen, *controls)
 
     # Stages and their parameters
 
@@ -143,99 +97,37 @@ class TextSuite(LifecycleSuite):
 
     def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
         """The reviews, whatever the seed, and their statements."""
-        data = self.read(study, dataset, seed=0)
-        statements = self.stage(
-            "statements",
-            f"statements of {dataset.label}",
-            f"{STEPS}.statements:extract_statements",
-            {"extractor": study.config.extractor.parameters()},
-            {"data": data},
-            (),
-            0,
-            dataset.spec.name,
-        )
-        return PreparedDataset(dataset, {"data": data, "statements": statements})
+        inputs = {"data": study.read(dataset, self.data_parameters(study, dataset), draws=False)}
+        label, target = f"statements of {dataset.label}", f"{STEPS}.statements:extract_statements"
+        extractor = {"extractor": study.config.extractor.parameters()}
+        statements = study.stage("statements", label, target, extractor, inputs, draws=False)
+        return PreparedDataset(dataset, {**inputs, "statements": statements})
 
-    def chunk_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
-        return {"reference": study.config.protocol.reference}
+    def chunk_parameters(self, setting: Setting) -> Mapping[str, Any]:
+        return {"reference": setting.config.protocol.reference}
 
-    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
-        return {"rows": study.config.protocol.rows}
+    def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
+        return {"rows": setting.config.protocol.rows}
 
-    def unit_key(self, point: ProtocolPoint) -> tuple[str, ...]:
-        return ("user", "item", "time")
+    def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
+        return {"sees_references": "references" in cell.explainer.spec.provides.get("sees", ())}
 
-    def explanation_parameters(
-        self, study: Study, explainer: ConfiguredComponent, point: ProtocolPoint
-    ) -> Mapping[str, Any]:
-        sees = "references" in explainer.spec.provides.get("sees", ())
-        return {"threads": study.config.threads, "sees_references": sees}
-
-    def scored_inputs(
-        self,
-        study: Study,
-        explainer: ConfiguredComponent,
-        known: Mapping[str, Stage],
-        explained: Mapping[str, Stage],
-    ) -> Mapping[str, Stage]:
+    def scored_inputs(self, cell: PlannedCell, stages: Mapping[str, Stage]) -> Mapping[str, Stage]:
         """The statements of the texts."""
-        read = explainer.spec.details.get("read", study.config.protocol.read)
-        stage = self.stage(
-            "statements of texts",
-            f"statements of {explainer.label} on {known['data'].label}",
-            f"{STEPS}.statements:read_texts",
-            {"extractor": study.config.extractor.parameters(), "read": read},
-            {"data": known["data"], "units": known["units"], "explanations": explained["explanations"]},
-            (),
-            0,
-            known["data"].dataset,
-            chunked=True,
-        )
-        return {"statements of texts": stage}
+        config, details = cell.config, cell.explainer.spec.details
+        label = f"statements of {cell.explainer.label} on {stages['data'].label}"
+        read = details.get("read", config.protocol.read)
+        parameters = {"extractor": config.extractor.parameters(), "read": read}
+        inputs = {role: stages[role] for role in ("data", "units", "explanations")}
+        kind, target = "statements of texts", f"{STEPS}.statements:read_texts"
+        stage = cell.study.stage(kind, label, target, parameters, inputs, draws=False, chunked=True)
+        return {kind: stage}
 
     def external_table(self, path: Path) -> TextTable:
         return TextTable(path, (*self.layout.by, self.layout.row))
-
-    # Documents and descriptions
 
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         """What is installed and needs no model; controls are calibration rows, so they are always there."""
         others = [name for name in registry.by_default(self.name, "generator") if name != "most-frequent"]
         chosen = {"extractor": "rules", "generators": [*others, *CONTROLS], "judges": ["overlap"]}
         return {"suite": self.name, "seed": 0, "data": ["toy-reviews"], **chosen}
-
-    def example_document(self, registry: Registry) -> str:
-        return EXAMPLE_DOCUMENT
-
-    def describe_data(self, config: TextConfig, summaries: Mapping[str, Any]) -> str:
-        read = {one.label: summaries[one.label] for one in config.data if one.label in summaries}
-        return ", ".join(
-            f"{label} ({'synthetic, ' if known['synthetic'] else ''}{known['reviews']:,} reviews, "
-            f"{known['users']:,} users)"
-            for label, known in read.items()
-        )
-
-    def verbalize(self, run: Run) -> str:
-        from cfbench_text.verbalization import worst_hallucination
-
-        return worst_hallucination(run)
-
-
-def _judges(config: TextConfig, metric: ConfiguredComponent) -> list[ConfiguredComponent | None]:
-    """The judges that give what a metric needs; a single None for a metric that needs none."""
-    needed = metric.spec.needs.get("judge")
-    if needed is None:
-        return [None]
-    return [judge for judge in config.judges if not lacking(needed, judge.spec.provides)]
-
-
-def _check_model(component: ConfiguredComponent) -> None:
-    """That a model which is named by a path or a package is there, before anything is computed with it."""
-    from cfbench_text.models.loading import find_local
-
-    model = getattr(component.options, "model", None)
-    if isinstance(model, str) and getattr(component.options, "endpoint", None) is None:
-        try:
-            find_local(model)
-        except UserError as error:
-            raise UserError(f"{component.kind} {component.label}: {error}") from None

@@ -21,7 +21,7 @@ from cfbench_core.stages import UNITS, TaskContext
 def select_rows(context: TaskContext) -> dict[str, Any]:
     """``explanations.parquet``: the rows of the file for this cell and its units. Nothing is cut into chunks yet."""
     path, labels = Path(context.parameters["file"]), context.parameters["labels"]
-    table = with_labels(read_table(path), labels)
+    table = with_numbers(with_labels(read_table(path), labels), context.parameters["numbers"], path)
     units = context.load(UNITS, read_units)
     if "read_file" in context.task.steps:
         table = context.step("read_file")(context, table, path)
@@ -44,6 +44,23 @@ def read_table(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path)
     except (pa.ArrowInvalid, pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OSError) as error:
         raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
+
+
+def with_numbers(table: pd.DataFrame, columns: Sequence[str], path: Path) -> pd.DataFrame:
+    """The table with some columns as numbers, NaN where nothing is given; a column may be missing.
+
+    Raises:
+        UserError: when a value is no number.
+    """
+    for name in columns:
+        if name in table:
+            given = table[name]
+            numbers = pd.to_numeric(given, errors="coerce")
+            wrong = numbers.isna() & given.notna() & ~given.astype(str).str.lower().isin(["", "nan"])
+            if wrong.any():
+                raise UserError(f"{path}: {name} must be a number, got {given[wrong].iloc[0]!r}")
+            table = table.assign(**{name: numbers})
+    return table
 
 
 def with_labels(table: pd.DataFrame, labels: Mapping[str, str | int]) -> pd.DataFrame:

@@ -18,9 +18,9 @@ The steps, each a function of the suite named in ``Stage.steps``:
   contract's table, and back. Answers pass between stages only as this table, with identifiers of the data file, so external
   explanations are scored by the same code, to the same numbers.
 - ``observe(context, chunk, answers) -> observed``: what metrics get to see; where it has a method
-  ``observed.of(entry)``, that is called for the entry of each metric. Where units have several answers, or none, metrics
-  return ``len(observed)`` values, and ``observed.per_unit(values)`` returns one for each unit. What ``observed.summary()``
-  returns, if it exists, is added to the summary of the stage.
+  ``observed.of(entry)``, that is called for the entry of each metric. Where units have several answers, or none,
+  ``observed.owner`` (R,) is the place of the unit of each answer: metrics then return R values, and the score of a unit is
+  the mean of its own. What ``observed.summary()`` returns, if it exists, is added to the summary of the stage.
 - ``describe(chunk) -> details``: optional; what is known of the units whoever explains them, as details. Not timed.
 
 In a suite whose models explain themselves, the explainer is the model, and the stages other than the explanations get None
@@ -45,6 +45,7 @@ from cfbench_core.lifecycle.tables import (
     FloatArray,
     checked_details,
     compute_metrics,
+    means_by_unit,
     read_costs,
     read_detail,
     read_explanations,
@@ -58,7 +59,10 @@ from cfbench_core.stages import TaskContext
 
 
 class Chunk(Protocol):
-    """The units of one task, B of them, with what the stages after the model need."""
+    """The units of one task, B of them, with what the stages after the model need.
+
+    It may have ``seconds_of_loading``: a call that loads libraries and takes less than this is timed once more.
+    """
 
     units: pd.DataFrame
     """B rows of ``units.parquet``."""
@@ -68,9 +72,6 @@ class Chunk(Protocol):
 
     queries: tuple[str, ...]
     """Methods by which an explainer queries the model; their first argument has a row for each query."""
-
-    seconds_of_loading: float
-    """A call that loads libraries and takes less than this is timed once more; 0: never."""
 
 
 def read_data(context: TaskContext) -> Mapping[str, Any]:
@@ -142,7 +143,7 @@ def explain(context: TaskContext) -> Mapping[str, Any]:
     state = context.load("explainer", load_state) if "explainer" in context.input_paths else None
     loaded = len(sys.modules)
     answers, details, seconds, queries = _timed(context, chunk, state)
-    if len(sys.modules) > loaded and seconds < chunk.seconds_of_loading:
+    if len(sys.modules) > loaded and seconds < getattr(chunk, "seconds_of_loading", 0.0):
         answers, details, seconds, queries = _timed(context, chunk, state)
     details = checked_details(details, len(chunk.units), context.task.label)
     return write_explanations(
@@ -222,11 +223,11 @@ def score(context: TaskContext) -> Mapping[str, Any]:
     metrics = [create(entry["metric"]) for entry in entries]
     seen = [observed.of(entry) if hasattr(observed, "of") else observed for entry in entries]
     columns = [entry["columns"] for entry in entries]
-    several = hasattr(observed, "per_unit")
-    size = len(observed) if several else len(chunk.units)
+    owner = getattr(observed, "owner", None)
+    size = len(chunk.units) if owner is None else len(owner)
     values = compute_metrics(zip(metrics, columns, seen, strict=True), size)
-    if several:
-        values = {name: observed.per_unit(found) for name, found in values.items()}
+    if owner is not None:
+        values = {name: means_by_unit(found, owner, len(chunk.units)) for name, found in values.items()}
     write_scores(context, chunk.units, context.parameters["unit_columns"], values, answered)
     reported = dict(observed.summary()) if hasattr(observed, "summary") else {}
     signatures = {

@@ -15,6 +15,9 @@ REQUIRED_STEPS = (
 )
 """Steps of every suite that have no default."""
 
+OPTIONAL_STEPS = ("describe", "read_file")
+"""Steps that a stage calls only where the suite has them."""
+
 
 def steps_in(module: str, *further: str) -> dict[str, str]:
     """The steps of a suite whose functions stand in one module, under the names of the steps.
@@ -23,3 +26,14 @@ def steps_in(module: str, *further: str) -> dict[str, str]:
     """
     restored = {"restore": "cfbench_core.lifecycle.models:restored"}
     return {**restored, **{step: f"{module}:{step}" for step in (*REQUIRED_STEPS, *further)}}
+
+
+def steps_by_module(package: str, **modules: str) -> dict[str, str]:
+    """The steps of a suite that stand in several modules of a package.
+
+    ``modules``: for each, the names of its functions that are steps: ``fitting="fit restore"``. A suite without
+    "restore" has the usual one.
+    """
+    named = {step: module for module, steps in modules.items() for step in steps.split()}
+    restored = {"restore": "cfbench_core.lifecycle.models:restored"}
+    return {**restored, **{step: f"{package}.{module}:{step}" for step, module in named.items()}}

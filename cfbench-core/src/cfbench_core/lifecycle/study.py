@@ -1,18 +1,21 @@
-"""What a suite's plan is made of: a study, its prepared datasets and its models, as plain data."""
+"""What a suite's plan is made of: a study, its prepared datasets and models, and its cells, as plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cfbench_core.config.component import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.lifecycle.external import ExternalTable
+from cfbench_core.lifecycle.steps import OPTIONAL_STEPS
 from cfbench_core.stages import Stage
 
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
+
+STAGES = "cfbench_core.lifecycle.stages"
 
 ProtocolPoint = Mapping[str, str | int]
 """One choice of the protocol, by axis: ``{"level": "item", "k": 5}``. Empty where a suite has no axes."""
@@ -59,6 +62,10 @@ class PreparedModel:
         """ "mf on ml-1m"."""
         return f"{self.label} on {self.data.dataset.label}"
 
+    def with_stage(self, fitted: Stage) -> PreparedModel:
+        """The model with the stage that fits it."""
+        return replace(self, stages={**self.stages, "model": fitted})
+
 
 @dataclass(frozen=True)
 class Study:
@@ -67,6 +74,7 @@ class Study:
     Attributes:
         config: an instance of the suite's configuration.
         registry: what is installed. access: where datasets are looked for.
+        steps: the functions of the suite by step, ``"package.module:name"``.
         metrics: those of the configuration, or the suite's choice.
         external: the table of external explanations that is scored in place of explaining; None otherwise.
     """
@@ -74,8 +82,67 @@ class Study:
     config: Any
     registry: Registry
     access: DataAccess
+    steps: Mapping[str, str]
     metrics: tuple[ConfiguredComponent, ...]
     external: ExternalTable | None = None
+
+    def stage(
+        self,
+        kind: str,
+        label: str,
+        target: str,
+        parameters: Mapping[str, Any],
+        inputs: Mapping[str, Stage],
+        steps: Sequence[str] = (),
+        *,
+        dataset: str = "",
+        draws: bool = True,
+        chunked: bool = False,
+    ) -> Stage:
+        """A stage of the study; see :class:`Stage`.
+
+        Args:
+            target: its function; one of ``cfbench_core.lifecycle.stages`` when it names no module.
+            steps: the functions of the suite that it calls, by name; optional ones only where the suite has them.
+            dataset: names the random streams; that of the inputs by default.
+            draws: whether it draws random numbers. Runs with other seeds share a stage that does not.
+        """
+        target = target if ":" in target else f"{STAGES}:{target}"
+        chosen = {n: self.steps[n] for n in steps if n in self.steps or n not in OPTIONAL_STEPS}
+        dataset = dataset or next(iter(inputs.values())).dataset
+        seed = self.config.seed if draws else 0
+        return Stage(kind, label, target, parameters, inputs, seed, chunked, chosen, dataset)
+
+    def read(
+        self, dataset: ConfiguredComponent, parameters: Mapping[str, Any] | None = None, draws: bool = True
+    ) -> Stage:
+        """The stage that reads a dataset; ``parameters``: what determines the result besides the dataset."""
+        given = {"dataset": dataset.parameters(), **source_of(dataset, self.access), **(parameters or {})}
+        name = dataset.spec.name
+        return self.stage(
+            "data", dataset.label, "read_data", given, {}, ("read_data",), dataset=name, draws=draws
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A model at a point of the protocol: what is explained, whoever explains it."""
+
+    study: Study
+    model: PreparedModel
+    point: ProtocolPoint
+
+    @property
+    def config(self) -> Any:
+        """The configuration of the study."""
+        return self.study.config
+
+
+@dataclass(frozen=True)
+class PlannedCell(Setting):
+    """A setting with the explainer, from which a cell is planned."""
+
+    explainer: ConfiguredComponent
 
 
 def source_of(dataset: ConfiguredComponent, access: DataAccess) -> Mapping[str, Any]:

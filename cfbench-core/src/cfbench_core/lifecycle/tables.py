@@ -151,3 +151,16 @@ def compute_metrics(
         for own, shown in columns.items():
             results[shown] = real_array(found[own], (units,), what=f"{name}: {own}")
     return results
+
+
+def means_by_unit(values: FloatArray, owner: NDArray[np.int64], units: int) -> FloatArray:
+    """(B,) the mean of the ``values`` (R,) of each unit, ignoring NaN; NaN where there is no value.
+
+    Args:
+        owner: (R,) the unit of each value, from 0 to B - 1. units: B.
+    """
+    known = ~np.isnan(values)
+    counts = np.bincount(owner[known], minlength=units)
+    sums = np.bincount(owner[known], values[known], minlength=units)
+    means: FloatArray = np.divide(sums, counts, out=np.full(units, np.nan), where=counts > 0)
+    return means

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
-from cfbench_core.errors import UserError
-from cfbench_core.stages import TaskContext
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray
 from cfbench_recsys.explanations import edits_table, importances_table, read_edits, read_importances
 from cfbench_recsys.steps.chunks import Chunk
@@ -28,27 +24,11 @@ def to_rows(chunk: Chunk, answers: Answers) -> pd.DataFrame:
 def from_rows(chunk: Chunk, rows: pd.DataFrame) -> tuple[Answers, BoolArray]:
     """The answers of a chunk, and (B,) which units have one: an explicit answer may be "no edits"."""
     if chunk.format == "implicit":
-        return importances_from_rows(chunk, rows)
+        return from_rows_of_source(chunk, rows)
     edits = read_edits(rows, chunk.interactions, chunk.targets, chunk.units["unit"], chunk.split.profiles)
     return edits, np.ones(len(edits), dtype=bool)
 
 
-def importances_from_rows(chunk: Chunk, rows: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
+def from_rows_of_source(chunk: Chunk, rows: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
     """(B, H) importances, and (B,) which units have some."""
     return read_importances(rows, chunk.interactions, chunk.targets, chunk.units["unit"])
-
-
-def read_file(context: TaskContext, table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """External explanations with importances as numbers.
-
-    Raises:
-        UserError: when an importance is no number.
-    """
-    if "importance" not in table:
-        return table
-    given = table["importance"]
-    numbers = pd.to_numeric(given, errors="coerce")
-    wrong = numbers.isna() & given.notna() & ~given.astype(str).str.lower().isin(["", "nan"])
-    if wrong.any():
-        raise UserError(f"{path}: importance must be a number, got {given[wrong].iloc[0]!r}")
-    return table.assign(importance=numbers)

@@ -50,7 +50,6 @@ class Chunk:
     format: str
 
     queries: ClassVar[tuple[str, ...]] = QUERIES
-    seconds_of_loading: ClassVar[float] = 0.0
 
     def contract_columns(self) -> pd.DataFrame:
         """The columns of the contract that describe a unit."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cfbench_core.stages import TaskContext
@@ -32,9 +30,4 @@ class SplitData:
 
 def load_data(context: TaskContext) -> SplitData:
     """The dataset and what :func:`split_data` wrote; stays in the process for the next task."""
-    return _load(context.input_paths["data"], context.input_paths["split"])
-
-
-@functools.lru_cache(maxsize=4)
-def _load(data: Path, split: Path) -> SplitData:
-    return SplitData(load_interactions(data), load_split(split))
+    return SplitData(context.load("data", load_interactions), context.load("split", load_split))

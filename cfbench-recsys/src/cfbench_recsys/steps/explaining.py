@@ -10,13 +10,13 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.models import State
 from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import UNITS, TaskContext
-from cfbench_recsys.answers import prune, smallest_prefix, threshold, verify
+from cfbench_recsys.answer_checks import check_edits, check_importances
+from cfbench_recsys.answers import derived, postprocessed
 from cfbench_recsys.contracts import ScoringModel
-from cfbench_recsys.edits import ADD, Edits, FloatArray
+from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.explainer_contracts import (
     Explainer,
     ExplicitExplainer,
@@ -26,7 +26,7 @@ from cfbench_recsys.explainer_contracts import (
 from cfbench_recsys.splits import Split, load_split
 from cfbench_recsys.steps.chunks import Chunk, load_withheld
 from cfbench_recsys.steps.data import SplitData
-from cfbench_recsys.targets import Answer, Context, Targets
+from cfbench_recsys.targets import Answer, Context
 
 
 def _explainer_context(
@@ -66,51 +66,16 @@ def explain(
     if chunk.format == "implicit":
         found = cast(ImplicitExplainer, explainer).importances(targets, given)
         importances = real_array(found, targets.history.shape, what=f"{label}: importances")
-        _check_importances(importances, targets, label)
+        check_importances(importances, targets, label)
         return importances, {}
     answer = Answer.of(cast(ExplicitExplainer, explainer).counterfactuals(targets, given))
-    _check_edits(answer.edits, targets, chunk.split.profiles, label)
-    return _postprocessed(answer.edits, model, chunk, context), answer.details
+    check_edits(answer.edits, targets, chunk.split.profiles, label)
+    settings = context.parameters["postprocess"]
+    return postprocessed(model, targets, answer.edits, chunk.split.profiles, settings), answer.details
 
 
 def derive(context: TaskContext, importances: FloatArray, model: ScoringModel, chunk: Chunk) -> Edits:
     """Edits from the importances of an implicit method."""
-    if context.parameters["postprocess"]["derive"] == "threshold":
-        edits = threshold(chunk.targets, importances)
-    else:
-        edits = smallest_prefix(model, chunk.targets, importances, chunk.split.profiles)
-    return _postprocessed(edits, model, chunk, context)
-
-
-def _postprocessed(edits: Edits, model: ScoringModel, chunk: Chunk, context: TaskContext) -> Edits:
-    settings = context.parameters["postprocess"]
-    if settings["verify"]:
-        edits = verify(model, chunk.targets, edits, chunk.split.profiles)
-    if settings["prune"]:
-        edits = prune(model, chunk.targets, edits, chunk.split.profiles)
-    return edits
-
-
-def _check_importances(importances: FloatArray, targets: Targets, label: str) -> None:
-    if not np.isfinite(importances[~targets.padding]).all():
-        raise UserError(f"{label}: importances has NaN or infinity for an interaction of the user")
-
-
-def _check_edits(edits: Edits, targets: Targets, graph: sparse.csr_matrix, label: str) -> None:
-    """What would go wrong later, or unseen. Which edges may be edited is checked where they are scored."""
-    if not isinstance(edits, Edits):
-        raise UserError(f"{label}: counterfactuals must return Edits, not {type(edits).__name__}")
-    if not np.array_equal(edits.users, targets.users):
-        raise UserError(f"{label}: counterfactuals must give one edit for each target, for its user")
-    if not targets.additions and (edits.ops == ADD).any():
-        raise UserError(f"{label}: it adds edges, but 'protocol.edits' has removals only")
-    rows = edits.rows
-    if len(rows) and (rows[0] < 0 or rows[-1] >= len(targets) or (np.diff(rows) < 0).any()):
-        raise UserError(f"{label}: the rows of its edits must ascend from 0 to {len(targets) - 1}")
-    for name, ids, size in (
-        ("user", edits.edge_users, graph.shape[0]),
-        ("item", edits.edge_items, graph.shape[1]),
-    ):
-        outside = ids[(ids < 0) | (ids >= size)]
-        if len(outside):
-            raise UserError(f"{label}: it edits {name} {outside[0]}, but {name}s go from 0 to {size - 1}")
+    settings, profiles = context.parameters["postprocess"], chunk.split.profiles
+    edits = derived(model, chunk.targets, importances, profiles, settings["derive"])
+    return postprocessed(model, chunk.targets, edits, profiles, settings)

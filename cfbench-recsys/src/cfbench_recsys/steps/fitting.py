@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from cfbench_core.config.component import create
-from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.models import State, save_state, state_from_file
+from cfbench_core.lifecycle.models import State, save_state
 from cfbench_core.stages import TaskContext
 from cfbench_recsys.checkpoints import EvaluationHistory, load_checkpoint, save_checkpoint
 from cfbench_recsys.contracts import Recommender, ScoringModel
-from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.given_weights import given_weights
 from cfbench_recsys.quality import evaluate
 from cfbench_recsys.steps.data import SplitData, load_data
 
@@ -29,10 +28,7 @@ def fit(context: TaskContext, data: SplitData) -> tuple[Recommender, dict[str, A
         fitted: Mapping[str, Any] = {"weights": Path(weights).name}
     else:
         fitted = model.fit(split, functools.partial(context.streams.generator, "fit"), context.report) or {}
-    return model, {
-        "quality": evaluate(cast(ScoringModel, model), split.test, split.profiles),
-        "fit": dict(fitted),
-    }
+    return model, _summary(model, data, fitted)
 
 
 def restore(component: Mapping[str, Any], state: State, data: SplitData) -> Recommender:
@@ -40,22 +36,6 @@ def restore(component: Mapping[str, Any], state: State, data: SplitData) -> Reco
     model: Recommender = create(component)
     model.load_state(state, data.split.profiles)
     return model
-
-
-def given_weights(path: Path, interactions: Interactions) -> State:
-    """Weights of a user's own. Axes of users or items follow the order of the dataset's indices.
-
-    Raises:
-        UserError: if the file is no safetensors file, or no array has an axis of users or items.
-    """
-    state = state_from_file(path)
-    users, items = interactions.matrix.shape
-    if not any({users, items} & set(array.shape) for array in state.values()):
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in state.items())
-        raise UserError(
-            f"{path}: no array has {items} items or {users} users of {interactions.name} (found: {shapes})"
-        )
-    return state
 
 
 def fit_checkpoints(context: TaskContext) -> dict[str, Any]:
@@ -69,7 +49,7 @@ def fit_checkpoints(context: TaskContext) -> dict[str, Any]:
     for name in context.parameters["checkpoints"]:
         save_checkpoint(context.output, name, *history.at(name, fitted["best_epoch"]))
     history.discard()
-    return {"quality": evaluate(cast(ScoringModel, model), split.test, split.profiles), "fit": dict(fitted)}
+    return _summary(model, data, fitted)
 
 
 def take_checkpoint(context: TaskContext) -> dict[str, Any]:
@@ -78,7 +58,10 @@ def take_checkpoint(context: TaskContext) -> dict[str, Any]:
     state, evaluation = load_checkpoint(context.input_paths["training"], context.parameters["checkpoint"])
     model = restore(context.parameters["model"], state, data)
     save_state(dict(model.state()), context.output)
-    return {
-        "quality": evaluate(cast(ScoringModel, model), data.split.test, data.split.profiles),
-        "fit": evaluation,
-    }
+    return _summary(model, data, evaluation)
+
+
+def _summary(model: Recommender, data: SplitData, fitted: Mapping[str, Any]) -> dict[str, Any]:
+    """The quality of a recommender on the test part, and what its training reported."""
+    quality = evaluate(cast(ScoringModel, model), data.split.test, data.split.profiles)
+    return {"quality": quality, "fit": dict(fitted)}

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cfbench_core.errors import UserError
+from cfbench_core.real_arrays import real_array
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.table import FloatArray, IntArray
+from cfbench_tabular.table import FloatArray, IntArray, complete
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,23 @@ class Explanation:
         """(B, n, d) the counterfactuals; n = 1 if there is one for each factual."""
         found = np.asarray(self.counterfactuals, dtype=np.float64)
         return found[:, None] if found.ndim == 2 else found
+
+    def checked(self, factuals: Factuals, context: Context, label: str) -> FloatArray:
+        """(B, n, d) the counterfactuals, of a shape that fits, and each complete or missing.
+
+        Raises:
+            UserError: if they are not, beginning with ``label``.
+        """
+        (units, width), most = factuals.vectors.shape, context.counterfactuals_per_instance
+        several = [(units, most, width)] if most > 1 else []
+        values = real_array(self.counterfactuals, (units, width), *several, what=f"{label}: counterfactuals")
+        flat = values.reshape(-1, width)
+        missing = np.isnan(flat).all(axis=1)
+        if not complete(flat[~missing]).all() or np.isinf(flat).any():
+            raise UserError(
+                f"{label}: a counterfactual must be finite, or NaN in every column where none was found"
+            )
+        return values[:, None] if values.ndim == 2 else values
 
 
 def no_counterfactuals(factuals: Factuals) -> FloatArray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
 from typing import Any
 
 from cfbench_core.stages import TaskContext
@@ -21,9 +19,4 @@ def read_data(context: TaskContext, loaded: Table) -> dict[str, Any]:
 
 def load_data(context: TaskContext) -> PreparedDataset:
     """What :func:`read_data` wrote; stays in the process for the next task."""
-    return _load(context.input_paths["data"])
-
-
-@functools.lru_cache(maxsize=4)
-def _load(folder: Path) -> PreparedDataset:
-    return PreparedDataset.load(folder)
+    return context.load("data", PreparedDataset.load)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-import numpy as np
-
-from cfbench_core.errors import UserError
-from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.contracts import Explainer
 from cfbench_tabular.explainers.base import Context, Explanation
 from cfbench_tabular.steps.chunks import Chunk
-from cfbench_tabular.table import FloatArray, complete
+from cfbench_tabular.table import FloatArray
 
 
 def explain(
@@ -30,19 +26,4 @@ def explain(
         labels=chunk.labels,
     )
     found = Explanation.of(explainer.counterfactuals(model, chunk.factuals, given))
-    most = given.counterfactuals_per_instance
-    return _checked(found.counterfactuals, chunk, most, context.task.label), found.details
-
-
-def _checked(found: object, chunk: Chunk, most: int, label: str) -> FloatArray:
-    """(B, n, d) the counterfactuals, where an explainer may have returned one for each factual as (B, d)."""
-    units, width = chunk.factuals.vectors.shape
-    several = [(units, most, width)] if most > 1 else []
-    values = real_array(found, (units, width), *several, what=f"{label}: counterfactuals")
-    flat = values.reshape(-1, width)
-    missing = np.isnan(flat).all(axis=1)
-    if not complete(flat[~missing]).all() or np.isinf(flat).any():
-        raise UserError(
-            f"{label}: a counterfactual must be finite, or NaN in every column where none was found"
-        )
-    return values[:, None] if values.ndim == 2 else values
+    return found.checked(chunk.factuals, given, context.task.label), found.details

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_text.corpus import Rows
+from cfbench_text.corpus import Corpus, Rows
 from cfbench_text.domains import Domain
 
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ class Training:
     domain: Domain
     rng: np.random.Generator
     report: Report = lambda done, total: None
+
+    @staticmethod
+    def of(corpus: Corpus, rng: np.random.Generator, report: Report = lambda done, total: None) -> Training:
+        """The training and validation rows of a corpus."""
+        return Training(corpus.part("train"), corpus.part("validation"), corpus.domain, rng, report)
 
 
 @dataclass(frozen=True)

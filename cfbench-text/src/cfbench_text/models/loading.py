@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import ConfiguredComponent, Help, Range
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 
@@ -135,6 +135,20 @@ def find_local(name: str) -> Path | None:
     if name.startswith((".", "/", "~")) or path.suffix == ".gguf" or path.is_file():
         raise UserError(f"model {name!r}: no such folder or .gguf file")
     return None
+
+
+def require_local_model(component: ConfiguredComponent) -> None:
+    """That the model of a component, if it is named by a path or a package, is on this machine.
+
+    Raises:
+        UserError: if not. A model behind an endpoint is not looked for.
+    """
+    model = getattr(component.options, "model", None)
+    if isinstance(model, str) and getattr(component.options, "endpoint", None) is None:
+        try:
+            find_local(model)
+        except UserError as error:
+            raise UserError(f"{component.kind} {component.label}: {error}") from None
 
 
 def _in_package(package: str) -> Path:

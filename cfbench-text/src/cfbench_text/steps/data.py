@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,48 +13,22 @@ import pandas as pd
 
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_text.contracts import Generator
-from cfbench_text.corpus import Corpus, ExplanationRequests, unit_names
-from cfbench_text.domains import Domain, load_domain
+from cfbench_text.corpus import Corpus
 from cfbench_text.generators.base import Training
-from cfbench_text.reviews import IntArray, Reviews
-from cfbench_text.row_store import GROUP, RowStore, RowWriter, StatementWriter
+from cfbench_text.review_folder import ReviewFolder
+from cfbench_text.reviews import Reviews
+from cfbench_text.row_store import RowStore
 from cfbench_text.splits import PARTS, divide
-
-COLUMNS = ("row", "unit", "user", "item", "rating", "time", "text", "part")
 
 
 def read_data(context: TaskContext, reviews: Reviews) -> dict[str, Any]:
-    """Splits the reviews. ``reviews.parquet``: those that are in the split; ``data.json``."""
-    load_domain(reviews.domain)
+    """Splits the reviews; writes those that are in the split."""
     given = context.parameters
     split = divide(
         reviews, given["split"], given["train"], given["validation"], given["min_reviews_per_user"]
     )
-    included = np.flatnonzero(split.parts >= 0)
-    _write_reviews(context.output / "reviews.parquet", reviews, included, split.parts)
-    if reviews.known is not None:
-        with StatementWriter(context.output / "known.parquet") as known:
-            known.write(included.tolist(), [reviews.known[row] for row in included.tolist()])
-    described = {"domain": reviews.domain, "name": reviews.name}
-    (context.output / "data.json").write_text(json.dumps(described), encoding="utf-8")
-    dropped = {f"left out, {why}": count for why, count in reviews.about.get("dropped", {}).items()}
-    synthetic = bool(reviews.about.get("synthetic"))
-    return {**dropped, **split.report, "domain": reviews.domain, "synthetic": synthetic}
-
-
-def _write_reviews(path: Path, reviews: Reviews, included: IntArray, parts: IntArray) -> None:
-    names = np.array(unit_names(reviews, included.tolist()), dtype=object)
-    with RowWriter(path, COLUMNS) as to:
-        for start in range(0, len(included), GROUP):
-            rows = included[start : start + GROUP]
-            columns = (rows, names[start : start + GROUP], reviews.users[rows], reviews.items[rows])
-            further = (reviews.ratings[rows], reviews.times[rows], reviews.texts[rows], parts[rows])
-            to.write(dict(zip(COLUMNS, (*columns, *further), strict=True)))
-
-
-def domain_of(folder: Path) -> Domain:
-    """The domain of the reviews in a folder."""
-    return load_domain(json.loads((folder / "data.json").read_text(encoding="utf-8"))["domain"])
+    ReviewFolder.write(context.output, reviews, split.parts)
+    return reviews.summary(split.report)
 
 
 @dataclass(frozen=True)
@@ -67,9 +40,7 @@ class SplitReviews:
 
     def training(self, report: Callable[[int, int], None] = lambda done, total: None) -> Training:
         """What generators learn from, and are restored with."""
-        corpus = self.corpus
-        parts = (corpus.part("train"), corpus.part("validation"))
-        return Training(*parts, corpus.domain, self.stream(), report)
+        return Training.of(self.corpus, self.stream(), report)
 
 
 def load_data(context: TaskContext) -> SplitReviews:
@@ -81,15 +52,14 @@ def load_data(context: TaskContext) -> SplitReviews:
 @functools.lru_cache(maxsize=8)
 def _corpus(reviews: Path, statements: Path) -> Corpus:
     """Cached for the next chunk; the folder of an artifact identifies its content."""
-    files = RowStore(reviews / "reviews.parquet"), RowStore(statements / "statements.parquet")
-    return Corpus(*files, domain_of(reviews))
+    return Corpus.load(reviews, statements, ReviewFolder(reviews).domain)
 
 
 def choose_units(
     context: TaskContext, data: SplitReviews, model: None
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The test rows to explain: unit, group, row (in the data set), user, item, time."""
-    reviews = RowStore(context.input_paths["data"] / "reviews.parquet")
+    reviews = ReviewFolder(context.input_paths["data"]).reviews
     chosen = reviews.column("row")[reviews.column("part") == PARTS.index("test")]
     most = context.parameters["rows"]
     if most is not None and most < len(chosen):
@@ -116,18 +86,10 @@ class Chunk:
     visible: Sequence[str] | None
 
     queries: ClassVar[tuple[str, ...]] = ()
-    seconds_of_loading: ClassVar[float] = 0.0
 
     def references(self) -> Sequence[str]:
         """(B,) the texts that explanations are compared with."""
         return self.corpus.rows(self.units["row"].tolist()).references(self.written)
-
-    def requests(self) -> ExplanationRequests:
-        """The units as a generator receives them."""
-        units = self.units
-        users, items = (units[name].to_numpy(object) for name in ("user", "item"))
-        times, places = (units[name].to_numpy(np.int64) for name in ("time", "group"))
-        return ExplanationRequests(tuple(units["unit"]), users, items, times, places)
 
 
 def open_chunk(

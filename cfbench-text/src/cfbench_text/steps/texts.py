@@ -11,6 +11,7 @@ import pandas as pd
 from cfbench_core.errors import UserError
 from cfbench_core.stages import TaskContext
 from cfbench_text.contracts import Generator
+from cfbench_text.corpus import ExplanationRequests
 from cfbench_text.generators.base import Context, Explanation
 from cfbench_text.reviews import BoolArray
 from cfbench_text.row_store import whole
@@ -25,7 +26,7 @@ def explain(
 ) -> tuple[Texts, dict[str, float]]:
     """The texts of all rows of the chunk, generated in one call."""
     streams = functools.partial(context.streams.generator, "explain")
-    texts = explainer.explain(chunk.requests(), Context(streams, chunk.visible))
+    texts = explainer.explain(ExplanationRequests.of(chunk.units), Context(streams, chunk.visible))
     if len(texts) != len(chunk.units) or not all(isinstance(one.text, str) for one in texts):
         raise UserError(f"{context.task.label}: explain must give a text for each of {len(chunk.units)} rows")
     return texts, {}

@@ -44,7 +44,6 @@ class Chunk(NamedTuple):
     data: Images
     originals: Any
     queries: ClassVar = ("predict_proba",)
-    seconds_of_loading: ClassVar = 0.0
 
 
 def open_chunk(context: TaskContext, data: Images, model: Any, units: pd.DataFrame) -> Chunk:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from cfbench_core.config import ConfiguredComponent, Help, OfKind, Range
 from cfbench_core.contracts import Contract, Dataset, Metric
 from cfbench_core.lifecycle.steps import steps_in
-from cfbench_core.lifecycle.study import ProtocolPoint, Study
+from cfbench_core.lifecycle.study import Setting
 from cfbench_core.lifecycle.suite import LifecycleSuite
 from cfbench_core.plan import TableLayout
 from cfbench_core.specs import ComponentSpec
@@ -52,5 +52,5 @@ class ImageSuite(LifecycleSuite):
         "metric": Contract(protocol=Metric),
     }
 
-    def unit_parameters(self, study: Study, point: ProtocolPoint) -> Mapping[str, Any]:
-        return {"images": study.config.protocol.images}
+    def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
+        return {"images": setting.config.protocol.images}
