@@ -13,6 +13,7 @@ from cfbench_core import api
 from cfbench_core.errors import UserError
 from cfbench_core.registry import installed
 from cfbench_tabular.suite import TabularSuite
+from cfbench_tabular.testing import example_data
 
 SMALL = {
     "suite": "tabular",
@@ -328,5 +329,6 @@ def test_slow_explainers_are_not_in_the_default():
 
 def test_the_data_are_described_in_one_line():
     prepared = cfbench_core.prepare(SMALL)
-    words = prepared.suite.describe_data(prepared.config, {"iris": {"rows": 150, "columns": 4}})
-    assert words == "iris (150 rows, 4 columns)"
+    summary = example_data().summary()
+    words = prepared.suite.describe_data(prepared.config, {"iris": summary})
+    assert words == f"iris ({summary['rows']} rows, {summary['columns']} columns)"
