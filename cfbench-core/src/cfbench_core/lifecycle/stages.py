@@ -42,7 +42,6 @@ from cfbench_core.config.component import create
 from cfbench_core.lifecycle.counting import CountedModel
 from cfbench_core.lifecycle.models import checked_state, load_state, save_state
 from cfbench_core.lifecycle.tables import (
-    FloatArray,
     checked_details,
     compute_metrics,
     means_by_unit,
@@ -55,6 +54,7 @@ from cfbench_core.lifecycle.tables import (
     write_units,
 )
 from cfbench_core.plan import MODEL_QUERIES
+from cfbench_core.real_arrays import FloatArray
 from cfbench_core.stages import TaskContext
 
 
