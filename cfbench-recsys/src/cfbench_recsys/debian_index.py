@@ -107,5 +107,5 @@ def read_index(path: Path) -> Iterator[str]:
 def _opened(path: Path) -> IO[str]:
     if path.suffix not in (".gz", ".xz"):
         return path.open(encoding="utf-8")
-    packed: Any = gzip.GzipFile(path) if path.suffix == ".gz" else lzma.LZMAFile(path)
+    packed: Any = gzip.GzipFile(path) if path.suffix == ".gz" else lzma.LZMAFile(path)  # noqa: SIM115
     return io.TextIOWrapper(limited(packed, path, path.stat().st_size), encoding="utf-8")
