@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -79,6 +79,7 @@ class RecsysSuite(LifecycleSuite):
     models_key = "recommenders"
     external_columns = ("edge_user", "edge_item", "op")
     external_numbers = ("importance",)
+    external_words: ClassVar[Mapping[str, Collection[str]]] = {"op": ("remove", "add")}
     defaults = DEFAULT_DOCUMENT
     example = EXAMPLE_DOCUMENT
     verbalization = "cfbench_recsys.verbalization:best_explanation"

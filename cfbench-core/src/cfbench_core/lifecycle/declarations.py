@@ -5,13 +5,13 @@ See ``suite.py`` for the base class of suites. Importing this imports neither to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfbench_core.config.component import ConfiguredComponent, with_defaults
 from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.external import TABLE_FORM, ExternalTable
+from cfbench_core.lifecycle.external import NUMBERS, TABLE_FORM, ExternalTable
 from cfbench_core.lifecycle.study import STAGES, PlannedCell, PreparedModel, ProtocolPoint, Setting, Study
 from cfbench_core.plan import Column, TableLayout
 from cfbench_core.specs import ComponentSpec, lacking
@@ -50,6 +50,9 @@ class Declarations:
 
     external_numbers: ClassVar[tuple[str, ...]] = ()
     """Columns of such a table that hold numbers, or nothing."""
+
+    external_words: ClassVar[Mapping[str, Collection[str]]] = {}
+    """The words that may stand in columns of such a table."""
 
     external_form: ClassVar[str] = TABLE_FORM
     """What such a table is, for messages."""
@@ -186,7 +189,8 @@ class Declarations:
     def external_table(self, path: Path) -> ExternalTable:
         """The table of ``cfbench evaluate``."""
         known = dict.fromkeys((*self.layout.by, self.layout.row))
-        return ExternalTable(path, tuple(known), self.external_columns, self.external_form)
+        values = {**self.external_words, **dict.fromkeys(self.external_numbers, NUMBERS)}
+        return ExternalTable(path, tuple(known), self.external_columns, self.external_form, values)
 
     def external_component(self, kind: str, name: str) -> ConfiguredComponent:
         """Stands for the author of external explanations."""
