@@ -15,6 +15,7 @@ from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
+from cfbench_core.redaction import remember
 from cfbench_core.registry import Component, Registry, installation_advice, installed
 from cfbench_core.stages import Task
 from cfbench_core.used_components import check_all_contribute
@@ -59,6 +60,7 @@ def prepare(
     access: DataAccess | None = None,
     explanations: Path | None = None,
     registry: Registry | None = None,
+    allow_env: Sequence[str] = (),
 ) -> Prepared:
     """Reads a configuration and plans it. Trains nothing, and imports neither torch nor pandas.
 
@@ -68,12 +70,15 @@ def prepare(
         executor, workers: in place of the configuration's.
         access: where data sets are looked for, and whether they may be downloaded.
         explanations: a table of external explanations to score; no explainer runs.
+        allow_env: environment variables that the configuration may name as keys, in addition to ``*_API_KEY``.
 
     Raises:
         UserError: with a line for everything that is wrong.
     """
     registry = registry or installed()
     document = _document(configuration, suite, registry)
+    document.allowed_variables = frozenset(allow_env)
+    remember(allow_env)
     document.set(set)
     folders = (str(document.folder),) if names_code(document) else ()
     for folder in folders:

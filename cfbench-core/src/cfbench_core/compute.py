@@ -14,6 +14,7 @@ from typing import Any
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.files import disk_full_message, is_disk_full
 from cfbench_core.outcomes import Outcome, in_one_line
+from cfbench_core.redaction import redacted
 from cfbench_core.specs import resolve
 from cfbench_core.stages import Task, TaskContext
 from cfbench_core.store import Store
@@ -72,8 +73,8 @@ def compute(
 def _failure(error: BaseException, root: Path, elapsed_seconds: float, peak_memory_bytes: int) -> Outcome:
     return Outcome(
         "out_of_memory" if _is_out_of_memory(error) else "failed",
-        _reason(error, root),
-        "".join(traceback.format_exception(error)),
+        redacted(_reason(error, root)),
+        redacted("".join(traceback.format_exception(error))),
         elapsed_seconds=elapsed_seconds,
         peak_memory_bytes=peak_memory_bytes,
     )

@@ -18,6 +18,8 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cfbench_core.redaction import redacted
+
 _COMMAND_SECONDS = 10
 """A tool that does not answer in this time is taken for absent."""
 
@@ -30,7 +32,7 @@ def capture(folder: Path | None = None) -> dict[str, Any]:
     """
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": sys.argv,
+        "command": [redacted(argument) for argument in sys.argv],
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
         "hardware": hardware(),

@@ -6,9 +6,11 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from cfbench_core.config import ConfiguredComponent, Document
+from cfbench_core.config import CodeReference, ConfiguredComponent, Document
+from cfbench_core.config.code_references import IMPORT, origin
+from cfbench_core.config.fields import unwrap
 from cfbench_core.errors import UserError
 from cfbench_core.papers import Paper, papers_for
 from cfbench_core.specs import ComponentSpec
@@ -37,6 +39,36 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, ConfiguredComponent]]:
     elif isinstance(value, (tuple, list)):
         for number, item in enumerate(value):
             yield from _walk(item, f"{place}[{number}]")
+
+
+def trust_notes(config: Any) -> list[str]:
+    """What a configuration does that its reader should know of: code that it runs, keys that it sends.
+
+    A component whose options send a secret says so in their property ``sends``: "the key in $X_API_KEY to example.org".
+    """
+    notes: dict[str, None] = {}
+    for place, component in configured(config):
+        for reference in _code_named_by(component):
+            if origin(reference) == "own":
+                notes[f"{place} runs your own code: {reference}"] = None
+        sends = getattr(component.options, "sends", "")
+        if sends:
+            notes[f"{place} sends {sends}"] = None
+    return list(notes)
+
+
+def _code_named_by(component: ConfiguredComponent) -> Iterator[str]:
+    if not component.distribution:
+        yield component.spec.target
+    if component.options is None:
+        return
+    hints = get_type_hints(type(component.options), include_extras=True)
+    for field in dataclasses.fields(component.options):
+        value = getattr(component.options, field.name)
+        if isinstance(value, str) and value.startswith(IMPORT):
+            yield value.removeprefix(IMPORT)
+        elif isinstance(value, str) and CodeReference in unwrap(hints[field.name])[1]:
+            yield value
 
 
 def check_all_contribute(config: Any, plan: Plan, document: Document) -> None:

@@ -47,6 +47,12 @@ def reading(function: F) -> F:
             "--suite", metavar="S", shell_complete=completions.suites, help="Without CONFIG: whose default."
         ),
         data_dir,
+        click.option(
+            "--allow-env",
+            metavar="NAME",
+            multiple=True,
+            help="Environment variable that 'key' may name; *_API_KEY always may.",
+        ),
         click.option("--offline", is_flag=True, help="Never download; report what is missing."),
     )
 
@@ -76,6 +82,7 @@ class StudyOptions:
 
     changes: tuple[str, ...]
     suite: str | None
+    allow_env: tuple[str, ...]
     data_dir: Path | None
     offline: bool
     out: Path | None

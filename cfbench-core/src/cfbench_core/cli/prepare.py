@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from cfbench_core.cli.downloads import data_access
 from cfbench_core.errors import UserError
 
@@ -22,14 +24,20 @@ def prepared(
     offline: bool,
     quiet: bool = False,
     planning: bool = False,
+    allow_env: Sequence[str] = (),
     **options: Any,
 ) -> Prepared:
     """:func:`cfbench_core.api.prepare`, with downloads shown on stderr; ``planning``: with none."""
     from cfbench_core.api import prepare
+    from cfbench_core.used_components import trust_notes
 
     if config is not None and suite is not None:
         raise UserError(
             f"--suite chooses a default configuration, but {config} is given and names its own suite"
         )
     with data_access(data_dir, offline, quiet, planning) as access:
-        return prepare(config, set=changes, suite=suite, access=access, **options)
+        found = prepare(config, set=changes, suite=suite, access=access, allow_env=allow_env, **options)
+    if not quiet:
+        for line in trust_notes(found.config):
+            click.echo(f"note: {line}", err=True)
+    return found

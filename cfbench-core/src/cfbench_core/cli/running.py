@@ -27,6 +27,7 @@ def plan_study(config: Path | None, study: StudyOptions, explanations: Path | No
         changes=study.changes,
         suite=study.suite,
         data_dir=study.data_dir,
+        allow_env=study.allow_env,
         offline=study.offline,
         quiet=study.quiet,
         executor=study.executor,

@@ -6,6 +6,7 @@ from cfbench_core.config.document import Document
 from cfbench_core.config.fields import (
     CodeReference,
     Distinct,
+    EnvironmentVariable,
     FieldInfo,
     Help,
     InputFile,
@@ -21,6 +22,7 @@ __all__ = [
     "ConfiguredComponent",
     "Distinct",
     "Document",
+    "EnvironmentVariable",
     "FieldInfo",
     "Help",
     "InputFile",

@@ -16,20 +16,28 @@ import yaml
 from cfbench_core.config.code_references import reference_problem
 from cfbench_core.config.component import ConfiguredComponent, find_module, loaded, not_default, options_class
 from cfbench_core.config.document import Document
-from cfbench_core.config.fields import CodeReference, Distinct, InputFile, OfKind, Range, type_name, unwrap
+from cfbench_core.config.fields import (
+    CodeReference,
+    Distinct,
+    EnvironmentVariable,
+    InputFile,
+    OfKind,
+    Range,
+    type_name,
+    unwrap,
+)
 from cfbench_core.config.imported import imported_spec
-from cfbench_core.config.yaml_nodes import MAPPING, MOST_ERRORS, NULL, TEXT, plain
+from cfbench_core.config.values import infinite_numbers, is_long_number, kind_of, name_problem, shown
+from cfbench_core.config.yaml_nodes import MAPPING, MOST_ERRORS, TEXT, plain
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plain_text import one_line
 from cfbench_core.presets import presets_of
+from cfbench_core.redaction import held_secret, variable_problem
 from cfbench_core.registry import Component, Registry, installation_advice
 from cfbench_core.specs import ComponentSpec, plural
 
 RESERVED = frozenset({"name", "import", "label", "preset"})
 """Keys of a component's mapping that are not options; no option may have these names."""
-
-LONGEST_LABEL = 120
-"""Characters of a label, which names rows, cells and files."""
 
 WRONG = object()
 """Stands for a value that could not be decoded; its error is already in the list."""
@@ -49,6 +57,7 @@ def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]
     except UserError as error:
         raise UserError(f"{document.where(decoder.value_of('suite'))}: suite: {error}") from error
     decoder.suite = suite
+    decoder.check_secrets()
     config = decoder.dataclass(document.root, suite.config, "")
     if config is not WRONG:
         decoder.check_executor(config.executor)
@@ -126,6 +135,13 @@ class _Decoder:
         self.name = node.value
         return self.name
 
+    def check_secrets(self) -> None:
+        """A configuration is stored with its results, so it must not hold the value of a secret."""
+        for key, node in self.document.scalars():
+            name = held_secret(node.value)
+            if name:
+                self.wrong(node, key, f"holds the value of ${name}; name the variable instead")
+
     def check_executor(self, name: str) -> None:
         """Whether there is such an executor; any suite's experiments may use any."""
         try:
@@ -160,7 +176,7 @@ class _Decoder:
             node = yaml.MappingNode(MAPPING, [(named, node)], node.start_mark, node.end_mark)
         if not isinstance(node, yaml.MappingNode):
             keys = ", ".join(field.name for field in dataclasses.fields(cls))
-            return self.wrong(node, path, f"must be a mapping with the keys {keys}, got {_shown(node)}")
+            return self.wrong(node, path, f"must be a mapping with the keys {keys}, got {shown(node)}")
         hints = get_type_hints(cls, include_extras=True)
         known = [field.name for field in dataclasses.fields(cls)]
         values: dict[str, Any] = {}
@@ -211,22 +227,15 @@ class _Decoder:
             return self.dataclass(node, inner, path)
         if origin in (dict, Mapping) or inner is dict:
             if not isinstance(node, yaml.MappingNode):
-                return self.wrong(node, path, f"must be a mapping, got {_shown(node)}")
+                return self.wrong(node, path, f"must be a mapping, got {shown(node)}")
             return self.mapping(node, path)
         return self.scalar(node, inner, notes, path)
 
     def mapping(self, node: yaml.MappingNode, path: str) -> Any:
         """A mapping whose keys only its component knows; numbers must be finite, because JSON has no others."""
         before = len(self.errors)
-        waiting: list[tuple[str, yaml.Node]] = [(path, node)]
-        while waiting:
-            place, inner = waiting.pop()
-            if isinstance(inner, yaml.MappingNode):
-                waiting += [(f"{place}.{key.value}", value) for key, value in inner.value]
-            elif isinstance(inner, yaml.SequenceNode):
-                waiting += [(f"{place}[{number}]", value) for number, value in enumerate(inner.value)]
-            elif isinstance(value := plain(inner), float) and not math.isfinite(value):
-                self.wrong(inner, place, f"must be finite, got {_shown(inner)}")
+        for inner, place in infinite_numbers(node, path):
+            self.wrong(inner, place, f"must be finite, got {shown(inner)}")
         return plain(node) if len(self.errors) == before else WRONG
 
     def scalar(self, node: yaml.Node, kind: Any, notes: Mapping[type, Any], path: str) -> Any:
@@ -244,14 +253,17 @@ class _Decoder:
             found = node.value  # `name: 2024` is text where text is wanted
         fits = isinstance(found, kind) and not (kind in (int, float) and isinstance(found, bool))
         if not fits or (isinstance(found, float) and not math.isfinite(found)):
-            limit = " of at most 64 bits" if kind is int and _is_long_number(node) else ""
-            return self.wrong(node, path, f"must be {_a(kind, bounds)}{limit}, got {_shown(node)}")
+            limit = " of at most 64 bits" if kind is int and is_long_number(node) else ""
+            return self.wrong(node, path, f"must be {kind_of(kind, bounds)}{limit}, got {shown(node)}")
         if bounds is not None and found not in bounds:
-            return self.wrong(node, path, f"must be {_a(kind, bounds)}, got {_shown(node)}")
+            return self.wrong(node, path, f"must be {kind_of(kind, bounds)}, got {shown(node)}")
         if InputFile in notes:
             return self.file(node, str(found), path)
         if CodeReference in notes:
             problem = reference_problem(str(found), notes[CodeReference].libraries)
+            return self.wrong(node, path, problem) if problem else found
+        if EnvironmentVariable in notes:
+            problem = variable_problem(str(found), self.document.allowed_variables)
             return self.wrong(node, path, problem) if problem else found
         return found
 
@@ -277,7 +289,7 @@ class _Decoder:
                 return choice
         listed = ", ".join(str(choice) for choice in choices)
         hint = did_you_mean(str(found), [str(choice) for choice in choices])
-        return self.wrong(node, path, f"must be one of {listed}, got {_shown(node)}.{hint}")
+        return self.wrong(node, path, f"must be one of {listed}, got {shown(node)}.{hint}")
 
     def union(
         self, node: yaml.Node, hint: Any, options: tuple[Any, ...], notes: Mapping[type, Any], path: str
@@ -295,7 +307,7 @@ class _Decoder:
         if len(members) == 1:
             return WRONG
         del self.errors[before:]
-        return self.wrong(node, path, f"must be {type_name(hint)}, got {_shown(node)}")
+        return self.wrong(node, path, f"must be {type_name(hint)}, got {shown(node)}")
 
     def annotated(self, node: yaml.Node, member: Any, notes: Mapping[type, Any], path: str) -> Any:
         """Decodes one member of a union under the union's annotations."""
@@ -318,7 +330,7 @@ class _Decoder:
             for place, item in enumerate(items):
                 if item in items[:place]:
                     inner = f"{path}[{place}]"
-                    return self.wrong(node.value[place], inner, f"{_shown(node.value[place])} is given twice")
+                    return self.wrong(node.value[place], inner, f"{shown(node.value[place])} is given twice")
         return tuple(items)
 
     # Components
@@ -357,7 +369,7 @@ class _Decoder:
                 node, path, f"needs either 'name' (cfbench list {plural(kind)}) or 'import' (module:Class)"
             )
         for key, given_node in (("name", name_node), ("import", import_node), ("label", label_node)):
-            if given_node is not None and (problem := _name_problem(given_node, key)):
+            if given_node is not None and (problem := name_problem(given_node, key)):
                 inner = path if given_node is node else f"{path}.{key}"
                 return self.wrong(given_node, inner, problem)
         try:
@@ -394,7 +406,7 @@ class _Decoder:
         if not isinstance(name, yaml.ScalarNode) or name.value not in known:
             hint = did_you_mean(str(name.value), known) if isinstance(name, yaml.ScalarNode) else ""
             there = f" It has: {', '.join(known)}" if known else f" {spec.name} has no presets"
-            return self.wrong(name, f"{path}.preset", f"no preset {_shown(name)}.{hint or there}")
+            return self.wrong(name, f"{path}.preset", f"no preset {shown(name)}.{hint or there}")
         given = {str(key.value) for key, _ in node.value}
         source = f"{self.document.where(name)}: preset {name.value!r}"
         taken = self.document.brought(known[name.value].options, source)
@@ -409,29 +421,3 @@ def _owner(component: Component) -> str:
 @dataclasses.dataclass(frozen=True)
 class _NothingToSet:
     """The configuration of a component that has none."""
-
-
-def _name_problem(node: yaml.Node, key: str) -> str:
-    """Why a node cannot be the name, the class or the label of a component; empty if it can."""
-    if not isinstance(node, yaml.ScalarNode) or node.tag == NULL or not node.value.strip():
-        return f"must be text, got {_shown(node)}"
-    if key == "label" and (len(node.value) > LONGEST_LABEL or one_line(node.value) != node.value):
-        return f"must be one line of at most {LONGEST_LABEL} visible characters, got {_shown(node)}"
-    return ""
-
-
-def _is_long_number(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and re.fullmatch(r"[-+]?[1-9][0-9_]*", node.value) is not None
-
-
-def _shown(node: yaml.Node) -> str:
-    """A node as an error message shows it."""
-    if isinstance(node, yaml.ScalarNode):
-        return "nothing" if node.tag == NULL else repr(one_line(node.value, 60))
-    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
-
-
-def _a(kind: Any, bounds: Range | None) -> str:
-    """ "a positive whole number", "true or false", ..."""
-    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[kind]
-    return f"{words} {bounds}" if bounds is not None and str(bounds) else words

@@ -23,7 +23,10 @@ class Document:
         source: what error lines begin with, the file's name.
         root: the YAML node of the whole document.
         folder: where relative paths in it start.
+        allowed_variables: environment variables that it may name in addition to those that end in ``_API_KEY``.
     """
+
+    allowed_variables: frozenset[str] = frozenset()
 
     def __init__(self, text: str, source: str, folder: Path, lines: bool = True) -> None:
         self.source = source

@@ -79,6 +79,11 @@ class CodeReference:
 
 
 @dataclass(frozen=True)
+class EnvironmentVariable:
+    """Marks a string that names the environment variable of a secret, see ``redaction.py``."""
+
+
+@dataclass(frozen=True)
 class FieldInfo:
     """One configuration key, for people."""
 

@@ -21,6 +21,7 @@ import psutil
 
 from cfbench_core.executors.messages import to_json
 from cfbench_core.outcomes import Outcome
+from cfbench_core.redaction import redacted
 from cfbench_core.stages import Task
 from cfbench_core.threads import thread_variables
 
@@ -107,7 +108,7 @@ class WorkerProcess:
         """What was printed since the last call."""
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - OUTPUT_BYTES))
-        text: str = self._output.read().decode(errors="replace")
+        text = redacted(self._output.read().decode(errors="replace"))
         self._output.truncate(0)
         return text
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Protocol
+from urllib.parse import urlsplit
 
-from cfbench_core.config import Help, Range
+from cfbench_core.config import EnvironmentVariable, Help, Range
 from cfbench_text.models.loading import Source
 
 
@@ -20,13 +22,60 @@ class ChatSource(Source):
     endpoint: Annotated[
         str | None, Help("address of an OpenAI-compatible server, up to /v1; none: a local model")
     ] = None
-    key: Annotated[str, Help("environment variable with the API key of the endpoint, if it needs one")] = (
-        "OPENAI_API_KEY"
-    )
+    key: Annotated[
+        str | None,
+        EnvironmentVariable(),
+        Help("environment variable with the API key of the endpoint, such as OPENAI_API_KEY; none: no key"),
+    ] = None
     requests: Annotated[int, Range(minimum=1), Help("concurrent requests to the endpoint")] = 8
     timeout: Annotated[float, Range(above=0), Help("seconds until a request to the endpoint fails")] = 120.0
     retries: Annotated[int, Range(minimum=0), Help("further attempts of a request, with growing pauses")] = 5
     batch: Annotated[int, Range(minimum=1), Help("prompts per batch of a local model")] = 8
+
+    def __post_init__(self) -> None:
+        if self.endpoint is not None:
+            problem = address_problem(self.endpoint, self.key)
+            if problem:
+                raise ValueError(f"endpoint: {problem}")
+
+    @property
+    def sends(self) -> str:
+        """What of the user's is sent where; empty if nothing is."""
+        if self.endpoint is None:
+            return ""
+        host = urlsplit(self.endpoint).hostname
+        return f"the key in ${self.key} to {host}" if self.key else ""
+
+
+def address_problem(address: str, key: str | None) -> str:
+    """Why an address cannot be an endpoint that gets the key in the environment variable ``key``; empty if it can.
+
+    The address is stored with the results and shown, so it must not hold a secret; messages do not repeat it.
+    """
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "is not an address"
+    if parts.scheme not in ("http", "https") or not host or any(c.isspace() for c in address):
+        return "must be an address such as https://api.example.org/v1"
+    if "@" in parts.netloc:
+        return "must not hold a user name or a password; name the environment variable of a key in 'key'"
+    if "?" in address or "#" in address:
+        return "must not have a part after ? or #; name the environment variable of a key in 'key'"
+    if key is not None and parts.scheme == "http" and not is_loopback(host):
+        return f"http would send the key in ${key} unencrypted over the network; use https, or remove 'key'"
+    return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by definition, so that nothing reaches a network."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,32 @@ responses that violate the protocol. If the last attempt fails, that prompt has 
 response (for example a text too long for the model). The run stops if every prompt would fail for the same reason:
 the server is down, the API key is rejected, the model does not exist (404, or the first prompts are rejected with the
 same message, as ``transformers serve`` does with 400). Received responses are cached, so a later run resumes.
+
+The API key is sent to the host of the endpoint alone: redirects are not followed, a proxy of the environment is not used
+for this machine, and what a server repeats of the key is removed from its responses and messages.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from cfbench_core.errors import UserError
-from cfbench_text.models.chat_types import ChatSource, Completion, OptionProbabilities, Prompt
+from cfbench_core.plain_text import one_line
+from cfbench_core.redaction import redacted, secret
+from cfbench_text.models.chat_types import (
+    ChatSource,
+    Completion,
+    OptionProbabilities,
+    Prompt,
+    is_loopback,
+)
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 FATAL = {401: "the key is refused", 403: "the key is refused", 404: "no such model or address"}
@@ -89,11 +100,16 @@ class Endpoint:
         failed: Callable[[str], Found],
     ) -> Iterator[tuple[int, Found]]:
         """The responses as they arrive. The pool holds a limited number of waiting prompts."""
-        key = os.environ.get(self.source.key)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Authorization": f"Bearer {secret(self.source.key)}"} if self.source.key else {}
+        own_machine = is_loopback(urlsplit(self.address).hostname or "")
         unreached, refusals, answered = 0, list[str](), False
         with (
-            self._httpx.Client(timeout=self.source.timeout, headers=headers) as client,
+            self._httpx.Client(
+                timeout=self.source.timeout,
+                headers=headers,
+                follow_redirects=False,
+                trust_env=not own_machine,
+            ) as client,
             ThreadPoolExecutor(self.source.requests) as pool,
         ):
             for start in range(0, len(bodies), 4 * self.source.requests):
@@ -130,15 +146,21 @@ class Endpoint:
                 why, reached, wait = f"no response within {self.source.timeout:g} s", False, 0.0
                 continue
             except self._httpx.TransportError as error:
-                why, reached, wait = f"no connection ({error or type(error).__name__})", False, 0.0
+                why = f"no connection ({one_line(redacted(str(error)), 200) or type(error).__name__})"
+                reached, wait = False, 0.0
                 continue
             except self._httpx.InvalidURL as error:
                 raise UserError(f"endpoint {self.source.endpoint!r}: no address ({error})") from None
             reached = True
+            if reply.has_redirect_location:
+                raise UserError(
+                    f"endpoint {self.source.endpoint} redirects to {_host(reply)} (HTTP {reply.status_code}),"
+                    " which is not followed; name the address itself if you trust it"
+                )
             if reply.status_code in FATAL:
                 raise UserError(
                     f"endpoint {self.source.endpoint}: {FATAL[reply.status_code]} (HTTP {reply.status_code},"
-                    f" model {self.source.model!r}, key from ${self.source.key}): {_message(reply)}"
+                    f" model {self.source.model!r}, {self._key()}): {_message(reply)}"
                 )
             if reply.status_code in RETRIED:
                 why, wait = f"HTTP {reply.status_code}", _retry_after(reply)
@@ -150,6 +172,9 @@ class Endpoint:
             except _GarbageError as error:
                 why, wait = f"a response that violates the protocol ({error})", 0.0
         raise _NoAnswerError(why, reached)
+
+    def _key(self) -> str:
+        return f"key from ${self.source.key}" if self.source.key else "no key, because 'key' is not set"
 
     def _refused(self, why: str) -> UserError:
         return UserError(
@@ -167,7 +192,7 @@ def _decoded(reply: Any) -> Mapping[str, Any]:
     """The first choice of an answer."""
     try:
         choice = reply.json()["choices"][0]
-    except (ValueError, KeyError, IndexError, TypeError):
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise _GarbageError("no choices") from None
     if not isinstance(choice, dict):
         raise _GarbageError("a choice is no object")
@@ -179,7 +204,7 @@ def _content(choice: Mapping[str, Any]) -> str:
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, str):
         raise _GarbageError("no text in the message")
-    return content
+    return redacted(content)
 
 
 def _completion(choice: Mapping[str, Any]) -> Completion:
@@ -223,4 +248,13 @@ def _retry_after(reply: Any) -> float:
 
 def _message(reply: Any) -> str:
     """The beginning of the server's error message."""
-    return " ".join(str(reply.text).split())[:120]
+    return one_line(redacted(str(reply.text)[:10_000]), 120)
+
+
+def _host(reply: Any) -> str:
+    """Where a redirect leads, without what its address may hold besides."""
+    try:
+        parts = urlsplit(str(reply.headers["location"]))
+        return one_line(f"{parts.scheme}://{parts.hostname}" if parts.hostname else "another path", 100)
+    except ValueError:
+        return "another address"

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
 from cfbench_core.config import Help, Range
+from cfbench_core.config.code_references import IMPORT, origin
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.specs import resolve
 from cfbench_text.models.loading import Source, signature
 from cfbench_text.models.seq2seq import Seq2SeqWriter
-
-IMPORT = "import:"
 
 
 @dataclass(frozen=True)
@@ -141,12 +140,12 @@ def _warn_about_truncated(cut: Sequence[bool], what: str, tokens: int) -> None:
 
 
 def question_generator(source: QuestionSource) -> QuestionGenerator:
-    found: QuestionGenerator = _imported(source.model, source) or Seq2SeqQuestions(source)
+    found: QuestionGenerator = _imported(source.model, "generate", source) or Seq2SeqQuestions(source)
     return found
 
 
 def answerer(source: AnswerSource) -> Answerer:
-    found: Answerer = _imported(source.model, source) or Seq2SeqAnswers(source)
+    found: Answerer = _imported(source.model, "answer", source) or Seq2SeqAnswers(source)
     return found
 
 
@@ -155,19 +154,25 @@ def answer_selector(name: str, sentences: int | None) -> AnswerSelector:
 
     if name == "rules":
         return Phrases(sentences)
-    found: AnswerSelector | None = _imported(name)
+    found: AnswerSelector | None = _imported(name, "select")
     if found is None:
         raise UserError(f"selector {name!r}: must be rules, or import:MODULE:CLASS")
     return found
 
 
-def _imported(name: str, *options: Any) -> Any:
-    """The user's own plugin; None where the name is that of a model."""
+def _imported(name: str, method: str, *options: Any) -> Any:
+    """An instance of the user's own class, which has the method; None where the name is that of a model."""
     if not name.startswith(IMPORT):
         return None
+    reference = name.removeprefix(IMPORT)
+    if origin(reference.partition(":")[0]) == "standard library":
+        raise UserError(f"{name}: is in Python's standard library; must be a class of your own")
     try:
-        return resolve(name.removeprefix(IMPORT))(*options)
-    except (ImportError, AttributeError, ValueError) as error:
+        found = resolve(reference)
+        if not (isinstance(found, type) and callable(getattr(found, method, None))):
+            raise UserError(f"{name}: must be a class with the method {method}")
+        return found(*options)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise UserError(f"{name}: {error}; must be {IMPORT}package.module:Class") from None
 
 

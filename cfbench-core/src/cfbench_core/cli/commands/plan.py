@@ -35,6 +35,7 @@ def command(
     changes: tuple[str, ...],
     suite: str | None,
     data_dir: Path | None,
+    allow_env: tuple[str, ...],
     offline: bool,
     form: str,
 ) -> int:
@@ -44,7 +45,13 @@ def command(
     would download are named.
     """
     planned = prepared(
-        config, changes=changes, suite=suite, data_dir=data_dir, offline=offline, planning=True
+        config,
+        changes=changes,
+        suite=suite,
+        data_dir=data_dir,
+        allow_env=allow_env,
+        offline=offline,
+        planning=True,
     ).plan
     if form == "json":
         output.as_json(planned.to_json())

@@ -103,6 +103,7 @@ def command(
     name: str | None,
     changes: tuple[str, ...],
     suite: str | None,
+    allow_env: tuple[str, ...],
     data_dir: Path | None,
     offline: bool,
     executor: str | None,
@@ -139,8 +140,9 @@ def command(
             metric=metric,
             sample=sample,
             out=out,
-            command=_command(config, changes, {"suite": suite, **chosen}),
+            command=_command(config, changes, allow_env, {"suite": suite, **chosen}),
             access=access,
+            allow_env=allow_env,
             set=changes,
             suite=suite,
             executor=executor,
@@ -153,10 +155,13 @@ def command(
     return _show(tuned, trials, preset_into)
 
 
-def _command(config: Path | None, changes: tuple[str, ...], chosen: dict[str, object]) -> str:
+def _command(
+    config: Path | None, changes: tuple[str, ...], allowed: tuple[str, ...], chosen: dict[str, object]
+) -> str:
     """The call as it can be repeated, without what only says where results go or how they are computed."""
     parts = ["cfbench", "tune", *([str(config)] if config is not None else [])]
     parts += [part for change in changes for part in ("--set", change)]
+    parts += [part for name in allowed for part in ("--allow-env", name)]
     defaults = {parameter.name: parameter.default for parameter in command.params}
     for name, value in chosen.items():
         if value is not None and value != defaults[name]:
