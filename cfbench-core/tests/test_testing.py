@@ -12,8 +12,10 @@ from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Component, Plugin, Registry
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.store import Store
 from cfbench_core.testing import (
     CHECKS,
+    KIND_CHECKS,
     Misbehaviour,
     NotApplicable,
     Subject,
@@ -263,3 +265,25 @@ def test_a_component_with_nothing_to_set_passes() -> None:
         "not applicable",
         "passed",
     ]
+
+
+class Trusting(Store):
+    """A store that never looks at what it holds."""
+
+    def has(self, kind: str, key: str) -> bool:
+        return (self.path(kind, key) / "artifact.json").exists()
+
+
+def store_spec(target: str) -> ComponentSpec:
+    return ComponentSpec(id="core/store/a-store", summary="Holds artifacts", target=target)
+
+
+def test_the_store_keeps_artifacts_whole() -> None:
+    report = check_component(store_spec("cfbench_core.store:Store"), checks=KIND_CHECKS["store"])
+    assert not report.failures
+
+
+def test_a_store_that_does_not_notice_damage_is_found() -> None:
+    report = check_component(store_spec(f"{__name__}:Trusting"), checks=KIND_CHECKS["store"])
+    (failure,) = report.failures
+    assert "an artifact with changed bytes counts as whole" in failure.reason

@@ -187,6 +187,17 @@ def extracts_one_text_as_among_many(subject: Subject) -> None:
     require(together == alone, "a text has other statements alone")
 
 
+def extracts_the_same_again(subject: Subject) -> None:
+    """Does it extract the same statements from the same texts a second time, and does another instance?"""
+    corpus = example_corpus()
+    first, texts = subject.create(), [*corpus.part("test").reviews, *NASTY_TEXTS]
+    found = list(first.extract(texts, corpus.domain))
+    require(found == list(first.extract(texts, corpus.domain)), "it extracts other statements a second time")
+    require(
+        found == list(subject.create().extract(texts, corpus.domain)), "another one extracts other statements"
+    )
+
+
 # Judges
 
 
@@ -221,6 +232,18 @@ def gives_support_between_0_and_1(subject: Subject) -> None:
     found = np.asarray(_judge(subject, "support").support(pairs))
     require(found.shape == (len(pairs),), f"has shape {found.shape} for {len(pairs)} pairs")
     require(bool(((found >= 0) & (found <= 1)).all()), "a number is not between 0 and 1")
+
+
+def judges_the_same_again(subject: Subject) -> None:
+    """Does it give the same verdicts a second time, and does another instance that is prepared alike?"""
+    verdict = "entailment" if "entailment" in subject.spec.provides.get("verdict", ()) else "support"
+    first, other = _judge(subject, verdict), _judge(subject, verdict)
+    queries: Sequence[Any] = _pairs()
+    if verdict == "support":
+        queries = [(Document(render((one,)), (one,)), statement) for one, statement in _pairs()]
+    found = np.asarray(getattr(first, verdict)(queries))
+    require(np.array_equal(found, getattr(first, verdict)(queries)), "it gives other verdicts a second time")
+    require(np.array_equal(found, getattr(other, verdict)(queries)), "another one gives other verdicts")
 
 
 def judges_one_pair_as_among_many(subject: Subject) -> None:
@@ -348,9 +371,17 @@ checks: Mapping[str, tuple[Check, ...]] = {
         survives_nothing_to_explain,
         predicts_ratings_of_all,
     ),
-    "extractor": checks_of(statements_are_of_the_domain, survives_any_text, extracts_one_text_as_among_many),
+    "extractor": checks_of(
+        statements_are_of_the_domain,
+        survives_any_text,
+        extracts_one_text_as_among_many,
+        extracts_the_same_again,
+    ),
     "judge": checks_of(
-        gives_three_probabilities, gives_support_between_0_and_1, judges_one_pair_as_among_many
+        gives_three_probabilities,
+        gives_support_between_0_and_1,
+        judges_one_pair_as_among_many,
+        judges_the_same_again,
     ),
     "metric": checks_of(
         names_its_columns,

@@ -1,4 +1,4 @@
-"""The checks of each kind that no suite defines alone: contracts, data sets, analyses, executors and suites."""
+"""The checks of each kind that no suite defines alone: contracts, data sets, analyses, executors, stores and suites."""
 
 from __future__ import annotations
 
@@ -148,6 +148,42 @@ def example_stage(context: Any) -> dict[str, Any]:
     return {}
 
 
+# Stores
+
+
+def keeps_artifacts_whole(subject: Subject) -> None:
+    """Is an artifact there only after its commit, as the first to commit wrote it, and absent when it is damaged?"""
+    with tempfile.TemporaryDirectory() as folder:
+        root, task = Path(folder), _task("good")
+        store = resolve(subject.spec.target)(root)
+        require(not store.has(task.kind, task.key), "an empty store has an artifact")
+        _committed(store, task, b"first", {"number": 1})
+        unfinished = store.begin()
+        (unfinished / "data").write_bytes(b"unfinished")
+        store.abandon(unfinished)
+        require(not unfinished.exists(), "a folder that was abandoned is still there")
+        _committed(store, task, b"second", {"number": 2})
+        other = resolve(subject.spec.target)(root)
+        manifest = other.manifest(task.kind, task.key)
+        require(manifest is not None, "another store on the same folder does not find the artifact")
+        require(manifest["summary"] == {"number": 1}, "a second commit of a key replaces the first")
+        file = other.path(task.kind, task.key) / "data"
+        require(file.read_bytes() == b"first", "the artifact has other content than was committed")
+        require([entry.key for entry in other.entries()] == [task.key], "its entries are not its artifacts")
+        file.chmod(0o644)
+        file.write_bytes(b"worse")
+        fresh = resolve(subject.spec.target)(root)
+        require(not fresh.has(task.kind, task.key), "an artifact with changed bytes counts as whole")
+        require(bool(fresh.remove_if_damaged(task.kind, task.key)), "damage is not reported")
+        require(not fresh.path(task.kind, task.key).exists(), "a damaged artifact is not removed")
+
+
+def _committed(store: Store, task: Task, content: bytes, summary: Mapping[str, Any]) -> None:
+    folder = store.begin()
+    (folder / "data").write_bytes(content)
+    store.commit(folder, task, summary, 0.0, 0)
+
+
 # Suites
 
 
@@ -183,6 +219,7 @@ KIND_CHECKS: Mapping[str, tuple[Check, ...]] = {
     "dataset": checks_of(loads_the_same_data_again),
     "analysis": checks_of(analysis_is_light),
     "executor": checks_of(ends_every_task_once),
+    "store": checks_of(keeps_artifacts_whole),
     "suite": checks_of(suite_is_light, plans_its_default_configuration),
 }
 """By kind; a suite adds those of its own kinds."""
