@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from studies import SECONDS, STUDIES, command, difference, left_over, orphans, tables, variables, write_study
+from studies import SECONDS, command, difference, left_over, orphans, tables, variables, write_study
 from trial import Budget, Trial
 
 NAME = "kills"
 MINIMUM = 200
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"))
+SUITES = ("tabular", "text", "tabular", "recsys")
+"""In turn. Those that start fast more often: a signal during the imports says little."""
 START_SECONDS = 1.5
 """An interpreter that starts or ends shows a traceback for Ctrl-C; cfbench is not running then."""
 
@@ -40,7 +42,7 @@ def trials(budget: Budget) -> Iterator[Trial]:
     done = 0
     known: dict[str, Undisturbed] = {}
     for number in itertools.count():
-        suite = [*STUDIES][number % len(STUDIES)]
+        suite = SUITES[number % len(SUITES)]
         folder = budget.folder / f"{number}"
         if suite not in known:
             known[suite] = _undisturbed(budget.folder / f"undisturbed-{suite}", suite)
@@ -83,7 +85,7 @@ def _until_it_ends(budget: Budget, folder: Path, suite: str, undisturbed: Undist
     problems = [
         pending.problem if pending else "",
         difference(folder / "run", undisturbed.tables),
-        left_over(folder / "cache", folder / "run"),
+        *left_over(folder / "cache", folder / "run"),
     ]
     if pending:
         yield Trial(pending.case, "; ".join(filter(None, problems)))
@@ -94,6 +96,7 @@ def _run_and_signal(
 ) -> tuple[str, int, str]:
     """What was signalled (nothing if the run was over before), the exit code, and what was wrong."""
     cache, errors = folder / "cache", folder / "errors.txt"
+    before = left_over(cache)  # by a run that was killed; one that is stopped soon does not come to remove it
     with errors.open("w") as to:
         run = subprocess.Popen(
             command("run", study, "--out", folder / "run"), env=variables(cache), cwd=folder,
@@ -119,7 +122,7 @@ def _run_and_signal(
     if code not in expected:
         problems.append(f"exit code {code}: {said[-300:]}")
     if main_was_hit and code == 128 + number:  # it had the time to clean up
-        problems.append(left_over(cache))
+        problems += [*(left_over(cache) - before)]
     return case, code, "; ".join(filter(None, problems))
 
 

@@ -140,12 +140,12 @@ def difference(directory: Path, expected: Mapping[str, bytes]) -> str:
     return f"{', '.join(wrong)}: not the numbers of the undisturbed run" if wrong else ""
 
 
-def left_over(cache: Path, directory: Path | None = None) -> str:
-    """What no finished run may leave behind; nothing if there is nothing."""
-    found = [*(cache / "artifacts" / "tmp").glob("*"), *cache.rglob("*.tmp")]
+def left_over(cache: Path, directory: Path | None = None) -> set[str]:
+    """What no finished run may leave behind, a line each."""
+    found = {*(cache / "artifacts" / "tmp").glob("*"), *cache.rglob("*.tmp")}
     if directory is not None:
-        found += [*directory.rglob("*.tmp"), *directory.glob(".lock*")]
-    return f"left over: {', '.join(path.name for path in found[:3])}" if found else ""
+        found |= {*directory.rglob("*.tmp"), *directory.glob(".lock*")}
+    return {f"left over: {path.name}" for path in found}
 
 
 def orphans(cache: Path, seconds: float = 10.0) -> str:

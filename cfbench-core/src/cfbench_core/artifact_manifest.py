@@ -74,8 +74,10 @@ def parse_manifest(content: bytes) -> dict[str, Any]:
         manifest = json.loads(content)
         if not isinstance(manifest, dict):
             raise DamageError(f"{MANIFEST} is not an object")
-        said = manifest.pop(_DIGEST, None)
-        right = said == _digest(manifest)
+        del manifest[_DIGEST]
+        right = manifest_text(manifest).encode() == content  # the digest, and every space
+    except KeyError:
+        right = False
     except (ValueError, RecursionError):
         raise DamageError(f"{MANIFEST} is not JSON") from None
     if not right:

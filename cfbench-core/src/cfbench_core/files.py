@@ -55,10 +55,24 @@ def write_atomically(path: Path, content: bytes | str) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            make_room(path)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
         _sync(path.parent)
+
+
+def make_room(path: Path) -> None:
+    """Removes an empty folder from the place of a file.
+
+    Raises:
+        UserError: when there is something in it.
+    """
+    if path.is_dir() and not path.is_symlink():
+        try:
+            path.rmdir()
+        except OSError:
+            raise UserError(f"{path}: is a folder where a file belongs; remove it") from None
 
 
 def place_folder(temporary: Path, final: Path) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.csv_cells import protected
 from cfbench_core.errors import UserError
+from cfbench_core.files import make_room
 from cfbench_core.outcomes import Outcome
 from cfbench_core.owners import temporary_name
 from cfbench_core.plan import Cell, Plan
@@ -153,6 +154,7 @@ def write_parquet(path: Path, parts: Sequence[Part]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    make_room(path)
     if not parts:
         path.unlink(missing_ok=True)
         return

@@ -193,9 +193,9 @@ class Run:
     def outcomes(self) -> list[dict[str, Any]]:
         """The lines of ``outcomes.jsonl``: key, stage, kind, status, elapsed_seconds, peak_memory_bytes, ... of each
         task, in the order in which they ended. A resumed run has some twice; the half line
-        that a kill left behind is not there."""
+        that a kill left behind, and lines that were damaged before the run resumed, are not there."""
         found = []
-        for line in self._files.text("outcomes.jsonl").splitlines():
+        for line in self._files.text("outcomes.jsonl", errors="replace").splitlines():
             with contextlib.suppress(ValueError, RecursionError):
                 found.append(json.loads(line))
         return [line for line in found if _is_outcome(line)]

@@ -40,10 +40,10 @@ class RunFiles:
             self._intact.add(name)
         return path
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, errors: str = "strict") -> str:
         path = self.verified(name)
         try:
-            return path.read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8", errors=errors)
         except FileNotFoundError:
             raise UserError(f"{path}: is missing; {REWRITE}") from None
         except (OSError, UnicodeDecodeError) as error:

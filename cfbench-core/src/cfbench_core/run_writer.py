@@ -18,7 +18,7 @@ import yaml
 
 from cfbench_core import checksums, owners
 from cfbench_core.errors import UserError
-from cfbench_core.files import disk_trouble, write_atomically
+from cfbench_core.files import disk_trouble, make_room, write_atomically
 from cfbench_core.locks import FolderLock
 from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.plan import Cell, Plan
@@ -187,6 +187,7 @@ class _Lines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        make_room(path)
         self._file = path.open("ab", buffering=0)
         half_a_line = path.stat().st_size and not path.read_bytes().endswith(b"\n")
         if half_a_line:
