@@ -71,7 +71,7 @@ def parse_manifest(content: bytes) -> dict[str, Any]:
         DamageError: when it is not as it was written.
     """
     try:
-        manifest = json.loads(content)
+        manifest: Any = json.loads(content)
         if not isinstance(manifest, dict):
             raise DamageError(f"{MANIFEST} is not an object")
         del manifest[_DIGEST]
@@ -88,7 +88,8 @@ def parse_manifest(content: bytes) -> dict[str, Any]:
     for name, described in manifest["files"].items():
         if not _is_inside(name) or not _describes(described):
             raise DamageError(f"{MANIFEST}: an entry of files is wrong")
-    return manifest
+    checked: dict[str, Any] = manifest
+    return checked
 
 
 def describe_files(folder: Path) -> dict[str, dict[str, Any]]:
