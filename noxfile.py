@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -40,12 +41,28 @@ def wheel_of(distribution: str) -> Path:
     return found[-1]
 
 
+def interpreter(version: str) -> str | None:
+    """An interpreter of a minor version of Python: on the PATH, or as uv or pyenv installed it."""
+    found = [shutil.which(f"python{version}")]
+    if shutil.which("uv"):
+        command = ["uv", "python", "find", "--no-python-downloads", version]
+        found.append(subprocess.run(command, capture_output=True, text=True).stdout.strip())
+    found += [str(path) for path in Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]
+    question = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
+    for path in filter(None, found):  # a shim of pyenv may be there without its interpreter
+        answer = subprocess.run([path, "-c", question], capture_output=True, text=True)
+        if answer.stdout.strip() == version:
+            return path
+    return None
+
+
 EDITABLE = [
     f"-e./{name}[test]" for name in sorted(DISTRIBUTIONS, key=lambda name: len(declared_siblings(name)))
 ]
 """Dependencies first: pip does not look further down the list for them."""
 PARALLEL = ("--numprocesses=auto", "--dist=loadfile")
 """A process per core; the tests of a file share its fixtures, so they stay together."""
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 TYPES = ("mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
 
 
@@ -99,6 +116,28 @@ def test(session: nox.Session, distribution: str) -> None:
     session.run("pip", "check")
     session.chdir(ROOT / distribution)
     session.run("pytest", "tests", *PARALLEL, *session.posargs, env={"OMP_NUM_THREADS": "1"})
+
+
+@nox.session(python=False)
+@nox.parametrize("version", PYTHONS, ids=PYTHONS)
+def pythons(session: nox.Session, version: str) -> None:
+    """The core's tests (``-- all``: those of every distribution) with one version of Python; skipped where it is absent."""
+    python = interpreter(version)
+    if python is None:
+        session.skip(f"Python {version} was not found: not on the PATH, not by uv, not by pyenv")
+    folder = Path(session.create_tmp()).resolve() / version
+    session.run(python, "-m", "venv", "--clear", str(folder), external=True)
+    own = str(next(folder.glob("*/python*")))
+    names = DISTRIBUTIONS if "all" in session.posargs else ["cfbench-core"]
+    wheels = [str(wheel_of(sibling)) for name in names for sibling in declared_siblings(name)[:-1]]
+    tested = [f"{wheel_of(name)}[test]" for name in names]
+    session.run(own, "-m", "pip", "install", "-q", "-c", str(CONSTRAINTS), *dict.fromkeys([*wheels, *tested]), "pytest-xdist",
+                external=True)  # fmt: skip
+    for name in names:
+        with session.chdir(ROOT / name):
+            session.run(
+                own, "-m", "pytest", "tests", *PARALLEL, "-q", external=True, env={"OMP_NUM_THREADS": "1"}
+            )
 
 
 @nox.session
