@@ -129,10 +129,10 @@ def pythons(session: nox.Session, version: str) -> None:
     session.run(python, "-m", "venv", "--clear", str(folder), external=True)
     own = str(next(folder.glob("*/python*")))
     names = DISTRIBUTIONS if "all" in session.posargs else ["cfbench-core"]
-    wheels = [str(wheel_of(sibling)) for name in names for sibling in declared_siblings(name)[:-1]]
-    tested = [f"{wheel_of(name)}[test]" for name in names]
-    session.run(own, "-m", "pip", "install", "-q", "-c", str(CONSTRAINTS), *dict.fromkeys([*wheels, *tested]), "pytest-xdist",
-                external=True)  # fmt: skip
+    needed = dict.fromkeys(sibling for name in names for sibling in declared_siblings(name))
+    wheels = [f"{wheel_of(name)}[test]" if name in names else str(wheel_of(name)) for name in needed]
+    install = (own, "-m", "pip", "install", "-q", "-c", str(CONSTRAINTS), *wheels, "pytest-xdist")
+    session.run(*install, external=True)
     for name in names:
         with session.chdir(ROOT / name):
             session.run(
