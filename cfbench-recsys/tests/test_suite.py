@@ -184,7 +184,6 @@ def test_external_explanations_get_the_same_numbers(done: Run, tmp_path: Path) -
     ("change", "said"),
     [
         ({"edge_item": "no-such-package"}, "edge_item 'no-such-package' is not in debian-python"),
-        ({"op": "shift"}, "op must be remove or add, got 'shift'"),
         ({"op": "add"}, "adds an interaction that exists"),
         ({"edge_user": "another"}, "edge_user 'another' is not in debian-python"),
     ],
@@ -198,6 +197,12 @@ def test_explanations_that_do_not_fit_are_refused(
     scored = execute(prepare(study(), explanations=tmp_path / "wrong.parquet"), out=tmp_path / "run")
     reasons = [cell.reason for cell in scored.cells() if cell.problem]
     assert any(said in reason for reason in reasons), reasons
+
+
+def test_a_word_that_is_no_operation_is_refused_when_planning(done: Run, tmp_path: Path) -> None:
+    done.explanations.assign(op="burn").to_parquet(tmp_path / "wrong.parquet")
+    with pytest.raises(UserError, match="row 1: op must be remove or add, got 'burn'"):
+        prepare(study(), explanations=tmp_path / "wrong.parquet")
 
 
 def test_a_table_that_is_none_is_refused_at_once(tmp_path: Path) -> None:

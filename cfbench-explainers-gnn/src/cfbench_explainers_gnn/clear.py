@@ -55,7 +55,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
@@ -204,7 +204,7 @@ class CLEAR:
         return found
 
 
-def _lists(around: Surroundings, learned: sparse.csr_matrix, k: int) -> tuple[IntArray, IntArray]:
+def _lists(around: Surroundings, learned: scipy.sparse.csr_matrix, k: int) -> tuple[IntArray, IntArray]:
     """(n,) users to learn from, and (n, k) what is recommended to them; at least one item each."""
     users = np.flatnonzero(np.diff(learned.indptr))
     lists = np.full((len(users), k), -1, dtype=np.int64)
@@ -232,7 +232,7 @@ class Surroundings:
         self.user_degrees = np.maximum(np.bincount(rows, minlength=graph.shape[0]), 1.0)
         self.item_degrees = np.maximum(np.bincount(graph.indices, minlength=graph.shape[1]), 1.0)
         weights = 1.0 / np.sqrt(self.user_degrees[rows] * self.item_degrees[graph.indices])
-        self.to_users = sparse.csr_matrix((weights, graph.indices, graph.indptr), shape=graph.shape)
+        self.to_users = scipy.sparse.csr_matrix((weights, graph.indices, graph.indptr), shape=graph.shape)
         self.to_items = self.to_users.T.tocsr()
 
     def describe(self, targets: Targets, possible: Edits) -> tuple[FloatArray, FloatArray]:

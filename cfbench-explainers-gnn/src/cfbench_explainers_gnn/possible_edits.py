@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, IntArray
@@ -81,7 +81,7 @@ class _Around:
         shared: (users,) items in common with the user. likes: (users,) who else has an explained item.
     """
 
-    def __init__(self, graph: sparse.csr_matrix, user: int, explained: IntArray) -> None:
+    def __init__(self, graph: scipy.sparse.csr_matrix, user: int, explained: IntArray) -> None:
         self.graph, self.user, self.explained = graph, user, explained
         self.own = _marked(graph.shape[1], graph[[user]].indices)
         self.wanted = _marked(graph.shape[1], explained)

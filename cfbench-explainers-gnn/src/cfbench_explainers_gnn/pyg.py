@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def to_explanation(
     targets: Targets,
     answer: Edits | FloatArray,
-    interactions: sparse.csr_matrix,
+    interactions: scipy.sparse.csr_matrix,
     unit: int = 0,
     hops: int = 2,
 ) -> Explanation:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
-from scipy import sparse
 
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.targets import Context
@@ -22,13 +21,13 @@ def user_vectors(context: Context, users: IntArray) -> Iterator[tuple[FloatArray
             yield own, np.ones(len(own))
         return
     for user in users.tolist():
-        profiles = sparse.vstack([context.interactions[[user]], _empty(context)], format="csr")
+        profiles = scipy.sparse.vstack([context.interactions[[user]], _empty(context)], format="csr")
         own, nothing = context.profile_embedding_model.profile_embeddings(profiles.astype(np.float64))
         yield own, (own != nothing).astype(np.float64)
 
 
-def _empty(context: Context) -> sparse.csr_matrix:
-    return sparse.csr_matrix((1, context.interactions.shape[1]))
+def _empty(context: Context) -> scipy.sparse.csr_matrix:
+    return scipy.sparse.csr_matrix((1, context.interactions.shape[1]))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import BoolArray, FloatArray
 from cfbench_recsys.targets import Targets
@@ -30,7 +30,7 @@ class Neighbourhood:
     """The features Ã F, Ã^2 F, ... of all nodes, from which surrogates are fitted."""
 
     def __init__(
-        self, interactions: sparse.csr_matrix, users: FloatArray, items: FloatArray, layers: int
+        self, interactions: scipy.sparse.csr_matrix, users: FloatArray, items: FloatArray, layers: int
     ) -> None:
         import torch
 

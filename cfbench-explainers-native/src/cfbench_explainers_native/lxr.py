@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
@@ -235,7 +235,7 @@ class Lessons:
     """
 
     users: IntArray
-    profiles: sparse.csr_matrix
+    profiles: scipy.sparse.csr_matrix
     lists: IntArray
     counts: IntArray
     scales: FloatArray

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
-from scipy import sparse
 
 from cfbench_recsys.edits import FloatArray, IntArray
 
@@ -44,16 +43,18 @@ class ItemProximity:
         columns: (items,) where the column of each item stands, -1 if it was not requested.
     """
 
-    values: FloatArray | sparse.csc_matrix
+    values: FloatArray | scipy.sparse.csc_matrix
     columns: IntArray
 
     @staticmethod
-    def exact(interactions: sparse.csr_matrix, alpha: float) -> ItemProximity:
+    def exact(interactions: scipy.sparse.csr_matrix, alpha: float) -> ItemProximity:
         """pi on the graph ``interactions`` for all v."""
         return ItemProximity(all_pairs(interactions, alpha), np.arange(interactions.shape[1]))
 
     @staticmethod
-    def pushed(interactions: sparse.csr_matrix, wanted: IntArray, alpha: float, eps: float) -> ItemProximity:
+    def pushed(
+        interactions: scipy.sparse.csr_matrix, wanted: IntArray, alpha: float, eps: float
+    ) -> ItemProximity:
         """pi on the graph ``interactions`` for v in ``wanted``, too small by at most ``eps``."""
         items = interactions.shape[1]
         wanted = np.unique(wanted)
@@ -61,10 +62,10 @@ class ItemProximity:
         columns[wanted] = np.arange(len(wanted))
         walks = Walks.of(interactions, alpha)
         blocks = [
-            sparse.csc_matrix(walks.push(wanted[start : start + COLUMNS], eps))
+            scipy.sparse.csc_matrix(walks.push(wanted[start : start + COLUMNS], eps))
             for start in range(0, len(wanted), COLUMNS)
         ]
-        return ItemProximity(sparse.hstack(blocks, format="csc"), columns)
+        return ItemProximity(scipy.sparse.hstack(blocks, format="csc"), columns)
 
     def between(self, sources: IntArray, targets: IntArray) -> FloatArray:
         """(len(sources), len(targets)) pi(i, v)."""
@@ -84,12 +85,12 @@ class Walks:
         alpha: probability to stop.
     """
 
-    from_users: sparse.csr_matrix
-    from_items: sparse.csr_matrix
+    from_users: scipy.sparse.csr_matrix
+    from_items: scipy.sparse.csr_matrix
     alpha: float
 
     @staticmethod
-    def of(interactions: sparse.csr_matrix, alpha: float) -> Walks:
+    def of(interactions: scipy.sparse.csr_matrix, alpha: float) -> Walks:
         return Walks(_steps(interactions, alpha), _steps(interactions.T.tocsr(), alpha), alpha)
 
     def push(self, targets: IntArray, eps: float) -> FloatArray:
@@ -110,11 +111,11 @@ class Walks:
                 return estimate
 
 
-def all_pairs(interactions: sparse.csr_matrix, alpha: float) -> FloatArray:
+def all_pairs(interactions: scipy.sparse.csr_matrix, alpha: float) -> FloatArray:
     """(items, items) pi, exactly."""
     to_users = _inverse(_degrees(interactions))
     of_items = np.sqrt(np.maximum(_degrees(interactions.T.tocsr()), 1.0))
-    half = (sparse.diags(np.sqrt(to_users)) @ interactions @ sparse.diags(1.0 / of_items)).tocsr()
+    half = (scipy.sparse.diags(np.sqrt(to_users)) @ interactions @ scipy.sparse.diags(1.0 / of_items)).tocsr()
     system = (half.T @ half).toarray()
     system *= -((1.0 - alpha) ** 2)
     system[np.diag_indices(len(system))] += 1.0
@@ -127,12 +128,12 @@ def all_pairs(interactions: sparse.csr_matrix, alpha: float) -> FloatArray:
     return np.ascontiguousarray(pairs)
 
 
-def _steps(matrix: sparse.csr_matrix, alpha: float) -> sparse.csr_matrix:
+def _steps(matrix: scipy.sparse.csr_matrix, alpha: float) -> scipy.sparse.csr_matrix:
     """Rows to columns, each neighbour with equal probability, if the walker does not stop."""
-    return (sparse.diags((1.0 - alpha) * _inverse(_degrees(matrix))) @ matrix).tocsr()
+    return (scipy.sparse.diags((1.0 - alpha) * _inverse(_degrees(matrix))) @ matrix).tocsr()
 
 
-def _degrees(matrix: sparse.csr_matrix) -> FloatArray:
+def _degrees(matrix: scipy.sparse.csr_matrix) -> FloatArray:
     degrees: FloatArray = np.diff(matrix.indptr).astype(np.float64)
     return degrees
 

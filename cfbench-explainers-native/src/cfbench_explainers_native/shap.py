@@ -48,7 +48,6 @@ from typing import Annotated, Literal, Protocol
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
-from scipy import sparse
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
@@ -234,7 +233,7 @@ class Parts:
         removed = ~self.members & ~self.padding[self.owners]
         return Edits.removals(self.users[self.owners], self.history[self.owners], removed)
 
-    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+    def profiles(self, interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         columns = self.history[self.owners][self.members]
         return binary_rows(self.members, columns, interactions.shape[1])
 
@@ -360,7 +359,7 @@ def kernel_coalitions(
     return np.concatenate(parts), np.concatenate(weights)
 
 
-def clusters_of(training: sparse.csr_matrix, clusters: int, generator: np.random.Generator) -> IntArray:
+def clusters_of(training: scipy.sparse.csr_matrix, clusters: int, generator: np.random.Generator) -> IntArray:
     """(items,) the cluster of each item, by the cosine of its users to the mean direction of the cluster.
 
     training (users, items). The first centre is a random item; each next one is an item far from those before,
@@ -368,7 +367,7 @@ def clusters_of(training: sparse.csr_matrix, clusters: int, generator: np.random
     """
     vectors = training.T.tocsr().astype(np.float64)
     sizes = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
-    vectors = (sparse.diags(1 / np.where(sizes > 0, sizes, 1.0)) @ vectors).tocsr()
+    vectors = (scipy.sparse.diags(1 / np.where(sizes > 0, sizes, 1.0)) @ vectors).tocsr()
     known = np.flatnonzero(sizes)
     nearest = np.where(sizes > 0, 0.0, 1.0)  # to the centres so far; who is unknown is never drawn
     centres = np.zeros((vectors.shape[1], 0))
@@ -386,7 +385,7 @@ def clusters_of(training: sparse.csr_matrix, clusters: int, generator: np.random
         before, found = found, rounded(vectors @ centres).argmax(axis=1)
         if np.array_equal(before, found):
             break
-        members = sparse.csr_matrix(
+        members = scipy.sparse.csr_matrix(
             (np.ones(len(found)), (found, np.arange(len(found)))), (centres.shape[1], len(found))
         )
         sums = (members @ vectors).toarray().T

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
@@ -129,7 +129,7 @@ class UsersOfItems:
     counts: FloatArray
 
     @staticmethod
-    def of(training: sparse.csr_matrix, items: IntArray) -> UsersOfItems:
+    def of(training: scipy.sparse.csr_matrix, items: IntArray) -> UsersOfItems:
         """training: (users, all items); ``items``: those that get a row, ascending."""
         columns = training.tocsc()
         users = np.flatnonzero(np.diff(training.indptr))

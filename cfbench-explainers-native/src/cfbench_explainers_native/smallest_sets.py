@@ -14,7 +14,7 @@ bounds hold within the tolerances of the solver (HiGHS: 1e-6, rows scaled to num
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_explainers_native.linear_sums import NEVER, QUICK, Recommender, Sums
 from cfbench_recsys.edits import FloatArray, IntArray
@@ -200,7 +200,9 @@ def programme(sums: Sums, smallest: int, largest: int, nodes: int) -> tuple[IntA
     gains, needed = sums.gains / scale[:, None], needed / scale
     rivals, interactions = gains.shape
     low = np.minimum(0.0, np.sort(gains, axis=1)[:, :largest]).sum(axis=1)
-    ahead = sparse.hstack([sparse.csr_matrix(gains), sparse.diags(low - needed)], format="csr")
+    ahead = scipy.sparse.hstack(
+        [scipy.sparse.csr_matrix(gains), scipy.sparse.diags(low - needed)], format="csr"
+    )
     count = np.repeat([[1.0, 0.0], [0.0, 1.0]], [interactions, rivals], axis=1)
     solution = optimize.milp(
         count[0],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, Edits, FloatArray
@@ -20,7 +20,7 @@ def check_importances(importances: FloatArray, targets: Targets, label: str) -> 
         raise UserError(f"{label}: importances has NaN or infinity for an interaction of the user")
 
 
-def check_edits(edits: Edits, targets: Targets, graph: sparse.csr_matrix, label: str) -> None:
+def check_edits(edits: Edits, targets: Targets, graph: scipy.sparse.csr_matrix, label: str) -> None:
     """That there is an edit for each target, of edges of the graph. Which of these may be edited is checked in scoring.
 
     Args:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
@@ -23,7 +23,11 @@ FIRST_ROUND = 8
 
 
 def count_displaced(
-    model: ScoringModel, targets: Targets, edits: Scorable, of: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel,
+    targets: Targets,
+    edits: Scorable,
+    of: IntArray,
+    interactions: scipy.sparse.csr_matrix,
 ) -> IntArray:
     """(B,) how many items of target ``of[b]`` rank beyond K under edit b."""
     ranks = target_ranks(model, edits, targets, of, interactions)
@@ -32,7 +36,11 @@ def count_displaced(
 
 
 def derived(
-    model: ScoringModel, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix, how: str
+    model: ScoringModel,
+    targets: Targets,
+    importances: FloatArray,
+    interactions: scipy.sparse.csr_matrix,
+    how: str,
 ) -> Edits:
     """Edits made of importances; ``how``: "threshold" or "smallest-prefix"."""
     if how == "threshold":
@@ -44,7 +52,7 @@ def postprocessed(
     model: ScoringModel,
     targets: Targets,
     edits: Edits,
-    interactions: sparse.csr_matrix,
+    interactions: scipy.sparse.csr_matrix,
     settings: Mapping[str, object],
 ) -> Edits:
     """Edits verified and pruned as ``settings`` ("verify", "prune") request."""
@@ -59,7 +67,7 @@ def threshold(targets: Targets, importances: FloatArray, above: float = 0.5) -> 
 
 
 def smallest_prefix(
-    model: ScoringModel, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix
+    model: ScoringModel, targets: Targets, importances: FloatArray, interactions: scipy.sparse.csr_matrix
 ) -> Edits:
     """Removes the c most important interactions, with the smallest c that displaces all items of the target.
 
@@ -87,13 +95,17 @@ def smallest_prefix(
     return OrderedRemovals(order, units, np.zeros_like(units), prefix).edits()
 
 
-def verify(model: ScoringModel, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
+def verify(
+    model: ScoringModel, targets: Targets, edits: Edits, interactions: scipy.sparse.csr_matrix
+) -> Edits:
     """The same edits; one that displaces nothing on the real model becomes "no answer"."""
     displaced = count_displaced(model, targets, edits, np.arange(len(targets)), interactions)
     return edits.where(displaced[edits.rows] > 0)
 
 
-def prune(model: ScoringModel, targets: Targets, edits: Edits, interactions: sparse.csr_matrix) -> Edits:
+def prune(
+    model: ScoringModel, targets: Targets, edits: Edits, interactions: scipy.sparse.csr_matrix
+) -> Edits:
     """Takes edges back, one at a time in their order, as long as no fewer items are displaced.
 
     Goes round and round until no single edge can be taken back. An edit that displaces nothing is left as it
@@ -127,7 +139,11 @@ def prune(model: ScoringModel, targets: Targets, edits: Edits, interactions: spa
 
 
 def can_take_one_back(
-    model: ScoringModel, targets: Targets, edits: Edits, displaced: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel,
+    targets: Targets,
+    edits: Edits,
+    displaced: IntArray,
+    interactions: scipy.sparse.csr_matrix,
 ) -> BoolArray:
     """(B,) whether some single edge of edit b can be taken back while ``displaced[b]`` items stay displaced.
 
@@ -169,5 +185,5 @@ class _AllButOne:
         retained[first + self.edge - np.searchsorted(self.whole.rows, self.which)] = False
         return chosen.where(retained)
 
-    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+    def profiles(self, interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         return self.edits().profiles(interactions)

@@ -21,8 +21,8 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.sparse is imported at first use, not by every plan
 import torch
-from scipy import sparse
 from torch import Tensor
 
 SMALLEST_DEGREE = 1e-9
@@ -48,7 +48,7 @@ def sparse_product(x: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
     return result
 
 
-def sparse_tensor(matrix: sparse.csr_matrix, dtype: torch.dtype, device: torch.device) -> Tensor:
+def sparse_tensor(matrix: scipy.sparse.csr_matrix, dtype: torch.dtype, device: torch.device) -> Tensor:
     """A SciPy matrix as a torch CSR tensor with 32-bit indices (which are faster), if they suffice."""
     index = torch.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else torch.int64
     with warnings.catch_warnings():
@@ -66,7 +66,9 @@ def sparse_tensor(matrix: sparse.csr_matrix, dtype: torch.dtype, device: torch.d
 class Propagation:
     """Ã of one fixed graph, for embeddings: what training needs."""
 
-    def __init__(self, interactions: sparse.csr_matrix, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(
+        self, interactions: scipy.sparse.csr_matrix, dtype: torch.dtype, device: torch.device
+    ) -> None:
         matrix = normalized(interactions)
         self.to_users_matrix = sparse_tensor(matrix, dtype, device)
         self.to_items_matrix = sparse_tensor(matrix.T.tocsr(), dtype, device)
@@ -88,20 +90,22 @@ class Propagation:
         return user_sum / (layers + 1), item_sum / (layers + 1)
 
 
-def normalized(interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+def normalized(interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """D^-1/2 R D^-1/2 (users, items), float64; every stored entry counts as an edge."""
     rows = np.repeat(np.arange(interactions.shape[0]), np.diff(interactions.indptr))
     user_degrees = np.bincount(rows, minlength=interactions.shape[0])
     item_degrees = np.bincount(interactions.indices, minlength=interactions.shape[1])
     data = 1.0 / np.sqrt(user_degrees[rows] * item_degrees[interactions.indices])
-    return sparse.csr_matrix((data, interactions.indices, interactions.indptr), shape=interactions.shape)
+    return scipy.sparse.csr_matrix(
+        (data, interactions.indices, interactions.indptr), shape=interactions.shape
+    )
 
 
 class BipartiteGraph:
     """A graph whose edited versions can be propagated on, B of them at a time. Float64."""
 
-    def __init__(self, interactions: sparse.csr_matrix, device: torch.device) -> None:
-        binary = sparse.csr_matrix(
+    def __init__(self, interactions: scipy.sparse.csr_matrix, device: torch.device) -> None:
+        binary = scipy.sparse.csr_matrix(
             (np.ones(interactions.nnz), interactions.indices, interactions.indptr), shape=interactions.shape
         )
         self.users, self.items = binary.shape

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -102,7 +102,7 @@ class Edits:
         rows = self.rows if op is None else self.rows[self.ops == op]
         return np.bincount(rows, minlength=len(self)).astype(np.int64)
 
-    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+    def profiles(self, interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         """(B, items) the edited profiles of ``users``, binary, indices sorted.
 
         Edges of other users do not change the user's own profile; removing what is not there, or adding what is,
@@ -115,10 +115,12 @@ class Edits:
         if len(blocks) == 1:
             return blocks[0]
         return (
-            sparse.vstack(blocks, format="csr") if blocks else sparse.csr_matrix((0, interactions.shape[1]))
+            scipy.sparse.vstack(blocks, format="csr")
+            if blocks
+            else scipy.sparse.csr_matrix((0, interactions.shape[1]))
         )
 
-    def _profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+    def _profiles(self, interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         present = np.zeros((len(self), interactions.shape[1]), dtype=bool)
         starts, lengths = interactions.indptr[self.users], np.diff(interactions.indptr)[self.users]
         rows = np.repeat(np.arange(len(self)), lengths)
@@ -132,7 +134,7 @@ class Edits:
 _PROFILES_AT_ONCE = 512  # bounds the memory of ``present``
 
 
-def binary_rows(present: BoolArray, columns: np.ndarray[Any, Any], width: int) -> sparse.csr_matrix:
+def binary_rows(present: BoolArray, columns: np.ndarray[Any, Any], width: int) -> scipy.sparse.csr_matrix:
     """(B, ``width``) CSR matrix with as many ones in each row as ``present`` (B, N) has True in it.
 
     ``columns`` says in which columns, row after row, ascending within each row.
@@ -140,4 +142,4 @@ def binary_rows(present: BoolArray, columns: np.ndarray[Any, Any], width: int) -
     indptr = np.zeros(len(present) + 1, dtype=np.int32)
     np.cumsum(np.add.reduce(present, axis=1, dtype=np.int32), out=indptr[1:])
     shape = (len(present), width)
-    return sparse.csr_matrix((np.ones(len(columns)), columns.astype(np.int32), indptr), shape=shape)
+    return scipy.sparse.csr_matrix((np.ones(len(columns)), columns.astype(np.int32), indptr), shape=shape)

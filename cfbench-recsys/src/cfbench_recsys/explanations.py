@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
@@ -78,7 +78,7 @@ def read_edits(
     interactions: Interactions,
     targets: Targets,
     units: pd.Series,
-    graph: sparse.csr_matrix,
+    graph: scipy.sparse.csr_matrix,
 ) -> Edits:
     """B edits; those of units without rows are empty. Checked against ``graph`` (users, items)."""
     edges = _Edges(table, interactions, units)

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.sparse is imported at first use, not by every plan
 import torch
-from scipy import sparse
 from torch import Tensor
 
 from cfbench_recsys.bipartite_graph import SMALLEST_DEGREE
@@ -55,7 +55,7 @@ class Pattern:
         self._transposed = (starts_of(columns, shape[1]).int(), rows[self.order].int())
 
     @staticmethod
-    def of(matrix: sparse.csr_matrix, device: torch.device) -> Pattern:
+    def of(matrix: scipy.sparse.csr_matrix, device: torch.device) -> Pattern:
         """Every stored entry is an edge."""
         arrays = (matrix.indptr, matrix.indices)
         starts, columns = (torch.from_numpy(array.astype(np.int64)).to(device) for array in arrays)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
 from cfbench_core.plain_text import one_line
@@ -43,7 +43,7 @@ class Interactions:
     """
 
     name: str
-    matrix: sparse.csr_matrix
+    matrix: scipy.sparse.csr_matrix
     user_ids: StrArray
     item_ids: StrArray
     item_names: StrArray
@@ -109,7 +109,9 @@ def load_interactions(folder: Path) -> Interactions:
     )
 
 
-def save_matrix(matrix: sparse.csr_matrix, path: Path, extra: Mapping[str, FloatArray] | None = None) -> None:
+def save_matrix(
+    matrix: scipy.sparse.csr_matrix, path: Path, extra: Mapping[str, FloatArray] | None = None
+) -> None:
     """A binary (users, items) matrix as rows ``user, item`` (indices), with further columns."""
     import pyarrow as pa
 
@@ -122,7 +124,7 @@ def save_matrix(matrix: sparse.csr_matrix, path: Path, extra: Mapping[str, Float
     _write(pa.table(columns).replace_schema_metadata(shape), path)
 
 
-def load_matrix(path: Path) -> tuple[sparse.csr_matrix, dict[str, FloatArray]]:
+def load_matrix(path: Path) -> tuple[scipy.sparse.csr_matrix, dict[str, FloatArray]]:
     """What :func:`save_matrix` wrote: the matrix, and the further columns."""
     import pyarrow.parquet as pq
 
@@ -138,9 +140,9 @@ def _write(table: Any, path: Path) -> None:
     pq.write_table(table, path, compression="zstd")
 
 
-def binary_matrix(users: IntArray, items: IntArray, shape: tuple[int, int]) -> sparse.csr_matrix:
+def binary_matrix(users: IntArray, items: IntArray, shape: tuple[int, int]) -> scipy.sparse.csr_matrix:
     """(users, items) float64 of ones, indices sorted; each pair once."""
-    matrix = sparse.csr_matrix((np.ones(len(users)), (users, items)), shape=shape)
+    matrix = scipy.sparse.csr_matrix((np.ones(len(users)), (users, items)), shape=shape)
     matrix.sort_indices()
     return matrix
 

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.answers import can_take_one_back
 from cfbench_recsys.contracts import ScoringModel
@@ -31,7 +31,11 @@ class ImplicitObservations:
     """
 
     def __init__(
-        self, model: ScoringModel, targets: Targets, importances: FloatArray, interactions: sparse.csr_matrix
+        self,
+        model: ScoringModel,
+        targets: Targets,
+        importances: FloatArray,
+        interactions: scipy.sparse.csr_matrix,
     ) -> None:
         self.targets = targets
         self.k = targets.k
@@ -151,7 +155,7 @@ class ExplicitObservations:
     """
 
     def __init__(
-        self, model: ScoringModel, targets: Targets, edits: Edits, interactions: sparse.csr_matrix
+        self, model: ScoringModel, targets: Targets, edits: Edits, interactions: scipy.sparse.csr_matrix
     ) -> None:
         if len(edits) != len(targets):
             raise ValueError(f"{len(edits)} edits for {len(targets)} targets")

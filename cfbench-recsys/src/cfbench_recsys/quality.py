@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import cast
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.contracts import ProfileRecommender, ScoringModel, scores_graphs
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
@@ -29,7 +29,7 @@ KS = (10, 20)
 
 
 def evaluate(
-    model: ScoringModel, holdout: Holdout, interactions: sparse.csr_matrix, ks: tuple[int, ...] = KS
+    model: ScoringModel, holdout: Holdout, interactions: scipy.sparse.csr_matrix, ks: tuple[int, ...] = KS
 ) -> dict[str, float]:
     """``{"HR@10": ..., "NDCG@10": ..., "Recall@10": ..., "HR@20": ...}`` of a fitted model.
 
@@ -75,7 +75,7 @@ def ranking_quality(
     return quality
 
 
-def padded_rows(matrix: sparse.csr_matrix, rows: IntArray) -> tuple[IntArray, BoolArray]:
+def padded_rows(matrix: scipy.sparse.csr_matrix, rows: IntArray) -> tuple[IntArray, BoolArray]:
     """(B, H) column indices of some rows, and True where there is none (index 0 stands there)."""
     lengths = np.diff(matrix.indptr)[rows].astype(np.int64)
     position = np.arange(max(1, int(lengths.max(initial=0))))
@@ -85,7 +85,7 @@ def padded_rows(matrix: sparse.csr_matrix, rows: IntArray) -> tuple[IntArray, Bo
     return columns, padding
 
 
-def _are_targets(lists: IntArray, targets: sparse.csr_matrix, rows: IntArray) -> BoolArray:
+def _are_targets(lists: IntArray, targets: scipy.sparse.csr_matrix, rows: IntArray) -> BoolArray:
     """(B, K) whether each listed item is one of the row's targets; a place without an item (-1) is none."""
     wanted = targets[rows].toarray() > 0
     hits: BoolArray = np.take_along_axis(wanted, np.maximum(lists, 0), axis=1) & (lists >= 0)

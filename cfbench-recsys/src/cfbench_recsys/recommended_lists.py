@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.contracts import ScoringModel
@@ -17,7 +17,7 @@ from cfbench_recsys.targets import Targets
 def recommended_lists(
     model: ScoringModel,
     interactions: Interactions,
-    profiles: sparse.csr_matrix,
+    profiles: scipy.sparse.csr_matrix,
     users: IntArray,
     k: int,
     label: str,

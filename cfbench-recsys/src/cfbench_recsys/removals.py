@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray, binary_rows
@@ -86,7 +86,7 @@ class OrderedRemovals:
         """Edits ``which[0]``, ``which[1]``, ...; each as often as it is named."""
         return OrderedRemovals(self.order, self.units[which], self.low[which], self.high[which])
 
-    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix:
+    def profiles(self, interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         """(P, items) what remains of the users' profiles, binary, indices sorted."""
         index, present, removed = self._interactions()
         retained = present > removed
@@ -120,7 +120,11 @@ class RemovalResponses:
     """
 
     def __init__(
-        self, model: ScoringModel, targets: Targets, order: ImportanceOrder, interactions: sparse.csr_matrix
+        self,
+        model: ScoringModel,
+        targets: Targets,
+        order: ImportanceOrder,
+        interactions: scipy.sparse.csr_matrix,
     ) -> None:
         self.model = model
         self.targets = targets

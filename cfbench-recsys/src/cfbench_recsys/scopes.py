@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.targets import Scope, Targets
@@ -31,7 +31,7 @@ class EdgesInScope:
     items: IntArray
 
 
-def edges_in_scope(graph: sparse.csr_matrix, targets: Targets, hops: int = 2) -> EdgesInScope:
+def edges_in_scope(graph: scipy.sparse.csr_matrix, targets: Targets, hops: int = 2) -> EdgesInScope:
     """The edges of ``graph`` (users, items) that each target may edit under ``targets.scope``."""
     if targets.scope in ("user-vector", "user-only"):
         rows, columns = np.nonzero(~targets.padding)
@@ -50,8 +50,8 @@ def edges_in_scope(graph: sparse.csr_matrix, targets: Targets, hops: int = 2) ->
 
 
 def _edges(
-    graph: sparse.csr_matrix,
-    transposed: sparse.csr_matrix,
+    graph: scipy.sparse.csr_matrix,
+    transposed: scipy.sparse.csr_matrix,
     user: int,
     items: IntArray,
     scope: Scope,
@@ -68,7 +68,7 @@ def _edges(
 
 
 def _indirect(
-    graph: sparse.csr_matrix, transposed: sparse.csr_matrix, user: int, items: IntArray
+    graph: scipy.sparse.csr_matrix, transposed: scipy.sparse.csr_matrix, user: int, items: IntArray
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """(nnz,) which edges lie on a path user - item' - user' - target with user' another user."""
     own = np.zeros(graph.shape[1], dtype=bool)
@@ -89,7 +89,7 @@ def _indirect(
 
 
 def _within_hops(
-    graph: sparse.csr_matrix, transposed: sparse.csr_matrix, user: int, items: IntArray, hops: int
+    graph: scipy.sparse.csr_matrix, transposed: scipy.sparse.csr_matrix, user: int, items: IntArray, hops: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """(nnz,) which edges have an end at most ``hops - 1`` steps away from the user or a target."""
     users = np.zeros(graph.shape[0], dtype=bool)
@@ -106,6 +106,6 @@ def _within_hops(
     return retained
 
 
-def _row(graph: sparse.csr_matrix, row: int) -> IntArray:
+def _row(graph: scipy.sparse.csr_matrix, row: int) -> IntArray:
     items: IntArray = graph.indices[graph.indptr[row] : graph.indptr[row + 1]].astype(np.int64)
     return items

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol, cast
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.lifecycle.counting import CountedModel
 from cfbench_recsys.contracts import ProfileRecommender, ScoringModel, scores_graphs
@@ -39,11 +39,11 @@ class Scorable(Protocol):
 
     def edits(self) -> Edits: ...
 
-    def profiles(self, interactions: sparse.csr_matrix) -> sparse.csr_matrix: ...
+    def profiles(self, interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix: ...
 
 
 def score_blocks(
-    model: ScoringModel, edits: Scorable, interactions: sparse.csr_matrix
+    model: ScoringModel, edits: Scorable, interactions: scipy.sparse.csr_matrix
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yields ``(rows, scores)``: which edits, and their (rows, items) logits. The last edit fills up."""
     for start in range(0, len(edits), BLOCK):
@@ -55,7 +55,7 @@ def score_blocks(
         yield rows, scores[: rows.stop - start]
 
 
-def score_once(model: ScoringModel, edits: Scorable, interactions: sparse.csr_matrix) -> FloatArray:
+def score_once(model: ScoringModel, edits: Scorable, interactions: scipy.sparse.csr_matrix) -> FloatArray:
     """(B, items) logits, all at once."""
     if scores_graphs(model):
         return model.score_edits(edits.edits())
@@ -63,7 +63,11 @@ def score_once(model: ScoringModel, edits: Scorable, interactions: sparse.csr_ma
 
 
 def target_responses(
-    model: ScoringModel, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel,
+    edits: Scorable,
+    targets: Targets,
+    of: IntArray,
+    interactions: scipy.sparse.csr_matrix,
 ) -> tuple[IntArray, FloatArray]:
     """(B, T) ranks and (B, T) logits of the items of target ``of[b]`` under edit b.
 
@@ -81,14 +85,22 @@ def target_responses(
 
 
 def target_ranks(
-    model: ScoringModel, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel,
+    edits: Scorable,
+    targets: Targets,
+    of: IntArray,
+    interactions: scipy.sparse.csr_matrix,
 ) -> IntArray:
     """(B, T) ranks of the items of target ``of[b]`` under edit b, its original history left out."""
     return target_responses(model, edits, targets, of, interactions)[0]
 
 
 def target_scores(
-    model: ScoringModel, edits: Scorable, targets: Targets, of: IntArray, interactions: sparse.csr_matrix
+    model: ScoringModel,
+    edits: Scorable,
+    targets: Targets,
+    of: IntArray,
+    interactions: scipy.sparse.csr_matrix,
 ) -> FloatArray:
     """(B, T) logits of the items of target ``of[b]`` under edit b."""
     found = np.empty((len(edits), targets.items.shape[1]))

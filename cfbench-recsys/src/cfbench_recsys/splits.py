@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
@@ -73,8 +73,8 @@ class Holdout:
     """
 
     users: IntArray
-    inputs: sparse.csr_matrix
-    targets: sparse.csr_matrix
+    inputs: scipy.sparse.csr_matrix
+    targets: scipy.sparse.csr_matrix
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Split:
         explainable: users who may be explained (with at least one interaction in ``profiles``).
     """
 
-    train: sparse.csr_matrix
-    profiles: sparse.csr_matrix
+    train: scipy.sparse.csr_matrix
+    profiles: scipy.sparse.csr_matrix
     validation: Holdout
     test: Holdout
     explainable: IntArray
@@ -143,7 +143,7 @@ def _per_interaction(
     return _from_parts(interactions, part)
 
 
-def _first_of_untrained(matrix: sparse.csr_matrix, part: np.ndarray, order: IntArray) -> IntArray:
+def _first_of_untrained(matrix: scipy.sparse.csr_matrix, part: np.ndarray, order: IntArray) -> IntArray:
     """For each user without a training interaction, the one that ``order`` names last."""
     rows = _rows(matrix)
     trained = np.bincount(rows[part == TRAIN], minlength=matrix.shape[0]) > 0
@@ -187,7 +187,7 @@ def _from_parts(interactions: Interactions, part: np.ndarray) -> Split:
     )
     known = np.diff(train.indptr) > 0
 
-    def holdout(targets: sparse.csr_matrix) -> Holdout:
+    def holdout(targets: scipy.sparse.csr_matrix) -> Holdout:
         users = np.flatnonzero(known & (np.diff(targets.indptr) > 0)).astype(np.int64)
         return Holdout(users, train[users], targets[users])
 
@@ -212,7 +212,7 @@ def _per_user(interactions: Interactions, config: SplitConfig, generator: np.ran
 
 
 def _keep_back(
-    matrix: sparse.csr_matrix, users: IntArray, share: float, generator: np.random.Generator
+    matrix: scipy.sparse.csr_matrix, users: IntArray, share: float, generator: np.random.Generator
 ) -> Holdout:
     """A random share of each user's interactions: at least one, and never all."""
     users = users[np.diff(matrix.indptr)[users] >= 2]
@@ -227,15 +227,17 @@ def _keep_back(
     return Holdout(users, _select(profiles, ~hidden), _select(profiles, hidden))
 
 
-def _rows(matrix: sparse.csr_matrix) -> IntArray:
+def _rows(matrix: scipy.sparse.csr_matrix) -> IntArray:
     """(interactions,) the row of each entry of ``matrix.data``."""
     return np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
 
 
-def _select(matrix: sparse.csr_matrix, retained: BoolArray) -> sparse.csr_matrix:
+def _select(matrix: scipy.sparse.csr_matrix, retained: BoolArray) -> scipy.sparse.csr_matrix:
     """The same shape, with only the entries that ``retained`` (in the order of ``matrix.data``) marks."""
     ends = np.concatenate([[0], np.cumsum(retained)])[matrix.indptr].astype(matrix.indptr.dtype)
-    return sparse.csr_matrix((matrix.data[retained], matrix.indices[retained], ends), shape=matrix.shape)
+    return scipy.sparse.csr_matrix(
+        (matrix.data[retained], matrix.indices[retained], ends), shape=matrix.shape
+    )
 
 
 def save_split(split: Split, folder: Path) -> None:
@@ -253,7 +255,7 @@ def save_split(split: Split, folder: Path) -> None:
 def load_split(folder: Path) -> Split:
     """What :func:`save_split` wrote."""
 
-    def matrix(name: str) -> sparse.csr_matrix:
+    def matrix(name: str) -> scipy.sparse.csr_matrix:
         return load_matrix(folder / f"{name}.parquet")[0]
 
     def holdout(name: str) -> Holdout:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 
@@ -74,7 +74,7 @@ class Targets:
 
     @staticmethod
     def of(
-        interactions: sparse.csr_matrix,
+        interactions: scipy.sparse.csr_matrix,
         users: IntArray,
         items: IntArray,
         k: int,
@@ -113,8 +113,8 @@ class Context:
     """
 
     model: ScoringModel
-    interactions: sparse.csr_matrix
-    training: sparse.csr_matrix
+    interactions: scipy.sparse.csr_matrix
+    training: scipy.sparse.csr_matrix
     generator: Streams
     state: dict[str, np.ndarray] | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)

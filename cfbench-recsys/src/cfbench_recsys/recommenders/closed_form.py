@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.contracts import Progress, Streams
 from cfbench_recsys.edits import FloatArray, IntArray
@@ -21,7 +21,7 @@ class Candidate(NamedTuple):
 
     options: Mapping[str, Any]
     state: State
-    score: Callable[[sparse.csr_matrix], FloatArray]
+    score: Callable[[scipy.sparse.csr_matrix], FloatArray]
 
 
 def fit_best(

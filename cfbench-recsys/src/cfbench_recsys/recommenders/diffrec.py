@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
@@ -167,7 +167,7 @@ class DiffRec(TrainedOnProfiles):
         )
 
     def training(
-        self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
+        self, interactions: scipy.sparse.csr_matrix, generator: Callable[..., np.random.Generator]
     ) -> _Training:
         return _Training(interactions, self.config, self.schedule, generator("diffrec", "fit"))
 
@@ -179,7 +179,7 @@ class DiffRec(TrainedOnProfiles):
         input.bias; output.weight W_o (items, hidden) and output.bias."""
         return dict(self._state)
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
@@ -202,7 +202,7 @@ class DiffRec(TrainedOnProfiles):
         arrays = (self._input, shifts, output, wide["output.bias"], again, again_bias)
         self._dense_input, *self._denoiser = (torch.from_numpy(np.array(a)).to(self.device) for a in arrays)
 
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items)."""
         import torch
 
@@ -244,7 +244,7 @@ class _Training(Training):
 
     def __init__(
         self,
-        interactions: sparse.csr_matrix,
+        interactions: scipy.sparse.csr_matrix,
         config: Config,
         schedule: Schedule,
         random: np.random.Generator,
@@ -265,7 +265,7 @@ class _Training(Training):
         values = (deviation * self.random.standard_normal(shape)).astype(np.float32)
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
 
-    def loss(self, profiles: sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
         """The mean over ``profiles`` (B, items) of their losses at steps drawn for them."""
         torch, dense = self.torch, profiles.toarray()
         chances = self._chances()

@@ -23,7 +23,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
-from scipy import sparse
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
@@ -72,7 +71,7 @@ class EASE:
         """weight (items, items) float64, B."""
         return {"weight": self._weight}
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
@@ -82,7 +81,7 @@ class EASE:
         check_shapes("ease", state, {"weight": (items, items)})
         self._weight = np.ascontiguousarray(state["weight"], dtype=np.float64)
 
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items). A sparse product: each row for itself."""
         return _scores(self._weight, profiles)
 
@@ -118,7 +117,7 @@ def _solutions(split: Split, grid: Sequence[float]) -> Iterator[Candidate]:
         yield Candidate({"l2": l2}, {"weight": weight}, functools.partial(_scores, weight))
 
 
-def _scores(weight: FloatArray, profiles: sparse.csr_matrix) -> FloatArray:
+def _scores(weight: FloatArray, profiles: scipy.sparse.csr_matrix) -> FloatArray:
     """(B, items) logits. A sparse product: each row for itself."""
     scores: FloatArray = profiles.astype(np.float64) @ weight
     return scores

@@ -43,7 +43,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
@@ -143,7 +143,7 @@ class GFormer(GraphConvolution):
         """Equal weights for all layers, including H itself."""
         return (*[1.0] * (self.config.layers + 1),)
 
-    def training(self, interactions: sparse.csr_matrix, random: np.random.Generator) -> MaskedTraining:
+    def training(self, interactions: scipy.sparse.csr_matrix, random: np.random.Generator) -> MaskedTraining:
         """What is trained on the graph ``interactions``."""
         return MaskedTraining(interactions, self.config, self.layer_weights(), random)
 
@@ -165,7 +165,7 @@ class GFormer(GraphConvolution):
         """
         return super().state()
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, to score the graph ``interactions`` (users, items).
 
         Raises:
@@ -185,7 +185,7 @@ class GFormer(GraphConvolution):
             raise UserError(f"gformer: weights: {ANCHORS} must be in 0..{users + items - 1}")
         super().load_state(state, interactions)
 
-    def place(self, users: Any, items: Any, interactions: sparse.csr_matrix) -> None:
+    def place(self, users: Any, items: Any, interactions: scipy.sparse.csr_matrix) -> None:
         """From E to H on the graph ``interactions``."""
         import torch
 

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
@@ -73,7 +73,7 @@ class GraphConvolution(ABC):
     def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
         """What is minimised for a batch of interactions (users[b], items[b]), a torch scalar."""
 
-    def training(self, interactions: sparse.csr_matrix, random: np.random.Generator) -> Training:
+    def training(self, interactions: scipy.sparse.csr_matrix, random: np.random.Generator) -> Training:
         """What is trained on the graph ``interactions``; a recommender with more than E has its own."""
         return Training(interactions, self.config, self.layer_weights(), random)
 
@@ -113,7 +113,7 @@ class GraphConvolution(ABC):
         """user_embedding.weight (users, d) and item_embedding.weight (items, d): E, before propagation."""
         return dict(self._state)
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, to score the graph ``interactions`` (users, items).
 
         Raises:
@@ -132,7 +132,7 @@ class GraphConvolution(ABC):
         )
         self.place(user_embedding, item_embedding, interactions)
 
-    def place(self, users: Any, items: Any, interactions: sparse.csr_matrix) -> None:
+    def place(self, users: Any, items: Any, interactions: scipy.sparse.csr_matrix) -> None:
         """Takes E = ``users`` (users, d), ``items`` (items, d), float64, to score the graph ``interactions``."""
         from cfbench_recsys.bipartite_graph import BipartiteGraph, Propagation
 
@@ -244,7 +244,7 @@ def _plus(total: Any, values: Any, weight: float) -> Any:
     return total + added
 
 
-def changes(edits: Edits, interactions: sparse.csr_matrix) -> BoolArray:
+def changes(edits: Edits, interactions: scipy.sparse.csr_matrix) -> BoolArray:
     """(E,) the edges whose weight really changes; of an edge named twice in one edit, the last one counts."""
     users, items = interactions.shape
     edge = edits.edge_users * items + edits.edge_items
@@ -265,7 +265,11 @@ class Training:
     """
 
     def __init__(
-        self, interactions: sparse.csr_matrix, config: Any, weights: Weights, random: np.random.Generator
+        self,
+        interactions: scipy.sparse.csr_matrix,
+        config: Any,
+        weights: Weights,
+        random: np.random.Generator,
     ) -> None:
         import torch
 

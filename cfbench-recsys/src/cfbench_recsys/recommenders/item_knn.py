@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
@@ -104,7 +104,7 @@ class ItemKNN:
         similarity (items, k) float64."""
         return {"neighbours": self._neighbours, "similarity": self._similarity}
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
@@ -125,10 +125,10 @@ class ItemKNN:
         )
         columns, places = np.nonzero(neighbours >= 0)
         entries = (similarity[columns, places], (neighbours[columns, places], columns))
-        self._weight = sparse.csr_matrix(entries, shape=(len(neighbours),) * 2)
+        self._weight = scipy.sparse.csr_matrix(entries, shape=(len(neighbours),) * 2)
         self._transposed: Any = None
 
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items). A sparse product: each row for itself."""
         scores: FloatArray = (profiles.astype(np.float64) @ self._weight).toarray()
         return scores
@@ -154,7 +154,7 @@ class ItemKNN:
 
 
 def nearest(
-    interactions: sparse.csr_matrix, count: int, similarity: Similarity, shrink: float
+    interactions: scipy.sparse.csr_matrix, count: int, similarity: Similarity, shrink: float
 ) -> tuple[IntArray, FloatArray]:
     """(items, k) the k = min(count, items) items most similar to each, -1 where fewer are, and (items, k)
     their similarities, 0 there."""
@@ -171,7 +171,7 @@ def nearest(
 
 
 def _similarities(
-    interactions: sparse.csr_matrix, similarity: Similarity, shrink: float
+    interactions: scipy.sparse.csr_matrix, similarity: Similarity, shrink: float
 ) -> Iterator[tuple[slice, FloatArray]]:
     """(rows, items) similarities of ``BLOCK`` items with all, from whole numbers: symmetric to the last bit."""
     by_item = interactions.T.tocsr().astype(np.float64)

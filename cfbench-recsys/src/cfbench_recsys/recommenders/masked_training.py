@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS, Training, Weights, weighted_layers
@@ -36,7 +36,7 @@ class View:
     by_item: Any
 
     @staticmethod
-    def of(interactions: sparse.csr_matrix, device: Any) -> View:
+    def of(interactions: scipy.sparse.csr_matrix, device: Any) -> View:
         """For float32 embeddings."""
         import torch
 
@@ -57,7 +57,11 @@ class MaskedTraining(Training):
     """
 
     def __init__(
-        self, interactions: sparse.csr_matrix, config: Any, weights: Weights, random: np.random.Generator
+        self,
+        interactions: scipy.sparse.csr_matrix,
+        config: Any,
+        weights: Weights,
+        random: np.random.Generator,
     ) -> None:
         super().__init__(interactions, config, weights, random)
         self.interactions = interactions
@@ -145,10 +149,10 @@ def heads_of(parameters: Mapping[str, Any], config: Any) -> tuple[Any, Any]:
     return of(users, parameters[USER_NEARNESS]), of(items, parameters[ITEM_NEARNESS])
 
 
-def nearness(interactions: sparse.csr_matrix, anchors: IntArray, radius: int) -> np.ndarray:
+def nearness(interactions: scipy.sparse.csr_matrix, anchors: IntArray, radius: int) -> np.ndarray:
     """(nodes, S) float32 1/(dist + 1) to each anchor, users before items; 0 beyond ``radius`` edges."""
     users, items = interactions.shape
-    edges = sparse.csr_matrix(interactions != 0, dtype=np.float32)
+    edges = scipy.sparse.csr_matrix(interactions != 0, dtype=np.float32)
     found = np.zeros((users + items, len(anchors)), dtype=np.float32)
     found[anchors, np.arange(len(anchors))] = 1.0
     for distance in range(1, radius + 1):
@@ -169,10 +173,10 @@ def draw_weighted(weights: FloatArray, count: int, random: np.random.Generator) 
     return drawn
 
 
-def _only(interactions: sparse.csr_matrix, retained: BoolArray) -> sparse.csr_matrix:
+def _only(interactions: scipy.sparse.csr_matrix, retained: BoolArray) -> scipy.sparse.csr_matrix:
     """The same shape, with only the entries that ``retained`` (in the order of ``data``) marks."""
     ends = np.concatenate([[0], np.cumsum(retained)])[interactions.indptr]
-    return sparse.csr_matrix(
+    return scipy.sparse.csr_matrix(
         (interactions.data[retained], interactions.indices[retained], ends), shape=interactions.shape
     )
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
@@ -85,7 +85,7 @@ class MF(TrainedOnProfiles):
         self.config = config
 
     def training(
-        self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
+        self, interactions: scipy.sparse.csr_matrix, generator: Callable[..., np.random.Generator]
     ) -> _Training:
         return _Training(interactions, self.config, generator("mf", "fit"))
 
@@ -93,7 +93,7 @@ class MF(TrainedOnProfiles):
         """profile.weight (d, items), profile.bias (d,), item.weight (d, items), item.bias (d,)."""
         return dict(self._state)
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
@@ -112,7 +112,7 @@ class MF(TrainedOnProfiles):
         self._profile_bias = widened["profile.bias"]
         self._item_weight = widened["item.weight"] + widened["item.bias"][:, None]  # (d, items)
 
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items)."""
         scores: FloatArray = self.profile_embeddings(profiles) @ self._item_weight
         return scores
@@ -135,7 +135,7 @@ class MF(TrainedOnProfiles):
             total += profile_side[rows] * item_side[columns]
         return total
 
-    def profile_embeddings(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def profile_embeddings(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, d) output of the user tower."""
         embeddings: FloatArray = profiles.astype(np.float64) @ self._profile_weight + self._profile_bias
         return embeddings
@@ -150,7 +150,9 @@ class _Training(Training):
 
     config: Config
 
-    def __init__(self, interactions: sparse.csr_matrix, config: Config, random: np.random.Generator) -> None:
+    def __init__(
+        self, interactions: scipy.sparse.csr_matrix, config: Config, random: np.random.Generator
+    ) -> None:
         super().__init__(interactions, config, random)
         shape = (interactions.shape[1], config.dimensions)
         self.profile_weight, self.item_weight = (
@@ -165,7 +167,7 @@ class _Training(Training):
     def _parameter(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
 
-    def loss(self, profiles: sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
         """The mean over the users of ``profiles`` (B, items) of the loss above."""
         torch = self.torch
         lengths = np.diff(profiles.indptr)
@@ -197,7 +199,7 @@ class _Training(Training):
         return {name: np.array(value.detach().cpu().numpy(), order="C") for name, value in weights.items()}
 
 
-def draw(profiles: sparse.csr_matrix, counts: IntArray, random: np.random.Generator) -> BoolArray:
+def draw(profiles: scipy.sparse.csr_matrix, counts: IntArray, random: np.random.Generator) -> BoolArray:
     """(nnz,) marks ``counts[b]`` of the stored entries of row b, every choice equally likely."""
     rows = np.repeat(np.arange(profiles.shape[0]), np.diff(profiles.indptr))
     order = np.lexsort((random.random(profiles.nnz), rows))

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
@@ -113,7 +113,7 @@ class NCF(TrainedOnProfiles):
         return [max(1, self.config.units >> layer) for layer in range(self.config.layers)]
 
     def training(
-        self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
+        self, interactions: scipy.sparse.csr_matrix, generator: Callable[..., np.random.Generator]
     ) -> _Training:
         return _Training(interactions, self.config, self._widths(), generator("ncf", "fit"))
 
@@ -125,7 +125,7 @@ class NCF(TrainedOnProfiles):
         """
         return dict(self._state)
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
@@ -162,7 +162,7 @@ class NCF(TrainedOnProfiles):
         ]
         self._head, self._bias = tensor(perceptron), float(wide["head.bias"].sum())
 
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items), computed in blocks of one shape."""
         import torch
 
@@ -211,7 +211,7 @@ class _Training(Training):
 
     def __init__(
         self,
-        interactions: sparse.csr_matrix,
+        interactions: scipy.sparse.csr_matrix,
         config: Config,
         widths: list[int],
         random: np.random.Generator,
@@ -255,7 +255,7 @@ class _Training(Training):
             self._start_optimizer()
         return mean_loss
 
-    def loss(self, profiles: sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
         """The mean over the users of ``profiles`` (B, items) of the loss above."""
         torch, lengths = self.torch, np.diff(profiles.indptr)
         counts = np.maximum(1, np.rint(self.config.holdout * lengths)).astype(np.int64)
@@ -288,7 +288,7 @@ class _Training(Training):
         alone = [logits[0] + bias[0], logits[1] + bias[1]]
         return alone if self.apart else [alone[0] + alone[1]]
 
-    def _users(self, profiles: sparse.csr_matrix, retained: np.ndarray) -> tuple[Any, Any]:
+    def _users(self, profiles: scipy.sparse.csr_matrix, retained: np.ndarray) -> tuple[Any, Any]:
         """g * p (B, d) and W_1' p' + c_1 (n_1, B) of the retained part of the profiles."""
         starts = np.concatenate([[0], np.cumsum(retained)])[profiles.indptr[:-1]]
         items, offsets = self._tensor(profiles.indices[retained].astype(np.int64)), self._tensor(starts)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.specs import ComponentSpec
@@ -53,7 +53,7 @@ class Popularity:
         """count (items,) float64."""
         return {"count": self._counts}
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
@@ -62,6 +62,6 @@ class Popularity:
         check_shapes("popularity", state, {"count": (interactions.shape[1],)})
         self._counts = np.asarray(state["count"], dtype=np.float64)
 
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items): the counts, B times."""
         return np.tile(self._counts, (profiles.shape[0], 1))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.quality import ranking_quality
@@ -32,7 +32,9 @@ class Training(ABC):
 
     optimizer: Any
 
-    def __init__(self, interactions: sparse.csr_matrix, config: Any, random: np.random.Generator) -> None:
+    def __init__(
+        self, interactions: scipy.sparse.csr_matrix, config: Any, random: np.random.Generator
+    ) -> None:
         import torch
 
         self.torch = torch
@@ -43,7 +45,7 @@ class Training(ABC):
         self.users = np.flatnonzero(np.diff(interactions.indptr))
 
     @abstractmethod
-    def loss(self, profiles: sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
         """The mean over the users of ``profiles`` (B, items), a torch scalar."""
 
     @abstractmethod
@@ -77,16 +79,16 @@ class TrainedOnProfiles(ABC):
 
     @abstractmethod
     def training(
-        self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
+        self, interactions: scipy.sparse.csr_matrix, generator: Callable[..., np.random.Generator]
     ) -> Training:
         """What is trained on ``interactions`` (users, items), from the beginning."""
 
     @abstractmethod
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Takes up what was learned."""
 
     @abstractmethod
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items)."""
 
     def stopping(self) -> Stopping:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
@@ -99,7 +99,7 @@ class VAE(TrainedOnProfiles):
         self.config = config
 
     def training(
-        self, interactions: sparse.csr_matrix, generator: Callable[..., np.random.Generator]
+        self, interactions: scipy.sparse.csr_matrix, generator: Callable[..., np.random.Generator]
     ) -> _Training:
         return _Training(interactions, self.config, generator("vae", "fit"))
 
@@ -107,7 +107,7 @@ class VAE(TrainedOnProfiles):
         """``weight`` (out, in) and ``bias`` (out,) of each of ``LAYERS``."""
         return dict(self._state)
 
-    def load_state(self, state: Mapping[str, np.ndarray], interactions: sparse.csr_matrix) -> None:
+    def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
@@ -128,11 +128,11 @@ class VAE(TrainedOnProfiles):
         }  # weights (in, out)
         self._encoder_weight = self._tensors["encoder.hidden.weight"].cpu().numpy()  # (items, h)
 
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items) logits for B profiles (B, items)."""
         return self._in_blocks(lambda encoded: self._logits(self._decoded(encoded)), profiles)
 
-    def profile_embeddings(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def profile_embeddings(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, h + 1) last hidden layer, and a 1 for the bias."""
         hidden = self._in_blocks(self._decoded, profiles)
         return np.concatenate([hidden, np.ones((len(hidden), 1))], axis=1)
@@ -142,7 +142,7 @@ class VAE(TrainedOnProfiles):
         weight, bias = (self._state[f"decoder.output.{part}"] for part in ("weight", "bias"))
         return np.concatenate([weight, bias[:, None]], axis=1, dtype=np.float64)
 
-    def _in_blocks(self, function: Callable[[Any], Any], profiles: sparse.csr_matrix) -> FloatArray:
+    def _in_blocks(self, function: Callable[[Any], Any], profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """``function`` of W_e x/|x|, in blocks of one shape: so a row does not hang on its batch."""
         import torch
 
@@ -180,10 +180,12 @@ class VAE(TrainedOnProfiles):
         return hidden @ self._tensors["decoder.output.weight"] + self._tensors["decoder.output.bias"]
 
 
-def _normalised(profiles: sparse.csr_matrix) -> sparse.csr_matrix:
+def _normalised(profiles: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """x/|x| for each row (B, items); an empty row stays empty."""
     squares = np.asarray(profiles.multiply(profiles).sum(axis=1), dtype=np.float64).ravel()
-    return sparse.diags(1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))) @ profiles.astype(np.float64)
+    return scipy.sparse.diags(1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))) @ profiles.astype(
+        np.float64
+    )
 
 
 class _Training(Training):
@@ -191,7 +193,9 @@ class _Training(Training):
 
     config: Config
 
-    def __init__(self, interactions: sparse.csr_matrix, config: Config, random: np.random.Generator) -> None:
+    def __init__(
+        self, interactions: scipy.sparse.csr_matrix, config: Config, random: np.random.Generator
+    ) -> None:
         super().__init__(interactions, config, random)
         self.steps = 0
         shapes = _shapes(interactions.shape[1], config.hidden, config.dimensions)
@@ -217,7 +221,7 @@ class _Training(Training):
         self.steps += 1
         return self.config.beta * share
 
-    def loss(self, profiles: sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
         """The mean over the users of ``profiles`` (B, items) of the negative of what is maximised."""
         torch = self.torch
         mean, log_variance = self._encode(profiles)
@@ -230,7 +234,7 @@ class _Training(Training):
         divergence = 0.5 * (mean**2 + log_variance.exp() - log_variance - 1.0).sum()
         return (self._beta() * divergence - likelihood) / len(mean)
 
-    def _encode(self, profiles: sparse.csr_matrix) -> tuple[Any, Any]:
+    def _encode(self, profiles: scipy.sparse.csr_matrix) -> tuple[Any, Any]:
         """Mean and log-variance (B, d) of profiles of which a part is dropped."""
         torch, lengths = self.torch, np.diff(profiles.indptr)
         retained = self.random.random(profiles.nnz, dtype=np.float32) >= self.config.dropout

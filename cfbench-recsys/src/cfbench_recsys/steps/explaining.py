@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.lifecycle.models import State
 from cfbench_core.real_arrays import real_array
@@ -41,7 +41,7 @@ def _explainer_context(
 
 
 @functools.lru_cache(maxsize=2)
-def _learnable(split: Path, units: Path, stage_key: str) -> tuple[sparse.csr_matrix, dict[str, Any]]:
+def _learnable(split: Path, units: Path, stage_key: str) -> tuple[scipy.sparse.csr_matrix, dict[str, Any]]:
     """Interactions of users who are not explained, and room for what an explainer computes from them once."""
     training = load_split(split).train
     rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.lifecycle.models import load_state, save_state
 from cfbench_core.specs import lacking, resolve
@@ -240,13 +240,18 @@ def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Ca
     return [_prepared(subject, case) for case in found]
 
 
-def _least_taken(graph: sparse.csr_matrix, users: IntArray) -> int:
+def _least_taken(graph: scipy.sparse.csr_matrix, users: IntArray) -> int:
     """An item that none, or the fewest, of the users have."""
     return int(np.asarray(graph[users].sum(axis=0)).argmin())
 
 
 def _targets(
-    recommender: Any, graph: sparse.csr_matrix, users: IntArray, level: Any, scope: Any, only: int | None
+    recommender: Any,
+    graph: scipy.sparse.csr_matrix,
+    users: IntArray,
+    level: Any,
+    scope: Any,
+    only: int | None,
 ) -> Targets:
     all_users = Targets.of(graph, users, np.zeros((len(users), 1), dtype=np.int64), K, level, scope)
     lists = np.empty((len(users), K), dtype=np.int64)

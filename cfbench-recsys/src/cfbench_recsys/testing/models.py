@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.specs import Capabilities
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
@@ -29,7 +29,7 @@ class LinearModel:
     bias: FloatArray
 
     @staticmethod
-    def planted(graph: sparse.csr_matrix) -> LinearModel:
+    def planted(graph: scipy.sparse.csr_matrix) -> LinearModel:
         """Cosine similarity of items by their users, with a little noise against ties."""
         both = (graph.T @ graph).toarray()
         sizes = np.maximum(np.diag(both), 1.0)
@@ -38,7 +38,7 @@ class LinearModel:
         draw = streams("linear model")
         return LinearModel(cosine + draw.normal(0, 0.02, cosine.shape), draw.normal(0, 0.1, cosine.shape[0]))
 
-    def score_profiles(self, profiles: sparse.csr_matrix) -> FloatArray:
+    def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         scores: FloatArray = profiles @ self.coefficients + self.bias
         return scores
 
@@ -69,7 +69,7 @@ class GraphModel:
     bias: FloatArray
 
     @staticmethod
-    def planted(graph: sparse.csr_matrix) -> GraphModel:
+    def planted(graph: scipy.sparse.csr_matrix) -> GraphModel:
         """Vectors that point at the tastes, with noise."""
         users, items = graph.shape
         draw = streams("graph model")
@@ -139,7 +139,7 @@ class KitModel:
     recommender: LinearModel | GraphModel
 
 
-def kit_models(graph: sparse.csr_matrix) -> tuple[KitModel, ...]:
+def kit_models(graph: scipy.sparse.csr_matrix) -> tuple[KitModel, ...]:
     """The recommenders that explainers are checked on."""
     return (
         KitModel(

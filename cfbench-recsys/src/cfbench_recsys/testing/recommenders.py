@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.lifecycle.models import load_state, save_state
 from cfbench_core.specs import resolve
@@ -134,7 +134,7 @@ def is_as_linear_as_it_says(subject: Subject) -> None:
     model = _fitted(subject)
     profiles = _varied_profiles()
     items = np.arange(profiles.shape[1])
-    nothing = model.score_profiles(sparse.csr_matrix((1, len(items))))
+    nothing = model.score_profiles(scipy.sparse.csr_matrix((1, len(items))))
     weights = model.weights(rows=items[:, None], columns=items[None, :])
     scores = model.score_profiles(profiles)
     _require_close(scores, profiles @ weights + nothing, "the logit is not the sum of weights", 1e-8)
@@ -240,7 +240,7 @@ def _fit(subject: Subject, global_seeds: str) -> Any:
     return model
 
 
-def _reloaded(subject: Subject, graph: sparse.csr_matrix) -> Any:
+def _reloaded(subject: Subject, graph: scipy.sparse.csr_matrix) -> Any:
     """Another instance, with the state of the fitted one, on any graph of the same shape."""
     with tempfile.TemporaryDirectory() as folder:
         save_state(dict(_fitted(subject).state()), Path(folder))
@@ -249,20 +249,29 @@ def _reloaded(subject: Subject, graph: sparse.csr_matrix) -> Any:
     return model
 
 
-def _scores(model: Any, edits: Edits, graph: sparse.csr_matrix) -> FloatArray:
+def _scores(model: Any, edits: Edits, graph: scipy.sparse.csr_matrix) -> FloatArray:
     return np.concatenate([scores for _, scores in score_blocks(model, edits, graph)])
 
 
-def _varied_profiles() -> sparse.csr_matrix:
+def _varied_profiles() -> scipy.sparse.csr_matrix:
     """(B, items) those of some users, each item alone, random halves of the items and their rest, and none."""
     graph = split().profiles
     items = graph.shape[1]
     halves = streams("halves").random((4, items)) < 0.5
-    parts = [graph[:8], sparse.identity(items), halves, ~halves, np.ones((1, items)), np.zeros((1, items))]
-    return sparse.vstack([sparse.csr_matrix(part, dtype=np.float64) for part in parts], format="csr")
+    parts = [
+        graph[:8],
+        scipy.sparse.identity(items),
+        halves,
+        ~halves,
+        np.ones((1, items)),
+        np.zeros((1, items)),
+    ]
+    return scipy.sparse.vstack(
+        [scipy.sparse.csr_matrix(part, dtype=np.float64) for part in parts], format="csr"
+    )
 
 
-def _emptied(graph: sparse.csr_matrix, user: int) -> Edits:
+def _emptied(graph: scipy.sparse.csr_matrix, user: int) -> Edits:
     """A user without any interaction."""
     items = graph[user].indices.astype(np.int64)
     owner = np.full(len(items), user)
@@ -271,7 +280,7 @@ def _emptied(graph: sparse.csr_matrix, user: int) -> Edits:
     )
 
 
-def _sample_edits(graph: sparse.csr_matrix, on_graph: bool) -> list[Edits]:
+def _sample_edits(graph: scipy.sparse.csr_matrix, on_graph: bool) -> list[Edits]:
     """Single edits: the user's own edges removed and added, all removed; on a graph, edges of others too."""
     user, other = 4, 7
     own, missing = graph[user].indices[:2], np.setdiff1d(np.arange(graph.shape[1]), graph[user].indices)[:1]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.lifecycle.streams import generator, seed_of
 from cfbench_recsys.edits import BoolArray, IntArray
@@ -32,7 +32,7 @@ streams = functools.partial(generator, "conformance kit")
 """Random streams by name, as a stage would give them."""
 
 
-def interactions(users: int = 36) -> sparse.csr_matrix:
+def interactions(users: int = 36) -> scipy.sparse.csr_matrix:
     """(users, ITEMS) binary: 80% of the items of one's taste, at least three, and 6% of the others."""
     draws = streams("interactions").random((users, ITEMS))
     own = _own(users)
@@ -45,14 +45,14 @@ def interactions(users: int = 36) -> sparse.csr_matrix:
     taken[NEARLY_ALL] = True
     taken[NEARLY_ALL, 1 :: ITEMS // (K + 1)] = False
     taken[OTHER_TWIN] = taken[TWIN]
-    return sparse.csr_matrix(taken.astype(np.float64))
+    return scipy.sparse.csr_matrix(taken.astype(np.float64))
 
 
-def training_part(graph: sparse.csr_matrix) -> sparse.csr_matrix:
+def training_part(graph: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """The same shape, without the rows of the users who are explained."""
     rest = np.ones(graph.shape[0])
     rest[EXPLAINED] = 0.0
-    training = (sparse.diags(rest) @ graph).tocsr()
+    training = (scipy.sparse.diags(rest) @ graph).tocsr()
     training.eliminate_zeros()
     return training
 
@@ -63,7 +63,7 @@ def split(users: int = 90) -> Split:
     draw = streams("split")
     whole, own = graph.toarray() > 0, _own(users)
     held = np.arange(OTHER_TWIN + 1, users)
-    targets = sparse.lil_matrix(graph.shape)
+    targets = scipy.sparse.lil_matrix(graph.shape)
     for user in held:
         item = draw.choice(np.flatnonzero(whole[user] & own[user]))
         graph[user, item] = 0.0
@@ -79,19 +79,19 @@ def split(users: int = 90) -> Split:
     )
 
 
-def without_validation(train: sparse.csr_matrix) -> Split:
+def without_validation(train: scipy.sparse.csr_matrix) -> Split:
     """A split without held-out interactions: fitted on it, a recommender is that of the last epoch."""
-    nothing = sparse.csr_matrix((0, train.shape[1]))
+    nothing = scipy.sparse.csr_matrix((0, train.shape[1]))
     no_users = Holdout(np.empty(0, dtype=np.int64), nothing, nothing)
     return Split(train, train, no_users, no_users, np.arange(train.shape[0]))
 
 
-def with_row(graph: sparse.csr_matrix, user: int, items: IntArray) -> sparse.csr_matrix:
+def with_row(graph: scipy.sparse.csr_matrix, user: int, items: IntArray) -> scipy.sparse.csr_matrix:
     """A copy in which a user has these items and no others."""
     changed = graph.tolil()
     changed[user, :] = 0.0
     changed[user, items] = 1.0
-    result: sparse.csr_matrix = changed.tocsr()
+    result: scipy.sparse.csr_matrix = changed.tocsr()
     return result
 
 
