@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def lint(session: nox.Session) -> None:
 def coverage(session: nox.Session) -> None:
     """Branch coverage of each distribution by its own tests, as one table; no other session measures it."""
     session.install("-c", str(CONSTRAINTS), "pytest-cov", "pytest-xdist", *EDITABLE)
-    folder = Path(session.create_tmp()).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="cfbench-coverage-"))  # outside the repository: tests look at git
     rows = []
     for name in DISTRIBUTIONS:
         report = folder / f"{name}.json"
@@ -125,7 +126,9 @@ def pythons(session: nox.Session, version: str) -> None:
     python = interpreter(version)
     if python is None:
         session.skip(f"Python {version} was not found: not on the PATH, not by uv, not by pyenv")
-    folder = Path(session.create_tmp()).resolve() / version
+    folder = (
+        Path(tempfile.mkdtemp(prefix="cfbench-python-")) / version
+    )  # outside the repository: tests look at git
     session.run(python, "-m", "venv", "--clear", str(folder), external=True)
     own = str(next(folder.glob("*/python*")))
     names = DISTRIBUTIONS if "all" in session.posargs else ["cfbench-core"]

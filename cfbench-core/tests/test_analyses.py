@@ -14,6 +14,7 @@ from rich.console import Console
 
 import cfbench_core
 from cfbench_core import analyses
+from cfbench_core.checksums import write_checksums
 from cfbench_core.errors import AnalysisWarning, UserError
 from cfbench_core.registry import Component, Plugin, Registry
 from cfbench_core.reports import html, render
@@ -87,7 +88,8 @@ def test_what_does_not_apply_says_why(run: Run, asking: Registry) -> None:
 
 def test_runs_of_several_suites_are_not_analysed_together(run: Run, asking: Registry, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    (tmp_path / "other/plan.json").write_text('{"suite": "shop", "layout": {}, "cells": []}')
+    plan = json.loads((run.directory / "plan.json").read_text())
+    (tmp_path / "other/plan.json").write_text(json.dumps({**plan, "suite": "shop"}))
     with pytest.raises(UserError, match=r"of one suite.*toy and shop"):
         cfbench_core.analyse("means", [run, tmp_path / "other"], registry=asking)
 
@@ -165,6 +167,7 @@ def test_of_many_figures_a_report_has_the_first_and_says_how_to_see_all(run: Run
 def test_the_data_is_named_in_a_report_that_is_written_again(run: Run, asking: Registry) -> None:
     plan = run.directory / "plan.json"
     plan.write_text(plan.read_text().replace('"data": ""', '"data": "numbers (12 of them)"', 1))
+    write_checksums(run.directory)
     page = render(Run(run.directory), "html", registry=asking)
     assert "<li>12 of them</li>" in page
 

@@ -61,7 +61,7 @@ def test_a_missing_input_is_one_error_line(tmp_path: Path) -> None:
     outcome = compute(task("adds_inputs", inputs={"data": task("answer")}), Store(tmp_path))
     assert outcome.status == "failed"
     assert outcome.reason.startswith("adds_inputs: its input 'data' (scores ")
-    assert outcome.reason.endswith("is not in the cache any more. Run the same command again.")
+    assert outcome.reason.endswith("is not in the cache any more, or damaged. Run the same command again.")
 
 
 @pytest.mark.parametrize(
