@@ -1,4 +1,4 @@
-"""Computes one piece of work, in whatever process this is. How it ends is a value."""
+"""Computes one task in this process. How it ends is a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from typing import Any
 
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.files import disk_full_message, is_disk_full
+from cfbench_core.isolation.global_state import restored
+from cfbench_core.isolation.watch import ComponentChangedInputsError, Watch
 from cfbench_core.outcomes import Outcome, in_one_line
+from cfbench_core.plain_text import one_line, shortened
 from cfbench_core.redaction import redacted
 from cfbench_core.specs import resolve
 from cfbench_core.stages import Task, TaskContext
@@ -23,7 +26,7 @@ from cfbench_core.store import Store
 def _ignore_progress(done: int, total: int) -> None: ...
 
 
-def _ignore_begin() -> None: ...
+def _do_nothing() -> None: ...
 
 
 def compute(
@@ -31,7 +34,9 @@ def compute(
     store: Store,
     report: Callable[[int, int], None] = _ignore_progress,
     fresh: bool = False,
-    begin: Callable[[], None] = _ignore_begin,
+    begin: Callable[[], None] = _do_nothing,
+    unfit: Callable[[], None] = _do_nothing,
+    interruptible: bool = True,
 ) -> Outcome:
     """Calls the stage's function and stores what it writes; "cached" when the artifact is there already.
 
@@ -39,17 +44,40 @@ def compute(
         report: is told (done, total) by the stage as it goes on.
         fresh: compute and replace the artifact though it is there.
         begin: called when the imports are over and the stage's function is about to be called.
+        unfit: called when a component changed something in this process that others use: it must not compute
+            another task.
+        interruptible: whether KeyboardInterrupt leaves this function, as where a user may press Ctrl-C. Nothing
+            else leaves it.
 
-    Only KeyboardInterrupt leaves this function. Times and memory are those of the function alone, without its
-    imports and without storing; those of a cached artifact tell how it was made.
+    Settings of the process are restored afterwards, and a component that changed what is not its own fails, see
+    ``isolation/``. Times and memory are those of the function alone, without its imports and without storing;
+    those of a cached artifact are those of the process that computed it.
     """
     found = None if fresh else store.manifest(task.kind, task.key)
     if found is not None:
         store.mark_used(task.kind, task.key)
         return _outcome("cached", found)
+    watch = Watch(task)
+    with restored():
+        outcome = _watched(task, store, report, fresh, begin, interruptible, watch)
+    if watch.unfit:
+        unfit()
+    return outcome
+
+
+def _watched(
+    task: Task,
+    store: Store,
+    report: Callable[[int, int], None],
+    fresh: bool,
+    begin: Callable[[], None],
+    interruptible: bool,
+    watch: Watch,
+) -> Outcome:
     meter = _Meter()
     temporary: Path | None = None
     try:
+        watch.begin()
         function = resolve(task.target)
         temporary = store.begin()
         context = TaskContext(task, temporary, _input_paths(task, store), report)
@@ -58,35 +86,77 @@ def compute(
         with _remarks() as said:
             summary = _checked_summary(function(context), task)
         meter.stop()
+        watch.leave_if_forked()
+        watch.check()
         manifest = store.commit(
             temporary, task, _with_note(summary, said), meter.seconds, meter.peak_bytes, replace=fresh
         )
         return _outcome("ok", manifest)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        watch.leave_if_forked()
         meter.stop()
-        return _failure(error, store.root, meter.seconds, meter.peak_bytes)
+        if interruptible and isinstance(error, KeyboardInterrupt):
+            raise
+        return _failure(_blamed(error, watch), store.root, meter.seconds, meter.peak_bytes)
     finally:
         if temporary is not None:
             store.abandon(temporary)
+
+
+def _blamed(error: BaseException, watch: Watch) -> BaseException:
+    """What to report: that a component changed what is not its own, rather than what came of that."""
+    try:
+        watch.check()
+    except ComponentChangedInputsError as change:
+        change.__cause__ = error
+        return change
+    except BaseException as problem:  # of a component's object that no longer works
+        problem.__cause__ = error
+        watch.unfit = True
+    return error
 
 
 def _failure(error: BaseException, root: Path, elapsed_seconds: float, peak_memory_bytes: int) -> Outcome:
     return Outcome(
         "out_of_memory" if _is_out_of_memory(error) else "failed",
         redacted(_reason(error, root)),
-        redacted("".join(traceback.format_exception(error))),
+        redacted(_traceback(error)),
         elapsed_seconds=elapsed_seconds,
         peak_memory_bytes=peak_memory_bytes,
     )
 
 
 def _reason(error: BaseException, root: Path) -> str:
-    if isinstance(error, UserError):
-        return " ".join(error.lines)
-    if is_disk_full(error):
-        return disk_full_message(root, error)
-    first_line = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+    """One line. A component may raise an exception whose message fails, is huge or moves the cursor."""
+    name = one_line(type(error).__name__)
+    try:
+        if isinstance(error, UserError):
+            return one_line(" ".join(error.lines))
+        if is_disk_full(error):
+            return disk_full_message(root, error)
+        first_line = (str(error)[:MESSAGE_CHARACTERS].strip().splitlines() or [""])[0]
+    except BaseException as problem:
+        first_line = f"its message cannot be shown ({one_line(type(problem).__name__)})"
+    if first_line in READ_ONLY:
+        first_line += " (components receive read-only arrays: copy an array before changing it)"
+    return f"{name}: {one_line(first_line, MOST_SHOWN)}" if first_line else name
+
+
+MESSAGE_CHARACTERS = 10_000
+"""Of a message, so many characters are searched for its first line."""
+
+MOST_SHOWN = 500
+"""Characters of an exception's message in a reason."""
+
+READ_ONLY = frozenset({"assignment destination is read-only", "output array is read-only"})
+"""Messages of NumPy."""
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return shortened("".join(traceback.format_exception(error)))
+    except BaseException:
+        return f"{one_line(type(error).__name__)}: its traceback cannot be shown"
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
@@ -94,7 +164,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
-        or "DefaultCPUAllocator: can't allocate memory" in str(error)
+        or (type(error) is RuntimeError and "DefaultCPUAllocator: can't allocate memory" in str(error))
     )
 
 

@@ -40,3 +40,11 @@ def _visible(character: str) -> str:
     if character in _JOINERS or unicodedata.category(character) not in _HIDDEN:
         return character
     return character.encode("unicode_escape").decode("ascii")
+
+
+def shortened(text: str, limit: int = 20_000) -> str:
+    """Lines of text, visible, without the middle where they have more than ``limit`` characters."""
+    if len(text) > limit:
+        half = limit // 2
+        text = f"{text[:half]}\n... {len(text) - 2 * half:,} characters left out ...\n{text[-half:]}"
+    return "\n".join(visible(line) for line in text.split("\n"))

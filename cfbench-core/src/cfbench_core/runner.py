@@ -1,7 +1,8 @@
 """Runs a plan: every stage once, chunk by chunk, on an executor. Whatever ends badly becomes an outcome.
 
-Nothing here knows what a stage does. A finished piece of work is an artifact in the store, so a run that was killed
-goes on where it stopped, and two runs share what they have in common.
+Nothing here knows what a stage does. A finished task is an artifact in the store, so a run that was killed resumes where it
+stopped, and two runs share what they have in common. An artifact that is lost while the run needs it (a component may have
+deleted it, or another program) is computed again.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from cfbench_core.artifact_manifest import MANIFEST
 from cfbench_core.errors import DamageWarning
 from cfbench_core.executors import Executor, Finished, Progress, Started
 from cfbench_core.hashing import digest
+from cfbench_core.isolation.domains import domain
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plan import Plan
 from cfbench_core.stages import MODEL, UNITS, Stage, Task
@@ -108,7 +111,7 @@ class _Schedule:
     def run(self) -> Results:
         self.expand()
         self.submit()
-        while self.running:
+        while self.running or self.restore_results():
             event = self.executor.wait()
             match event:
                 case Started(task):
@@ -118,7 +121,7 @@ class _Schedule:
                 case Finished(task, outcome):
                     self.running.discard(task.key)
                     if outcome.done or not self.restore_inputs(task):
-                        self.settle(task, outcome)
+                        self.settle(task, self.checked(task, outcome))
                     self.submit()
         return self.results
 
@@ -169,6 +172,7 @@ class _Schedule:
                 for role, needed in stage.inputs.items()
                 if MODEL in needed.parameters
             },
+            domain=domain(stage),
         )
 
     def add(self, task: Task) -> None:
@@ -184,6 +188,9 @@ class _Schedule:
         """Hands on what is ready; settles what is cached or cannot be computed any more."""
         while self.ready:
             task = self.ready.popleft()
+            if any(key not in self.results.outcomes for key in task.inputs.values()):
+                self.add(task)  # one of its inputs was lost since it became ready
+                continue
             inputs = [self.results.outcomes[key] for key in task.inputs.values()]
             failed = next((outcome for outcome in inputs if not outcome.done), None)
             manifest = None if self.fresh or failed else self.stored(task)
@@ -211,7 +218,8 @@ class _Schedule:
         """Whether a task that failed had lost an input (damaged or removed meanwhile), and both are computed again."""
         needed = [self.tasks[key] for key in task.inputs.values()]
         lost = [one for one in needed if self.stored(one) is None]
-        if not lost or self.restored[task.key] == ATTEMPTS:
+        # A component that removes its own inputs would do so each time.
+        if not lost or self.restored[task.key] >= (1 if task.domain else ATTEMPTS):
             return False
         self.restored.update([task.key, *(one.key for one in lost)])
         for one in lost:
@@ -219,6 +227,27 @@ class _Schedule:
                 self.add(one)
         self.add(task)
         return True
+
+    def restore_results(self) -> bool:
+        """Whether results were lost after they were computed, and are computed again; each once."""
+        done = [self.tasks[key] for key, outcome in self.results.outcomes.items() if outcome.done]
+        lost = [task for task in done if not self.restored[task.key] and not self.has_result(task)]
+        for task in lost:
+            self.restored[task.key] += 1
+            del self.results.outcomes[task.key]
+            self.add(task)
+        self.submit()
+        return bool(self.running)
+
+    def checked(self, task: Task, outcome: Outcome) -> Outcome:
+        """The outcome that an executor reported; "failed" where the task left no result."""
+        if outcome.done and not self.has_result(task):
+            return Outcome("failed", "its result is missing from the cache")
+        return outcome
+
+    def has_result(self, task: Task) -> bool:
+        """Whether there is an artifact; its bytes are verified when it is read."""
+        return (self.store.path(task.kind, task.key) / MANIFEST).is_file()
 
     def settle(self, task: Task, outcome: Outcome) -> None:
         """Records how work ended, and readies what waited for it."""

@@ -63,7 +63,7 @@ class Stage:
         """
         from cfbench_core.lifecycle.code import closure
 
-        code = closure(self.target, *self.steps.values(), *sorted(set(_references(self.parameters))))
+        code = closure(self.target, *self.steps.values(), *sorted(set(references(self.parameters))))
         return digest(
             {
                 "kind": self.kind,
@@ -86,17 +86,17 @@ CODE = ("target", "config", "factory")
 """Names of parameters whose values are references to code, ``"package.module:Name"``."""
 
 
-def _references(value: Any) -> Iterator[str]:
+def references(value: Any) -> Iterator[str]:
     """The references to code anywhere among parameters."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if name in CODE and isinstance(inner, str) and inner.count(":") == 1:
                 yield inner
             else:
-                yield from _references(inner)
+                yield from references(inner)
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from _references(inner)
+            yield from references(inner)
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,8 @@ class Task:
     ``key`` names the artifact to write; ``stage_key`` the stage (equal for all its chunks); ``inputs`` the
     artifacts to read, by role; ``chunk`` the half-open range of groups, None for a whole stage. ``models`` says which
     component made the inputs that are models, by role: an artifact of the cache is data and names no class.
+    ``domain`` names the packages of other distributions whose code the task runs (see ``isolation/domains.py``), empty if
+    there are none.
     """
 
     key: str
@@ -121,6 +123,7 @@ class Task:
     steps: Mapping[str, str] = field(default_factory=dict)
     dataset: str = ""
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    domain: str = ""
 
 
 @functools.lru_cache(maxsize=24)
@@ -162,6 +165,11 @@ class TaskContext:
         return resolve(self.task.steps[name])
 
     def load(self, role: str, loader: Callable[[Path], T]) -> T:
-        """``loader(folder)`` of an input's artifact; cached in this process for the next task that reads it."""
+        """``loader(folder)`` of an input's artifact, its arrays read-only.
+
+        It stays in this process for the next task that reads it.
+        """
+        from cfbench_core.isolation.protection import protect
+
         value: T = _loaded(loader, self.input_paths[role], self.task.inputs[role])
-        return value
+        return protect(f"the {role}", value)

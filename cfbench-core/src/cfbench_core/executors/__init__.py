@@ -8,6 +8,10 @@ An executor is constructed as ``Cls(store_root, workers, threads, limits, search
 - search_path: folders where modules of the user's own are looked for;
 - fresh: compute again what the store has;
 - log: a file to which what tasks print is appended, where it does not go to the terminal.
+
+A process must not compute tasks of different ``Task.domain``, as far as an executor has processes: components of other
+distributions may change anything in theirs. A process for which :func:`cfbench_core.compute.compute` has called ``unfit``
+must be replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Computes everything here, one piece after the other: for debuggers, profilers, very small experiments."""
+"""Computes everything in the calling process, one task after the other: for debuggers and very small experiments."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from cfbench_core.compute import compute
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import task_from_json, to_json
+from cfbench_core.isolation.watch import clean_up
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
@@ -24,10 +25,14 @@ SPEC = ComponentSpec(
 
 
 class InlineExecutor:
-    """No other process, so nothing can end the work: limits are not enforced, and a crash ends the run.
+    """No other process, so nothing can end a task: limits are not enforced, and a crash ends the run.
 
-    Work is computed inside :meth:`wait`, in the thread that calls it, so breakpoints and Ctrl-C work as
-    usual, what the work prints is seen at once, and its progress is reported at its end.
+    Tasks are computed inside :meth:`wait`, in the thread that calls it, so breakpoints and Ctrl-C work as usual, what a
+    task prints is seen at once, and its progress is reported at its end.
+
+    Components of other distributions run in the same process as everything else. What they change there is found and put
+    back as far as that is possible (inputs, replaced functions, settings of the process); only the executor ``process``
+    keeps them apart.
     """
 
     def __init__(
@@ -80,5 +85,5 @@ class InlineExecutor:
             to_json(task)
         )  # as it would arrive in another process: lists for tuples, and so on
         with limited_threads(self._threads):
-            outcome = compute(same, self._store, report, self._fresh)
+            outcome = compute(same, self._store, report, self._fresh, unfit=clean_up)
         self._events.append(Finished(task, outcome))

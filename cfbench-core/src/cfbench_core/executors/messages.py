@@ -1,4 +1,4 @@
-"""Work and outcomes as JSON, all that crosses a pipe: numbers arrive to the last bit, code never does."""
+"""Tasks and outcomes as JSON, all that crosses a pipe: numbers arrive to the last bit, code never does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfbench_core.outcomes import Outcome
+from cfbench_core.plain_text import one_line, shortened
 from cfbench_core.stages import Task
 
 
@@ -25,7 +26,15 @@ def task_from_json(text: str) -> Task:
 
 
 def outcome_from_json(text: str) -> Outcome:
-    return Outcome(**json.loads(text))
+    """The outcome that a worker reported.
+
+    Raises:
+        ValueError, TypeError: if it is none.
+    """
+    outcome = Outcome(**json.loads(text))
+    return dataclasses.replace(
+        outcome, reason=one_line(outcome.reason), traceback=shortened(outcome.traceback)
+    )
 
 
 def _plain(value: object) -> Any:

@@ -1,7 +1,8 @@
 """Computes in worker processes, and ends what takes too long or too much memory.
 
-Workers are reused: what they imported and loaded serves the next task. A thread monitors them, so limits hold
-whatever the caller does meanwhile. A crash costs one task only: a fresh worker takes the next.
+Workers are reused: what they imported and loaded serves the next task. Tasks that run code of other distributions get
+workers of their own (see ``isolation/domains.py``). A thread monitors the workers, so limits hold whatever the caller does
+meanwhile. A crash costs one task only: a fresh worker takes the next.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import outcome_from_json
 from cfbench_core.executors.worker_process import WorkerProcess
 from cfbench_core.outcomes import Outcome
+from cfbench_core.plain_text import visible
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
@@ -36,6 +38,12 @@ IMPORT_SECONDS = 300.0
 
 GOODBYE_SECONDS = 1.0
 """What idle workers may take to end by themselves when the executor is closed."""
+
+SPARE = 2
+"""Idle workers of other domains that stay alive, in addition to the number of workers that compute."""
+
+MOST_LOGGED_BYTES = 10_000_000
+"""What tasks print is stored until the log has this size."""
 
 LOOKAHEAD = 500
 """The number of oldest tasks among which the best one for a worker is chosen."""
@@ -119,30 +127,40 @@ class ProcessExecutor:
     # Who gets what
 
     def _dispatch(self) -> None:
-        """Gives work to idle workers as long as there are both."""
-        while self._pending:
-            idle = [worker for worker in self._workers if not worker.task]
-            if not idle and len(self._workers) < self._size:
-                idle = [WorkerProcess(self._settings, self._threads, self._inbox)]
-                self._workers += idle
+        """Gives tasks to idle workers as long as there are both."""
+        while self._pending and sum(worker.task is not None for worker in self._workers) < self._size:
+            candidates = list(islice(self._pending, LOOKAHEAD))
+            domains = {task.domain for task in candidates}
+            idle = [worker for worker in self._workers if not worker.task and worker.domain in domains]
             if not idle:
-                return
-            worker, task = self._best_pair(idle)
+                idle = [self._new_worker(candidates[0].domain, domains)]
+            worker, task = self._best_pair(idle, candidates)
             if worker.give(task):
                 self._pending.remove(task)
                 self._events.append(Started(task))
             else:
                 self._retire(worker)
 
-    def _best_pair(self, idle: Sequence[WorkerProcess]) -> tuple[WorkerProcess, Task]:
-        """A worker and work whose inputs it has loaded; else work that suits nobody else; else the oldest."""
+    def _new_worker(self, domain: str, wanted: Collection[str]) -> WorkerProcess:
+        """A new worker for a domain, in place of an idle one of another domain if there are many already."""
+        idle = [worker for worker in self._workers if not worker.task]
+        if idle and len(self._workers) >= self._size + SPARE:
+            self._retire(min(idle, key=lambda worker: (worker.domain in wanted, worker.given)))
+        worker = WorkerProcess(self._settings, self._threads, self._inbox, domain)
+        self._workers.append(worker)
+        return worker
+
+    def _best_pair(
+        self, idle: Sequence[WorkerProcess], candidates: Sequence[Task]
+    ) -> tuple[WorkerProcess, Task]:
+        """A worker and a task of its domain whose inputs it has loaded; else one that suits no other; else the oldest."""
 
         def fitness(worker: WorkerProcess, task: Task) -> tuple[int, int]:
             others = max((w.shares_inputs(task) for w in self._workers if w is not worker), default=0)
             return worker.shares_inputs(task), -others
 
-        pairs = [(worker, task) for task in islice(self._pending, LOOKAHEAD) for worker in idle]
-        return max(pairs, key=lambda pair: fitness(*pair))  # max takes the first of equals, the oldest work
+        pairs = [(worker, task) for task in candidates for worker in idle if worker.domain == task.domain]
+        return max(pairs, key=lambda pair: fitness(*pair))  # max takes the first of equals, the oldest task
 
     # What came of it
 
@@ -154,28 +172,34 @@ class ProcessExecutor:
         elif message["event"] == "progress" and worker.task is not None:
             self._events.append(Progress(worker.task, message["done"], message["total"]))
         elif message["event"] == "finished":
-            self._finished(worker, outcome_from_json(message["outcome"]))
+            self._finished(worker, message)
 
-    def _finished(self, worker: WorkerProcess, outcome: Outcome) -> None:
+    def _finished(self, worker: WorkerProcess, message: Mapping[str, Any]) -> None:
+        try:
+            outcome, unfit = outcome_from_json(message["outcome"]), bool(message["unfit"])
+        except (ValueError, KeyError, TypeError, AttributeError):  # a component forged it
+            outcome, unfit = Outcome("failed", "its worker sent an outcome that cannot be understood"), True
         with worker.lock:
             task, worker.task = worker.task, None
             condemned = worker.verdict is not None  # too late: it had just finished, but it is being ended
-        assert task is not None
-        self._keep(task, worker.take_output())
+        if task is None:  # a component sent a message in the name of its worker
+            self._retire(worker)
+            return
+        self._log_output(task, worker.take_output())
         self._events.append(Finished(task, outcome))
-        # What it holds would count against its next work, which cannot help it: better a fresh worker.
-        if condemned or worker.memory(look_for_children=True) > self._memory_limit / 2:
+        # What it holds would count against its next task, which cannot help it: better a fresh worker.
+        if condemned or unfit or worker.memory(look_for_children=True) > self._memory_limit / 2:
             self._retire(worker)
 
     def _buried(self, worker: WorkerProcess) -> None:
-        """A worker has ended, by itself or by verdict; its work, if any, ends with it."""
+        """A worker has ended, by itself or by verdict; its task, if any, ends with it."""
         task, begun = worker.task, worker.begun
         last_words = worker.take_output()
         reason = worker.died_of()
         self._retire(worker)
         if task is None:
             return
-        self._keep(task, last_words)
+        self._log_output(task, last_words)
         self._events.append(
             Finished(
                 task,
@@ -196,12 +220,14 @@ class ProcessExecutor:
         worker.release()
         self._store.clean_abandoned()
 
-    def _keep(self, task: Task, output: str) -> None:
-        """Adds what a work printed to the log."""
-        if self._log is not None and output:
-            self._log.parent.mkdir(parents=True, exist_ok=True)
-            with self._log.open("a", encoding="utf-8") as file:
-                file.write(f"=== {task.label} ({task.kind} {task.key[:16]})\n{output.rstrip()}\n")
+    def _log_output(self, task: Task, output: str) -> None:
+        """Appends what a task printed to the log."""
+        if self._log is None or not output:
+            return
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("a", encoding="utf-8") as file:
+            if file.tell() < MOST_LOGGED_BYTES:
+                file.write(f"=== {visible(task.label)} ({task.kind} {task.key[:16]})\n{output.rstrip()}\n")
 
     # Limits
 
@@ -222,6 +248,7 @@ class ProcessExecutor:
                         worker.reported = True
                         self._inbox.put((worker, None))
                     else:
+                        worker.limit_output()
                         self._judge(worker, look_for_children=poll % CHILDREN_EVERY == 0)
                 except (
                     Exception

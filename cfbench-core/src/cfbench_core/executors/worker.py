@@ -1,10 +1,9 @@
-"""A worker process: reads tasks, one JSON line each, computes them, and reports progress, one JSON line
-each.
+"""A worker process: reads tasks, one JSON line each, computes them, and reports progress, one JSON line each.
 
 Started by :mod:`cfbench_core.executors.process` as ``python -m cfbench_core.executors.worker``, so users need
 no ``if __name__ == "__main__"``. The first line is the settings, every other one a task. Answers are
 ``{"event": "begun"}``, ``{"event": "progress", "done": 3, "total": 10}`` and ``{"event": "finished",
-"outcome": "..."}``.
+"outcome": "...", "unfit": false}``; a worker that is unfit must not get another task.
 
 The end of standard input means that nobody wants the results any more: the worker and all that it started
 end, even in the midst of work.
@@ -12,6 +11,7 @@ end, even in the midst of work.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -34,6 +34,8 @@ def main() -> None:
     incoming, outgoing = _private_channel()
     settings = json.loads(incoming.readline())
     _die_with(int(settings["parent"]))
+    _end_first_without_memory()
+    _adopt_orphans()
     faulthandler.enable()  # a crash in C leaves its Python stack in the log
     sys.path[:] = settings["search_path"]
     _Worker(settings, incoming, outgoing).run()
@@ -51,6 +53,7 @@ class _Worker:
         self.sending = threading.Lock()  # a stage may report its progress from any thread
         self.lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.busy = False
+        self.unfit = False
         self.last_progress = 0.0
 
     def run(self) -> None:
@@ -77,11 +80,24 @@ class _Worker:
         self.last_progress = 0.0
         with limited_threads(self.threads):
             outcome = compute(
-                task_from_json(line), self.store, self.report, self.fresh, lambda: self.send(event="begun")
+                task_from_json(line),
+                self.store,
+                self.report,
+                self.fresh,
+                begin=lambda: self.send(event="begun"),
+                unfit=self.give_up,
+                interruptible=False,
             )
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self.send(event="finished", outcome=to_json(outcome))
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):  # a component closed it
+                self.give_up()
+        self.send(event="finished", outcome=to_json(outcome), unfit=self.unfit)
+
+    def give_up(self) -> None:
+        """Requests that the parent replaces this worker."""
+        self.unfit = True
 
     def report(self, done: int, total: int) -> None:
         now = time.monotonic()
@@ -122,6 +138,20 @@ def _die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
     if os.getppid() != parent:  # it ended before the request
         end_own_group()
+
+
+def _end_first_without_memory() -> None:
+    """Requests that Linux, when the system is out of memory, ends this process before others."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _adopt_orphans() -> None:
+    """Requests that Linux make processes that leave their parent children of this one, so that they end with it."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1)  # 36 is PR_SET_CHILD_SUBREAPER
 
 
 def end_own_group() -> None:

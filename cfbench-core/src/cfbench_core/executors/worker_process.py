@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import queue
+import secrets
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import psutil
 
 from cfbench_core.executors.messages import to_json
 from cfbench_core.outcomes import Outcome
+from cfbench_core.plain_text import shortened
 from cfbench_core.redaction import redacted
 from cfbench_core.stages import Task
 from cfbench_core.threads import thread_variables
@@ -28,8 +30,14 @@ from cfbench_core.threads import thread_variables
 REMEMBERED_INPUTS = 24
 """The number of loaded inputs that a process caches (see ``TaskContext.load``)."""
 
-OUTPUT_BYTES = 1_000_000
-"""Of what a task prints, the last megabyte is stored."""
+OUTPUT_BYTES = 100_000
+"""Of what a task prints, so much of the end is stored."""
+
+MOST_OUTPUT_BYTES = 20_000_000
+"""The file that receives what a task prints is emptied when it exceeds this."""
+
+TOKEN = "CFBENCH_WORKER"
+"""The environment variable by which processes that a worker started are recognized."""
 
 
 class WorkerProcess:
@@ -40,8 +48,14 @@ class WorkerProcess:
     """
 
     def __init__(
-        self, settings: Mapping[str, Any], threads: int, inbox: queue.SimpleQueue[tuple[WorkerProcess, Any]]
+        self,
+        settings: Mapping[str, Any],
+        threads: int,
+        inbox: queue.SimpleQueue[tuple[WorkerProcess, Any]],
+        domain: str = "",
     ) -> None:
+        """``domain``: whose code the worker runs (see ``isolation/domains.py``); it gets tasks of this domain only."""
+        self.domain = domain
         self.task: Task | None = None
         self.given = 0.0
         self.begun: float | None = None
@@ -55,13 +69,14 @@ class WorkerProcess:
         self._children: list[psutil.Process] = []
         self._inbox = inbox
         self._output = _deleted_file()
+        self._token = secrets.token_hex(16)
         # -P: a file in the current folder named like a module of Python (queue.py) must not replace that.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-u", "-m", "cfbench_core.executors.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._output,
-            env={**os.environ, **thread_variables(threads)},
+            env={**os.environ, **thread_variables(threads), TOKEN: self._token},
             encoding="utf-8",
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
@@ -75,7 +90,7 @@ class WorkerProcess:
     # Speaking
 
     def give(self, task: Task) -> bool:
-        """Hands the worker its next work; False when it is dead, and the work is still nobody's."""
+        """Hands the worker its next task; False when it is dead, and the task is still nobody's."""
         if not _is_running(self._system):
             return False
         with self.lock:
@@ -97,12 +112,26 @@ class WorkerProcess:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            message = json.loads(line)
-            if message["event"] == "begun":
-                self.begun = time.monotonic()  # noted here and now: the deadline counts from it
-            else:
-                self._inbox.put((self, message))
+        try:
+            for line in self._process.stdout:
+                message = json.loads(line)
+                if message["event"] == "begun":
+                    self.begun = time.monotonic()  # noted here and now: the deadline counts from it
+                elif message["event"] == "progress":
+                    done, total = int(message["done"]), int(message["total"])
+                    self._inbox.put((self, {"event": "progress", "done": done, "total": total}))
+                elif message["event"] == "finished":
+                    self._inbox.put((self, message))
+        except (ValueError, KeyError, TypeError):  # a component found the pipe and wrote into it
+            self.condemn(Outcome("failed", "its worker sent a message that cannot be understood"))
+
+    def condemn(self, verdict: Outcome) -> None:
+        """Ends the worker; the verdict becomes the outcome of its task."""
+        with self.lock:
+            if self.task is None or self.verdict is not None:
+                return
+            self.verdict = verdict
+        self.kill()
 
     def take_output(self) -> str:
         """What was printed since the last call."""
@@ -110,7 +139,13 @@ class WorkerProcess:
         self._output.seek(max(0, size - OUTPUT_BYTES))
         text = redacted(self._output.read().decode(errors="replace"))
         self._output.truncate(0)
-        return text
+        return shortened(text.replace("\r", "\n"), OUTPUT_BYTES)
+
+    def limit_output(self) -> None:
+        """Empties the file that receives what the task prints when it is too large."""
+        with contextlib.suppress(OSError, ValueError):  # it was closed meanwhile
+            if os.fstat(self._output.fileno()).st_size > MOST_OUTPUT_BYTES:
+                self._output.truncate(0)
 
     # Weighing
 
@@ -166,6 +201,8 @@ class WorkerProcess:
         """Kills the worker and all that it started, and waits until they are gone. May be called twice."""
         self.kill()
         self.wait(5.0)
+        if self.domain:
+            _end_strays(self._token)
 
     def release(self) -> None:
         """Closes the files of a worker that has ended."""
@@ -199,6 +236,14 @@ class WorkerProcess:
 
 def _shared(task: Task, loaded: Collection[str]) -> int:
     return sum(key in loaded for key in task.inputs.values())
+
+
+def _end_strays(token: str) -> None:
+    """Kills processes that a worker started and that left its session and its children."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(TOKEN) == token:
+                process.kill()
 
 
 def _is_running(process: psutil.Process) -> bool:

@@ -39,6 +39,8 @@ import numpy as np
 import pandas as pd
 
 from cfbench_core.config.component import create
+from cfbench_core.isolation.packages import foreign_package
+from cfbench_core.isolation.protection import protect
 from cfbench_core.lifecycle.counting import CountedModel
 from cfbench_core.lifecycle.models import checked_state, load_state, save_state
 from cfbench_core.lifecycle.tables import (
@@ -84,7 +86,7 @@ def read_data(context: TaskContext) -> Mapping[str, Any]:
 
 def fit_model(context: TaskContext) -> Mapping[str, Any]:
     """Trains a model, judges it on held-out data, and saves it."""
-    model, summary = context.step("fit")(context, context.step("load_data")(context))
+    model, summary = context.step("fit")(context, _load_data(context))
     save_state(model.state(), context.output)
     return dict(summary)
 
@@ -94,7 +96,7 @@ def model_of(context: TaskContext, role: str = "model") -> tuple[Any, Any]:
 
     A stage that does not read the model gets None for it.
     """
-    data = context.step("load_data")(context)
+    data = _load_data(context)
     if role not in context.input_paths:
         return data, None
     key = (context.input_paths[role], context.task.inputs[role])
@@ -103,7 +105,11 @@ def model_of(context: TaskContext, role: str = "model") -> tuple[Any, Any]:
             _models.pop(next(iter(_models)))
         state = load_state(context.input_paths[role])
         _models[key] = context.step("restore")(context.task.models[role], state, data)
-    return data, _models[key]
+    return data, protect(f"the {role}", _models[key])
+
+
+def _load_data(context: TaskContext) -> Any:
+    return protect("the data", context.step("load_data")(context))
 
 
 MOST_MODELS = 4
@@ -130,7 +136,8 @@ def prepare_explainer(context: TaskContext) -> Mapping[str, Any]:
 
 
 def _open_chunk(context: TaskContext) -> Any:
-    return context.step("open_chunk")(context, *model_of(context), units_of_chunk(context))
+    chunk = context.step("open_chunk")(context, *model_of(context), units_of_chunk(context))
+    return protect("the units", chunk, lasting=False)
 
 
 def explain(context: TaskContext) -> Mapping[str, Any]:
@@ -225,9 +232,13 @@ def score(context: TaskContext) -> Mapping[str, Any]:
     columns = [entry["columns"] for entry in entries]
     owner = getattr(observed, "owner", None)
     size = len(chunk.units) if owner is None else len(owner)
-    values = compute_metrics(zip(metrics, columns, seen, strict=True), size)
+    listed = list(zip(metrics, columns, seen, strict=True))
+    # The project's own come first: a metric of another distribution may change what it observes.
+    order = sorted(range(len(listed)), key=lambda n: bool(foreign_package(entries[n]["metric"]["target"])))
+    found = compute_metrics([listed[n] for n in order], size)
+    values = {shown: found[shown] for chosen in columns for shown in chosen.values()}
     if owner is not None:
-        values = {name: means_by_unit(found, owner, len(chunk.units)) for name, found in values.items()}
+        values = {name: means_by_unit(column, owner, len(chunk.units)) for name, column in values.items()}
     write_scores(context, chunk.units, context.parameters["unit_columns"], values, answered)
     reported = dict(observed.summary()) if hasattr(observed, "summary") else {}
     signatures = {

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_core.isolation.fingerprints import freeze
 from cfbench_core.lifecycle.models import State
 from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import UNITS, TaskContext
@@ -47,6 +48,7 @@ def _learnable(split: Path, units: Path, stage_key: str) -> tuple[scipy.sparse.c
     rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))
     training.data[np.isin(rows, load_withheld(units))] = 0.0
     training.eliminate_zeros()
+    freeze(training)
     return training, {}
 
 
