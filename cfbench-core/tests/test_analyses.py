@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
