@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from small_disk import small_disk
 
 from cfbench_core.errors import UserError
-from cfbench_core.files import place_folder, remove_folder, write_atomically
+from cfbench_core.files import (
+    check_path,
+    disk_full_message,
+    disk_trouble,
+    place_folder,
+    remove_folder,
+    write_atomically,
+)
 
 
 def test_a_file_is_written_and_replaced_with_the_folders_above_it(tmp_path: Path) -> None:
@@ -63,3 +73,52 @@ def test_removing_a_folder_leaves_nothing_and_may_be_repeated(tmp_path: Path) ->
     for _ in range(2):
         remove_folder(tmp_path / "folder", tmp_path / "grave")
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_with_space_but_no_inodes_is_said_to_hold_no_more_files(tmp_path: Path) -> None:
+    with small_disk(tmp_path) as disk:
+        subprocess.run(["mount", "-o", "remount,nr_inodes=4", str(disk)], check=True)
+        with pytest.raises(UserError) as caught:
+            for number in range(10):
+                write_atomically(disk / f"{number}", "text")
+        (line,) = caught.value.lines
+        assert "the disk can hold no more files (all of its inodes are in use)" in line
+        assert "MB left" not in line
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EFBIG, "a file would be larger than allowed; raise the limit (ulimit -f)"),
+        (errno.EDQUOT, "your disk quota is used up"),
+        (errno.EMFILE, "Too many open files; raise the limit of open files (ulimit -n)"),
+        (errno.EIO, "the disk fails"),
+    ],
+)
+def test_what_else_a_system_lacks_is_one_line(tmp_path: Path, number: int, words: str) -> None:
+    with pytest.raises(UserError) as caught, disk_trouble(tmp_path):
+        raise OSError(number, os.strerror(number))
+    (line,) = caught.value.lines
+    assert line.startswith(f"{tmp_path}: ") and words in line
+
+
+def test_what_a_library_says_in_words_is_understood(tmp_path: Path) -> None:
+    assert "ulimit -f" in disk_full_message(tmp_path, ValueError("IO error: File too large (os error 27)"))
+
+
+def test_an_empty_folder_in_place_of_a_file_is_replaced_and_a_full_one_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    write_atomically(tmp_path / "empty", "text")
+    assert (tmp_path / "empty").read_text() == "text"
+    (tmp_path / "full" / "inner").mkdir(parents=True)
+    with pytest.raises(UserError, match="full: is a folder where a file belongs; remove it"):
+        write_atomically(tmp_path / "full", "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes")
+def test_a_path_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    check_path(tmp_path / "日本語")
+    check_path(Path("relative"))
+    with pytest.raises(UserError, match=r"caf\\udce9/run: its name is not in UTF-8; rename it"):
+        check_path(tmp_path / os.fsdecode(b"caf\xe9") / "run")

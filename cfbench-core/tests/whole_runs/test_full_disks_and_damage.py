@@ -248,3 +248,19 @@ def test_a_run_directory_holds_no_rest_of_a_writer_that_was_killed(
     ours.write_text("half")
     run(registry, directory)
     assert not dead.exists() and ours.exists()
+
+
+def test_a_run_removes_what_dead_processes_left_in_the_cache_and_nothing_of_the_living(
+    registry: Registry, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "cache" / "artifacts" / "tmp"
+    token = "a" * 16
+    dead = temporary / f"{owners.space()}-999999999-1-{token}"
+    other_container = temporary / f"{'0' * 12}-999999999-1-{token}"
+    silent_container = temporary / f"{'1' * 12}-999999999-1-{token}"
+    for folder in (dead, other_container, silent_container):
+        folder.mkdir(parents=True)
+        (folder / "half.parquet").write_text("half")
+    os.utime(silent_container, (0, 0))
+    run(registry, tmp_path / "run")
+    assert list(temporary.iterdir()) == [other_container]

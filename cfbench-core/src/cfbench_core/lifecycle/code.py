@@ -352,7 +352,7 @@ def _code_digest(source: bytes) -> str:
         if _ASSERT.search(source):  # the quick way below leaves them out
             code = compile(_without_docstrings(source), "", "exec", dont_inherit=True, optimize=0)
         else:
-            code = compile(source, "", "exec", dont_inherit=True, optimize=2)
+            code = compile(_without_class_lines(source), "", "exec", dont_inherit=True, optimize=2)
     except (SyntaxError, ValueError):
         return hashlib.sha256(source).hexdigest()
     parts: list[str] = []
@@ -366,6 +366,21 @@ def _without_docstrings(source: bytes) -> ast.Module:
     for node in ast.walk(tree):
         if _has_docstring(node):
             node.body = node.body[1:] or [nothing]
+    return _moved_to_line_1(tree)
+
+
+def _without_class_lines(source: bytes) -> ast.Module | bytes:
+    """Since Python 3.13 the code of a class holds the number of its line."""
+    return source if sys.version_info < (3, 13) else _moved_to_line_1(ast.parse(source))
+
+
+def _moved_to_line_1(tree: ast.Module) -> ast.Module:
+    """With every class, and its decorators, on the first line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            node.lineno, node.col_offset = 1, 0
+            for decorator in node.decorator_list:
+                decorator.lineno, decorator.col_offset = 1, 0
     return tree
 
 

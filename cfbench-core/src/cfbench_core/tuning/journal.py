@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cfbench_core import owners
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.hashing import canonical_json
@@ -69,6 +70,7 @@ class Journal:
         self.identity: dict[str, Any] = json.loads(json.dumps(identity))
         self.space = space
         self._lock = FolderLock(directory)
+        owners.remove_abandoned(directory)
         try:
             self.trials = [] if restart else self._read()
         except BaseException:

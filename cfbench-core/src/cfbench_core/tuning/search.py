@@ -222,11 +222,13 @@ def _space_of(reference: ConfiguredComponent) -> tuple[Dimension, ...]:
 @contextmanager
 def _computer(search: Search, observer: Observer) -> Iterator[_Computer]:
     store = Store()
+    store.clean_abandoned()
     executor = open_executor(search.prepared, store, search.directory / "logs" / "output.txt")
     try:
         yield _Computer(search, store, executor, observer)
     finally:
         executor.close()
+        store.clean_abandoned()
 
 
 class _Computer:
