@@ -29,9 +29,9 @@ START_SECONDS = 1.5
 """An interpreter that starts or ends shows a traceback for Ctrl-C; cfbench is not running then."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Undisturbed:
-    """A run to the end: its tables, and how long it took."""
+    """A run to the end: its tables, and how long such a run takes at present."""
 
     tables: dict[str, bytes]
     seconds: float
@@ -71,11 +71,14 @@ def _until_it_ends(budget: Budget, folder: Path, suite: str, undisturbed: Undist
     study = write_study(folder, suite, executor="process", workers=2)
     pending: Trial | None = None
     while True:
-        # Towards the end more is cached and a run is shorter: a signal that comes too late is no trial.
-        after = budget.random.uniform(0.0, 1.1 * undisturbed.seconds)
+        # What is cached makes a run shorter, and so does a machine with less to do: a signal may come too late.
+        after = budget.random.uniform(0.0, undisturbed.seconds)
         at_worker = budget.random.random() < 0.35
         number = budget.random.choice(SIGNALS)
+        began = time.monotonic()
         case, code, problem = _run_and_signal(folder, study, after, at_worker, number)
+        if not case:
+            undisturbed.seconds = (undisturbed.seconds + time.monotonic() - began) / 2
         if case:
             if pending:
                 yield pending
