@@ -89,7 +89,8 @@ def prepare(
         config, **{key: value for key, value in changes.items() if value is not None}
     )
     chosen = registry.find("core", "executor", config.executor)
-    cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
+    with document.named_in_errors():
+        cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
     plan = Plan(config.suite, tuple(cells), the_suite.layout)
     if explanations is None:  # external explanations take the place of components of the configuration
         check_all_contribute(config, plan, document)

@@ -104,6 +104,11 @@ def separator_of(text: str) -> str:
     return max(SEPARATORS, key=first.count)
 
 
+def _file_of(sheet: Sheet) -> str:
+    """The file of the first row."""
+    return sheet.places[0].rpartition(":")[0] if sheet.places else ""
+
+
 def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
     """The table of a sheet.
 
@@ -114,14 +119,14 @@ def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
     class_column = _class_column(sheet, schema)
     for column in plans:
         if column not in sheet.names:
-            raise UserError(f"{name}: no column {column!r}.{_hint(column, sheet.names)}")
+            raise UserError(f"{_file_of(sheet) or name}: no column {column!r}.{_hint(column, sheet.names)}")
     features = [
         plans.get(column, ColumnPlan(column))
         for column in sheet.names
         if column != class_column and plans.get(column, ColumnPlan(column)).kind != "drop"
     ]
     if not features:
-        raise UserError(f"{name}: has no feature columns")
+        raise UserError(f"{_file_of(sheet) or name}: has no feature columns")
     sheet = _without_missing(sheet, schema, features, class_column)
     found = [typed(sheet, plan) for plan in features]
     columns = tuple(column for column, _ in found)

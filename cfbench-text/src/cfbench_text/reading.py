@@ -109,7 +109,7 @@ def json_lines(path: Path, file: IO[str]) -> Iterator[tuple[int, Mapping[str, An
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{path}:{number}: is not JSON ({error})") from None
         if not isinstance(row, dict):
             raise UserError(f"{path}:{number}: must be an object, one a line, got {line.strip()[:40]!r}")

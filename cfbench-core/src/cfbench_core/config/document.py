@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,27 @@ class Document:
         if not self._lines or node.start_mark is None:
             return self.source
         return f"{self.source}:{node.start_mark.line + 1}"
+
+    @contextlib.contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Begins the lines of a UserError inside with the document's file, unless they begin with another file."""
+        try:
+            yield
+        except UserError as error:
+            if not self._lines:
+                raise
+            raise UserError(*(self._with_source(line) for line in error.lines)) from error
+
+    def _with_source(self, line: str) -> str:
+        begins_with_file = os.path.exists(line.partition(":")[0])  # noqa: PTH110 (also for what is no path)
+        if begins_with_file or line.startswith(" "):  # " ": the line before it goes on
+            return line
+        # The line begins with what it is about: "judge nli: ...", "ml-1m: not found", "domain 'x': no such file".
+        for word in reversed([word.strip(":'") for word in line.split()[:2]]):
+            for _, node in self.scalars():
+                if node.value == word:
+                    return f"{self.where(node)}: {line}"
+        return f"{self.source}: {line}"
 
     def scalars(self) -> Iterator[tuple[str, yaml.ScalarNode]]:
         """Every single value of the document with the key that it stands at, "" for the members of a list."""
