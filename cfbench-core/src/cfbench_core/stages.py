@@ -88,6 +88,8 @@ CODE = ("target", "config", "factory")
 
 def references(value: Any) -> Iterator[str]:
     """The references to code anywhere among parameters."""
+    if isinstance(value, (str, int, float)):  # most values; the check for Mapping is slow
+        return
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if name in CODE and isinstance(inner, str) and inner.count(":") == 1:

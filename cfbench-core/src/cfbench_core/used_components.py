@@ -115,6 +115,8 @@ def _listed(values: Any) -> str:
 
 
 def _component_ids(value: Any) -> Iterator[str]:
+    if isinstance(value, (str, int, float)):  # most values; the check for Mapping is slow
+        return
     if isinstance(value, Mapping):
         if isinstance(value.get("component"), str):
             yield value["component"]

@@ -17,6 +17,7 @@ def line(key: str, stage: str, seconds: float, memory: int = 0, status: str = "o
     return {
         "key": key,
         "stage": stage,
+        "kind": "explanations",
         "status": status,
         "elapsed_seconds": seconds,
         "peak_memory_bytes": memory,
@@ -51,6 +52,7 @@ def test_pretraining_and_memory_are_read_from_the_outcomes(write: Any, make_cell
         line("k6", "other", 99.0, 99999),
         {
             "key": "k5",
+            "kind": "explanations",
             "status": "ok",
             "elapsed_seconds": 1.0,
             "peak_memory_bytes": 5,

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from cfbench_core import run
+from cfbench_core.checksums import write_checksums
 from cfbench_core.component_specs import component_specs
 from cfbench_core.run_directory import Run
 from cfbench_core.specs import ComponentSpec, resolve
@@ -150,4 +151,5 @@ def test_a_run_of_another_suite_is_no_question(done: Run, tmp_path: Path) -> Non
     other = shutil.copytree(done.directory, tmp_path / "other")
     plan = json.loads((other / "plan.json").read_text())
     (other / "plan.json").write_text(json.dumps({**plan, "suite": "tabular"}))
+    write_checksums(other)
     assert all(made(name).incompatibility([Run(other)]) for name in OURS)
