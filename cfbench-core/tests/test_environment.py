@@ -90,3 +90,15 @@ def test_capturing_imports_neither_torch_nor_pandas() -> None:
         "assert not {'torch', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_tool_that_answers_in_another_encoding_is_understood_as_far_as_possible(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_bytes(b"#!/bin/sh\nprintf 'Carte \\351tendue, 1000, 1.0'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    (gpu,) = hardware()["gpus"]
+    assert gpu["name"] == "Carte \ufffdtendue"

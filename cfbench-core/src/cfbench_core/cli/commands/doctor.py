@@ -99,7 +99,9 @@ def _torch() -> Finding:
         "import torch; gpu = torch.cuda.is_available(); "
         "print(torch.__version__, '·', torch.cuda.get_device_name(0) if gpu else 'no GPU, uses the CPU')"
     )
-    answer = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [sys.executable, "-c", question], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if answer.returncode:
         error = (answer.stderr.strip().splitlines() or ["no error message"])[-1]
         return Finding("torch", f"cannot be imported: {error}", "install it anew: pip install torch")
