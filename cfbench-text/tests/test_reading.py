@@ -128,7 +128,9 @@ def test_every_domain_has_its_topics():
         ("topics: {Fit: {keywords: [fit]}}", "must be in lower case"),
         ("topics: {fit: {words: [fit]}}", "has no option 'words'"),
         ("topics: {fit: {title: Fit}}", "must be a list of words"),
-        ("topics: {fit: [", "cannot be read as YAML"),
+        ("topics: {fit: [", "not valid YAML"),
+        ("topics: &a [*a]", "the alias *a stands for a value around it".replace("*", r"\*")),
+        ("topics: {fit: 1, fit: 2}", "topics.fit: is given twice"),
     ],
 )
 def test_a_user_defined_domain_is_validated(tmp_path, text, complaint):
@@ -182,5 +184,8 @@ def test_user_defined_topics_are_part_of_the_data(tmp_path):
     assert dataset.load(before).domain == str(topics.resolve())
     topics.write_text("topics: {sound: {keywords: [bass, treble]}}")
     assert dataset.find(DataAccess()).parameters() != before.parameters()
+    for name in ("x" * 20_000, "~nobody-of-this-name/topics.yaml"):
+        with pytest.raises(UserError, match="no such domain or file"):
+            load_domain(name)
     with pytest.raises(UserError, match=r"no such domain or file\. Did you mean 'toys'"):
         ReviewsFile(Config(path=str(path), domain="toyss")).find(DataAccess())

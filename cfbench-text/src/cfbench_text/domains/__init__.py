@@ -7,6 +7,7 @@ instruments and one for the synthetic reviews. Your own domain is given by the p
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections import Counter
@@ -15,10 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from cfbench_core.config.yaml_nodes import compose, plain, read_text
 from cfbench_core.data_files import Source
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.plain_text import one_line
 from cfbench_core.user_files import user_files
 
 FOLDER = Path(__file__).parent
@@ -86,11 +87,8 @@ def load_domain(name: str) -> Domain:
         UserError: if there is none, or the file is not as it should be; what is wrong and where.
     """
     path = own_file(name) or _packaged(name)
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as YAML ({str(error).splitlines()[0]})") from None
-    return _domain(path, document)
+    root = compose(read_text(path), lambda line: f"{path}:{line}")
+    return _domain(path, None if root is None else plain(root))
 
 
 def own_file(name: str) -> Path | None:
@@ -99,15 +97,17 @@ def own_file(name: str) -> Path | None:
     Raises:
         UserError: if it is neither.
     """
-    if _packaged(name).is_file():
-        return None
-    path = Path(name).expanduser()
-    if not path.is_file():
-        known = [found.replace("_", "-") for found in names()]
-        raise UserError(
-            f"domain {name!r}: no such domain or file.{did_you_mean(name, known)} There are {', '.join(known)}"
-        )
-    return path.resolve()
+    with contextlib.suppress(OSError, RuntimeError):  # a name that is too long, or an unknown ~user
+        if _packaged(name).is_file():
+            return None
+        path = Path(name).expanduser()
+        if path.is_file():
+            return path.resolve()
+    known = [found.replace("_", "-") for found in names()]
+    shown = one_line(name, 100)
+    raise UserError(
+        f"domain {shown!r}: no such domain or file.{did_you_mean(name, known)} There are {', '.join(known)}"
+    )
 
 
 def with_topics(source: Source, domain: str) -> Source:
