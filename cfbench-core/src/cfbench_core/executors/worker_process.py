@@ -34,7 +34,7 @@ OUTPUT_BYTES = 100_000
 """Of what a task prints, so much of the end is stored."""
 
 MOST_OUTPUT_BYTES = 20_000_000
-"""The file that receives what a task prints is emptied when it exceeds this."""
+"""The file that receives what a task prints is cut when it exceeds this."""
 
 TOKEN = "CFBENCH_WORKER"
 """The environment variable by which processes that a worker started are recognized."""
@@ -142,10 +142,13 @@ class WorkerProcess:
         return shortened(text.replace("\r", "\n"), OUTPUT_BYTES)
 
     def limit_output(self) -> None:
-        """Empties the file that receives what the task prints when it is too large."""
+        """Leaves only the end of what the task prints when it is too much."""
         with contextlib.suppress(OSError, ValueError):  # it was closed meanwhile
-            if os.fstat(self._output.fileno()).st_size > MOST_OUTPUT_BYTES:
+            size = os.fstat(self._output.fileno()).st_size
+            if size > MOST_OUTPUT_BYTES and hasattr(os, "pread"):
+                end = os.pread(self._output.fileno(), OUTPUT_BYTES, size - OUTPUT_BYTES)
                 self._output.truncate(0)
+                self._output.write(end)
 
     # Weighing
 

@@ -89,7 +89,7 @@ def fingerprint(leaf: Leaf) -> object:
 
 
 def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    return f"{path}.{name}" if path and name else path or name
 
 
 def _is_leaf(value: object) -> bool:
