@@ -24,6 +24,7 @@ from typing import Any
 
 import yaml
 
+from cfbench_core.config.yaml_nodes import compose, plain
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.specs import ComponentSpec
@@ -64,10 +65,8 @@ def parse_presets(text: str, source: str) -> dict[str, Preset]:
     Raises:
         UserError: when the text is not a mapping of names to ``options`` and ``search``.
     """
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UserError(f"{source}: not valid YAML: {str(error).splitlines()[0]}") from None
+    root = compose(text, lambda line: f"{source}:{line}")
+    document = None if root is None else plain(root)
     if not isinstance(document, dict | None):
         raise UserError(f"{source}: must be a mapping of names to presets")
     found = {}

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from cfbench_core.config.yaml_nodes import compose, plain
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import Column, TableLayout
@@ -100,10 +99,8 @@ class Run:
         """``config.yaml`` as resolved."""
         path = self.directory / "config.yaml"
         text = self._files.text("config.yaml")
-        try:
-            config = yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise unreadable(path, error) from None
+        root = compose(text, lambda line: f"{path}:{line}")
+        config = None if root is None else plain(root)
         if not isinstance(config, dict):
             raise UserError(f"{path}: cannot be read (not a mapping); {REWRITE}")
         return config

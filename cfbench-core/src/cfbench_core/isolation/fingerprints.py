@@ -69,9 +69,9 @@ def is_foreign_model(value: object) -> bool:
     return hasattr(value, "state") and type(value).__module__.partition(".")[0] not in own_packages()
 
 
-def freeze(value: object) -> None:
-    """Makes the NumPy arrays in an object read-only, those of sparse matrices included."""
-    for _, leaf in leaves(value):
+def freeze(value: object, skipped: set[int] | None = None) -> None:
+    """Makes the NumPy arrays in an object read-only, those of sparse matrices included; see :func:`leaves`."""
+    for _, leaf in leaves(value, skipped):
         if isinstance(leaf, np.ndarray) and leaf.flags.writeable:
             leaf.setflags(write=False)
 

@@ -7,6 +7,8 @@ digested: before a component gets it, and at the end of the task.
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -63,6 +65,8 @@ class _Task:
 
 
 _task = _Task()
+_frozen: dict[int, tuple[weakref.ref[Any], set[int]]] = {}
+"""Lasting objects whose arrays are read-only by ``id``: the object, and the ids of all that was searched with it."""
 _lasting: OrderedDict[int, _Protected] = OrderedDict()
 """Objects that stay in the process for the next task."""
 
@@ -81,7 +85,7 @@ def protect(name: str, value: T, lasting: bool = True) -> T:
         lasting: it may serve further tasks of this process.
     """
     if not is_foreign_model(value):
-        freeze(value)
+        _freeze(value, lasting)
     if _task.watched and value is not None:
         note_functions()  # of modules that were imported to make the value
         entry = _lasting.pop(id(value), None) if lasting else None
@@ -91,6 +95,21 @@ def protect(name: str, value: T, lasting: bool = True) -> T:
             _lasting[id(value)] = entry
         _task.protected.append(entry)
     return value
+
+
+def _freeze(value: object, lasting: bool) -> None:
+    """Makes the arrays in an object read-only, once in the life of a lasting one and of its parts."""
+    for key, (reference, _) in list(_frozen.items()):
+        if reference() is None:
+            del _frozen[key]
+    if id(value) in _frozen:
+        return
+    known = {part for _, parts in _frozen.values() for part in parts}
+    found = set(known)
+    freeze(value, found)
+    if lasting and found > known:
+        with contextlib.suppress(TypeError):  # an object without weak references is searched each time
+            _frozen[id(value)] = (weakref.ref(value), found - known)
 
 
 def changes() -> list[str]:
@@ -118,6 +137,7 @@ def forget() -> None:
     """Releases all objects that were handed out."""
     start(watch=False)
     _lasting.clear()
+    _frozen.clear()
 
 
 def note_functions() -> None:
