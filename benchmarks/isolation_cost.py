@@ -26,7 +26,7 @@ import cfbench_core.isolation.global_state as global_state
 import cfbench_core.isolation.protection as protection
 domains.domain = lambda stage: ""
 global_state.restored = contextlib.nullcontext
-protection.freeze = lambda value: None
+protection._freeze = lambda value, lasting: None
 """
 WITH = WITHOUT.partition("domains.domain")[0]  # the same imports
 

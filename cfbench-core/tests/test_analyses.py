@@ -117,19 +117,19 @@ def test_those_that_apply_are_distinguished_from_those_that_do_not(run: Run, ask
 def test_the_report_of_a_run_has_the_answers_after_its_tables(run: Run) -> None:
     page = (run.directory / "report.html").read_text(encoding="utf-8")
     assert page.index('id="tables"') < page.index('id="analyses"') < page.index('id="about"')
-    asked = section(page)
-    assert "How large are the digits?" in asked and "The first mean is 4.25." in asked
-    assert "Means by run" in asked and "Every run is a point." in asked
-    (drawn,) = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", asked, re.S)]
+    requested = section(page)
+    assert "How large are the digits?" in requested and "The first mean is 4.25." in requested
+    assert "Means by run" in requested and "Every run is a point." in requested
+    (drawn,) = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", requested, re.S)]
     assert drawn.attrib["aria-label"].startswith("Means. sum by run. digits 0: 4.25")
-    assert re.search(r"<tr><td>again</td></tr>", asked)
-    assert "2 rows of data" in asked
-    assert f"cfbench analyse means {run.directory} --format csv" in asked
+    assert re.search(r"<tr><td>again</td></tr>", requested)
+    assert "2 rows of data" in requested
+    assert f"cfbench analyse means {run.directory} --format csv" in requested
 
 
-def test_what_was_not_asked_is_folded_away_with_its_reason(run: Run) -> None:
-    asked = section((run.directory / "report.html").read_text(encoding="utf-8"))
-    folded = asked[asked.index("Analyses not run") :]
+def test_what_was_not_run_is_folded_away_with_its_reason(run: Run) -> None:
+    requested = section((run.directory / "report.html").read_text(encoding="utf-8"))
+    folded = requested[requested.index("Analyses not run") :]
     assert "When does the tide come? <em>Not applicable: it has no tides.</em>" in folded
 
 
@@ -137,9 +137,9 @@ def test_an_analysis_that_fails_loses_its_place_only_and_is_warned_about(run: Ru
     failing = with_analyses(asking, toy_analyses.BROKEN)
     with pytest.warns(AnalysisWarning, match="analysis broken failed: ZeroDivisionError: too few <units>"):
         page = render(run, "html", registry=failing)
-    asked = section(page)
-    assert "This analysis failed: ZeroDivisionError: too few &lt;units&gt;" in asked
-    assert "The first mean is 4.25." in asked
+    requested = section(page)
+    assert "This analysis failed: ZeroDivisionError: too few &lt;units&gt;" in requested
+    assert "The first mean is 4.25." in requested
 
 
 def test_without_analyses_the_report_has_no_such_section(run: Run, registry: Registry) -> None:

@@ -148,14 +148,14 @@ def test_time_and_peak_memory_are_those_of_the_work(tmp_path: Path) -> None:
 
 
 def test_the_observer_is_notified_of_start_and_progress(tmp_path: Path) -> None:
-    told: list[object] = []
+    reported: list[object] = []
     compute(
         task("progresses"),
         Store(tmp_path),
-        lambda *steps: told.append(steps),
-        begin=lambda: told.append("begin"),
+        lambda *steps: reported.append(steps),
+        begin=lambda: reported.append("begin"),
     )
-    assert told == ["begin", (1, 3), (2, 3), (3, 3)]
+    assert reported == ["begin", (1, 3), (2, 3), (3, 3)]
 
 
 def test_the_summary_is_what_was_stored(tmp_path: Path) -> None:

@@ -193,16 +193,16 @@ def downloadable(url: str, content: bytes, *, checksum: bool = True) -> DataFile
 
 def test_a_download_is_unpacked_recorded_and_found_the_next_time(tmp_path: Path) -> None:
     content = archive()
-    told: list[str] = []
+    reported: list[str] = []
     with serving(Site(content)) as site:
         files = downloadable(site.url, content)
-        source = DataAccess(notify=told.append).find(files)
-        again = DataAccess(notify=told.append, offline=True).find(files)
+        source = DataAccess(notify=reported.append).find(files)
+        again = DataAccess(notify=reported.append, offline=True).find(files)
         assert len(site.requests) == 1
     folder = tmp_path / "cache" / "data" / "ml-x"
     assert source.paths == again.paths == {name: folder / name for name in ("ratings.dat", "movies.dat")}
-    assert told == ["ml-x: GroupLens licence. Terms: https://example.org/ml-x"]
-    assert (folder / "licence.txt").read_text() == told[0] + "\n"
+    assert reported == ["ml-x: GroupLens licence. Terms: https://example.org/ml-x"]
+    assert (folder / "licence.txt").read_text() == reported[0] + "\n"
     record = json.loads((folder / "source.json").read_text())
     assert record["downloads"]["ml-x.zip"]["sha256"] == hashlib.sha256(content).hexdigest()
     assert record["downloads"]["ml-x.zip"]["checked"] == "sha256 and size checked"
@@ -215,23 +215,23 @@ def test_a_download_is_unpacked_recorded_and_found_the_next_time(tmp_path: Path)
 
 def test_the_licence_is_shown_once_also_when_the_download_broke(tmp_path: Path) -> None:
     content = archive()
-    told: list[str] = []
+    reported: list[str] = []
     with serving(Site(content, statuses=[404])) as site:
         files = downloadable(site.url, content)
         with pytest.raises(UserError):
-            fetch(files, DataAccess(notify=told.append))
-        fetch(files, DataAccess(notify=told.append))
-    assert len(told) == 1
+            fetch(files, DataAccess(notify=reported.append))
+        fetch(files, DataAccess(notify=reported.append))
+    assert len(reported) == 1
 
 
 def test_a_missing_checksum_is_said(tmp_path: Path) -> None:
     content = archive()
-    told: list[str] = []
+    reported: list[str] = []
     with serving(Site(content)) as site:
         files = downloadable(site.url, content, checksum=False)
-        folder = fetch(files, DataAccess(tmp_path / "given", notify=told.append))
+        folder = fetch(files, DataAccess(tmp_path / "given", notify=reported.append))
     assert folder == tmp_path / "given" / "ml-x"
-    assert told[1:] == ["ml-x.zip: only its size was checked (no sha256 is known)."]
+    assert reported[1:] == ["ml-x.zip: only its size was checked (no sha256 is known)."]
 
 
 def test_a_failed_download_says_how_to_do_without(tmp_path: Path) -> None:

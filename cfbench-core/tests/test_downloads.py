@@ -1,4 +1,4 @@
-"""Downloads, from a server on 127.0.0.1 that misbehaves as it is told."""
+"""Downloads, from a server on 127.0.0.1 that misbehaves on request."""
 
 from __future__ import annotations
 

@@ -26,22 +26,22 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def test_it_is_json_with_python_platform_and_versions(tmp_path: Path) -> None:
-    told = json.loads(json.dumps(capture(tmp_path)))
-    assert list(told) == ["time", "command", "python", "platform", "hardware", "distributions", "git"]
-    assert told["time"].endswith("+00:00")
-    assert told["command"] == sys.argv
-    assert platform.python_version() in told["python"]
-    assert told["distributions"]["cfbench-core"] == metadata.version("cfbench-core")
-    assert told["distributions"]["numpy"] == np.__version__
-    assert told["git"] is None
+    reported = json.loads(json.dumps(capture(tmp_path)))
+    assert list(reported) == ["time", "command", "python", "platform", "hardware", "distributions", "git"]
+    assert reported["time"].endswith("+00:00")
+    assert reported["command"] == sys.argv
+    assert platform.python_version() in reported["python"]
+    assert reported["distributions"]["cfbench-core"] == metadata.version("cfbench-core")
+    assert reported["distributions"]["numpy"] == np.__version__
+    assert reported["git"] is None
 
 
 def test_the_hardware_is_this_machines() -> None:
-    told = hardware()
-    assert told["memory_bytes"] == psutil.virtual_memory().total
-    assert told["cores_logical"] == os.cpu_count()
-    assert 1 <= told["cores_usable"] <= told["cores_logical"]
-    assert told["processor"]
+    reported = hardware()
+    assert reported["memory_bytes"] == psutil.virtual_memory().total
+    assert reported["cores_logical"] == os.cpu_count()
+    assert 1 <= reported["cores_usable"] <= reported["cores_logical"]
+    assert reported["processor"]
 
 
 def test_it_contains_no_environment_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -50,10 +50,10 @@ def test_it_contains_no_environment_variable(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_versions_cover_what_the_distributions_declare_and_no_extras() -> None:
-    told = versions()
-    assert {"cfbench-core", "numpy", "pyarrow", "pyyaml", "scipy"} <= set(told)
-    assert "pytest" not in told  # declared for tests only
-    assert list(told) == sorted(told)
+    reported = versions()
+    assert {"cfbench-core", "numpy", "pyarrow", "pyyaml", "scipy"} <= set(reported)
+    assert "pytest" not in reported  # declared for tests only
+    assert list(reported) == sorted(reported)
 
 
 def test_the_git_state_is_commit_and_whether_files_differ(tmp_path: Path) -> None:

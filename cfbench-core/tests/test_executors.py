@@ -104,8 +104,8 @@ def test_every_work_is_started_and_finished_once_and_in_order(make: MAKE, kind: 
 @pytest.mark.parametrize("kind", KINDS)
 def test_progress_is_reported_between_start_and_finish(make: MAKE, kind: type) -> None:
     _, events = finish(make(kind), [task("progresses")])
-    told = [(event.done, event.total) for event in events if isinstance(event, Progress)]
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    reported = [(event.done, event.total) for event in events if isinstance(event, Progress)]
+    assert reported == [(1, 3), (2, 3), (3, 3)]
     assert isinstance(events[0], Started)
     assert isinstance(events[-1], Finished)
 
@@ -266,7 +266,7 @@ def test_a_worker_that_dies_costs_its_work_only(
     assert outcomes["answer"].status == "ok"
     assert len(events) == 4
     if function == "crashes":
-        assert "in crashes" in outcomes[function].traceback  # faulthandler told where
+        assert "in crashes" in outcomes[function].traceback  # faulthandler reported where
     assert [entry.label for entry in Store(tmp_path / "store").entries()] == ["answer"]
     assert list((tmp_path / "store" / "tmp").iterdir()) == []
 

@@ -97,7 +97,7 @@ def test_the_summary_has_a_row_for_each_cell_and_metric_that_was_to_run(director
 
 
 def test_intervals_of_a_run_resample_users(directory: Path) -> None:
-    """Five alike items of a user tell hardly more than one: the interval is that of the users' means."""
+    """Five similar items of a user say hardly more than one: the interval is that of the users' means."""
     summary = Run(directory).summary.set_index(["cell", "metric"])
     row = summary.loc[("toy-shop/mf/shap/item/5", "POS-P@5")]
     half_width = (row["ci_high"] - row["ci_low"]) / 2

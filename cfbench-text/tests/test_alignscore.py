@@ -178,12 +178,14 @@ def test_batches_do_not_change_a_value_and_pairs_are_computed_once(folder, check
         score(Config(model=folder, checkpoint=checkpoint), [a], [b])
         for a, b in zip(TEXTS, REFERENCES, strict=True)
     ]
-    asked = []
+    requested = []
     plain = PairValues.values
-    monkeypatch.setattr(PairValues, "values", lambda self, pairs: asked.extend(pairs) or plain(self, pairs))
+    monkeypatch.setattr(
+        PairValues, "values", lambda self, pairs: requested.extend(pairs) or plain(self, pairs)
+    )
     together = score(Config(model=folder, checkpoint=checkpoint, batch=2), TEXTS * 2, REFERENCES * 2)
     np.testing.assert_allclose(together, np.hstack([*alone, *alone]), atol=1e-6)
-    assert len(asked) == len(set(asked))
+    assert len(requested) == len(set(requested))
 
 
 def test_safetensors_of_the_same_names_give_the_same(folder, checkpoint, tmp_path):

@@ -174,9 +174,9 @@ def test_a_model_that_is_not_here_costs_the_scores_only(run, folder):
     judges = ["overlap", {"name": "nli", "model": "nobody/no-model"}]
     found = api.run(study(folder, ["good"], judges=judges), out=folder / "nli")
     assert all("'nobody/no-model' is not on this machine" in cell.reason for cell in found.cells())
-    told = {one["kind"]: one["status"] for one in found.outcomes}
-    assert told["scores"] == "failed"
-    assert {status for kind, status in told.items() if kind != "scores"} == {"cached"}
+    reported = {one["kind"]: one["status"] for one in found.outcomes}
+    assert reported["scores"] == "failed"
+    assert {status for kind, status in reported.items() if kind != "scores"} == {"cached"}
 
 
 class Yes(BaseHTTPRequestHandler):
@@ -199,15 +199,15 @@ def test_a_run_resumes_when_its_endpoint_is_available_again(run, folder):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     judge = {"name": "llm", "model": "m", "endpoint": f"http://127.0.0.1:{port}/v1", "retries": 0}
-    asked = study(folder, ["good"], judges=[judge], metrics=["st2exp", "bleu"])
-    down = api.run(asked, out=folder / "down")
+    requested = study(folder, ["good"], judges=[judge], metrics=["st2exp", "bleu"])
+    down = api.run(requested, out=folder / "down")
     assert all(
         "does not answer" in cell.reason and "Start the server" in cell.reason for cell in down.cells()
     )
     server = ThreadingHTTPServer(("127.0.0.1", port), Yes)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        up = api.run(asked, out=folder / "down")
+        up = api.run(requested, out=folder / "down")
     finally:
         server.shutdown()
         server.server_close()

@@ -26,9 +26,9 @@ def literal(folder, source, target):
         AutoTokenizer.from_pretrained(folder),
         AutoModelForSeq2SeqLM.from_pretrained(folder).eval(),
     )
-    read, told = tokenizer(source, return_tensors="pt").input_ids, tokenizer(target).input_ids
+    read, reported = tokenizer(source, return_tensors="pt").input_ids, tokenizer(target).input_ids
     before, found = [model.config.decoder_start_token_id], []
-    for token in told:
+    for token in reported:
         with torch.no_grad():
             logits = model(input_ids=read, decoder_input_ids=torch.tensor([before])).logits[0, -1]
         found.append(float(torch.log_softmax(logits, dim=-1)[token]))

@@ -102,10 +102,10 @@ def test_what_is_left_of_two_texts_is_what_taking_one_token_after_the_other_leav
 def test_a_pair_is_computed_once_and_cached(folder, monkeypatch):
     config = Config(model=folder)
     first = score(config)
-    asked = []
-    monkeypatch.setattr(BLEURT, "_load", lambda self: asked.append(self))
+    requested = []
+    monkeypatch.setattr(BLEURT, "_load", lambda self: requested.append(self))
     np.testing.assert_array_equal(score(config), first)
-    assert not asked
+    assert not requested
 
 
 def test_no_rows(folder):

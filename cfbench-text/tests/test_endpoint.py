@@ -26,7 +26,7 @@ class Server:
     """Responds with ``reply(body, attempt)`` -> (status, headers, body), or a number of seconds to stay silent."""
 
     def __init__(self, reply):
-        self.asked, self.at_once, self.most, self.lock = [], 0, 0, threading.Lock()
+        self.requested, self.at_once, self.most, self.lock = [], 0, 0, threading.Lock()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -35,8 +35,8 @@ class Server:
                 with outer.lock:
                     outer.at_once += 1
                     outer.most = max(outer.most, outer.at_once)
-                    attempt = sum(one["messages"] == body["messages"] for one in outer.asked)
-                    outer.asked.append(body)
+                    attempt = sum(one["messages"] == body["messages"] for one in outer.requested)
+                    outer.requested.append(body)
                     outer.headers = dict(self.headers)
                 try:
                     found = reply(body, attempt)
@@ -89,7 +89,7 @@ def echo(body, attempt):
     return said(body["messages"][-1]["content"].upper())
 
 
-def asked(server, texts, pauses=None, **options):
+def requested(server, texts, pauses=None, **options):
     source = ChatSource(endpoint=server.url, model="m", **options)
     endpoint = Endpoint(source, pauses.append if pauses is not None else lambda seconds: None)
     return dict(endpoint.write([Prompt("", text) for text in texts], 10))
@@ -102,28 +102,28 @@ def test_every_question_gets_its_own_answer_whatever_the_order(serve):
         ]
     )
     texts = [f"text {'x' * (place % 7)} {place}" for place in range(60)]
-    found = asked(server, texts, requests=5)
+    found = requested(server, texts, requests=5)
     assert [found[place].text for place in range(60)] == [text.upper() for text in texts]
     assert 1 < server.most <= 5
-    first = server.asked[0]
+    first = server.requested[0]
     assert first["temperature"] == 0 and first["max_tokens"] == 10 and first["model"] == "m"
 
 
 def test_429_waits_for_retry_after_and_server_errors_wait_longer_each_time(serve):
-    told = [(429, {"retry-after": "7"}, {}), (500, {}, b"oops"), (503, {}, b""), said("done")]
+    reported = [(429, {"retry-after": "7"}, {}), (500, {}, b"oops"), (503, {}, b""), said("done")]
     pauses = []
-    found = asked(serve(lambda body, attempt: told[attempt]), ["a"], pauses)
+    found = requested(serve(lambda body, attempt: reported[attempt]), ["a"], pauses)
     assert found[0].text == "done" and pauses == [7.0, 1.0, 2.0]
 
 
 def test_retry_after_as_a_moment_and_as_nonsense(serve):
-    told = [
+    reported = [
         (429, {"retry-after": "Wed, 21 Oct 2065 07:28:00 GMT"}, {}),
         (429, {"retry-after": "soon"}, {}),
         said("x"),
     ]
     pauses = []
-    asked(serve(lambda body, attempt: told[attempt]), ["a"], pauses)
+    requested(serve(lambda body, attempt: reported[attempt]), ["a"], pauses)
     assert pauses == [120.0, 1.0]
 
 
@@ -144,30 +144,32 @@ def test_an_invalid_response_is_retried_and_then_fails_that_text_alone(serve, ga
         return (200, {}, garbage) if "bad" in body["messages"][1]["content"] else echo(body, attempt)
 
     server = serve(reply)
-    found = asked(server, ["good", "bad", "fine"], retries=2)
+    found = requested(server, ["good", "bad", "fine"], retries=2)
     assert (found[0].text, found[2].text) == ("GOOD", "FINE")
-    assert "protocol" in found[1].failure and len(server.asked) == 5
+    assert "protocol" in found[1].failure and len(server.requested) == 5
 
 
 def test_a_question_that_times_out_fails_alone(serve):
     server = serve(
         lambda body, attempt: 0.3 if "slow" in body["messages"][1]["content"] else echo(body, attempt)
     )
-    found = asked(server, ["slow", "quick"], timeout=0.1, retries=1)
+    found = requested(server, ["slow", "quick"], timeout=0.1, retries=1)
     assert "no response within 0.1 s" in found[0].failure and found[1].text == "QUICK"
 
 
 def test_400_is_not_retried(serve):
     server = serve(lambda body, attempt: (400, {}, {"error": "context length exceeded"}))
-    found = asked(server, ["a"])
-    assert "HTTP 400" in found[0].failure and "context length" in found[0].failure and len(server.asked) == 1
+    found = requested(server, ["a"])
+    assert (
+        "HTTP 400" in found[0].failure and "context length" in found[0].failure and len(server.requested) == 1
+    )
 
 
 def test_an_endpoint_that_is_down_stops_the_work_in_one_line(serve):
     server = serve(echo)
     server.close()
     with pytest.raises(UserError, match="does not answer") as error:
-        asked(server, [f"{place}" for place in range(30)], retries=1)
+        requested(server, [f"{place}" for place in range(30)], retries=1)
     assert len(error.value.lines) == 1
 
 
@@ -175,16 +177,16 @@ def test_an_endpoint_that_is_down_stops_the_work_in_one_line(serve):
 def test_what_concerns_all_questions_stops_at_once(serve, status, why):
     server = serve(lambda body, attempt: (status, {}, {"error": "no"}))
     with pytest.raises(UserError, match=why):
-        asked(server, ["a"])
-    assert len(server.asked) == 1
+        requested(server, ["a"])
+    assert len(server.requested) == 1
 
 
 def test_a_server_that_refuses_every_question_in_the_same_words_stops_the_work(serve):
     pinned = {"detail": "Server is pinned to 'a'; requested 'm'."}  # transformers serve, of another model
     server = serve(lambda body, attempt: (400, {}, pinned))
     with pytest.raises(UserError, match=r"refuses every question.*pinned to 'a'"):
-        asked(server, [f"{place}" for place in range(40)], requests=2)
-    assert len(server.asked) < 20
+        requested(server, [f"{place}" for place in range(40)], requests=2)
+    assert len(server.requested) < 20
 
 
 def test_texts_that_are_refused_among_others_do_not_stop_the_work(serve):
@@ -192,16 +194,16 @@ def test_texts_that_are_refused_among_others_do_not_stop_the_work(serve):
         too_long = "long" in body["messages"][1]["content"]
         return (400, {}, {"error": "too long"}) if too_long else echo(body, attempt)
 
-    found = asked(serve(reply), ["fine", *["long"] * 20], requests=1)
+    found = requested(serve(reply), ["fine", *["long"] * 20], requests=1)
     assert found[0].text == "FINE" and all("too long" in found[place].failure for place in range(1, 21))
     different = serve(lambda body, attempt: (400, {}, {"error": body["messages"][1]["content"]}))
-    assert len(asked(different, [f"{place} tokens" for place in range(20)])) == 20
+    assert len(requested(different, [f"{place} tokens" for place in range(20)])) == 20
 
 
 def test_the_key_comes_from_the_environment_and_is_not_in_the_signature(serve, monkeypatch):
     monkeypatch.setenv("MY_KEY", "not-a-real-key")
     server = serve(echo)
-    asked(server, ["a"], key="MY_KEY")
+    requested(server, ["a"], key="MY_KEY")
     assert server.headers["Authorization"] == "Bearer not-a-real-key"
     assert "not-a-real-key" not in str(Chat(ChatSource(endpoint=server.url, key="MY_KEY")).signature())
 
@@ -219,12 +221,12 @@ def test_responses_are_cached_failures_are_not_and_a_stopped_run_resumes(serve):
     prompts = [Prompt("", text) for text in "abca"]
     first = Chat(source).write(prompts, 10)
     assert [one.text for one in first] == ["A", "B", "", "A"] and first[2].failure
-    assert len(server.asked) == 3  # "a" once
+    assert len(server.requested) == 3  # "a" once
     broken["now"] = False
     again = Chat(source).write(prompts, 10)
-    assert [one.text for one in again] == ["A", "B", "C", "A"] and len(server.asked) == 4
+    assert [one.text for one in again] == ["A", "B", "C", "A"] and len(server.requested) == 4
     Chat(source).write(prompts, 11)  # another length of the answer is another question
-    assert len(server.asked) == 7
+    assert len(server.requested) == 7
 
 
 def test_responses_before_the_endpoint_failed_are_cached(serve):
@@ -267,7 +269,7 @@ def test_the_extractor_salvages_what_a_cut_answer_holds(serve):
     expected = (Triplet("the strings break", topic, "negative"),)
     assert [one.triplets for one in found] == [expected, expected, (), (), (), ()]
     assert [one.status for one in found] == ["ok", "cut", "empty", "failed", "empty", "empty"]
-    assert all(name in server.asked[0]["messages"][0]["content"] for name in domain.topics)
+    assert all(name in server.requested[0]["messages"][0]["content"] for name in domain.topics)
 
 
 def test_a_question_without_an_answer_is_a_counted_failure_of_that_text(serve):
@@ -278,22 +280,22 @@ def test_a_question_without_an_answer_is_a_counted_failure_of_that_text(serve):
 
 def test_the_judge_reads_probabilities_or_the_bare_answer(serve):
     top = [{"token": token, "logprob": np.log(p)} for token, p in (("1", 0.6), (" 1", 0.1), ("0", 0.2))]
-    told = {
+    reported = {
         "soft": said("1", logprobs={"content": [{"top_logprobs": top}]}),
         "plain": said(" 1\n"),
         "no": said("0."),
         "odd": said("10"),
     }
-    server = serve(lambda body, attempt: told[body["messages"][1]["content"].split("\n")[1]])
+    server = serve(lambda body, attempt: reported[body["messages"][1]["content"].split("\n")[1]])
     claim = Triplet("it is good", "sound", "positive")
-    pairs = [(Document(name, ()), claim) for name in [*told, ""]]
+    pairs = [(Document(name, ()), claim) for name in [*reported, ""]]
     with pytest.warns(UserWarning, match="1 of 4"):
         found = LLMJudge(JudgeConfig(endpoint=server.url)).support(pairs)
     np.testing.assert_allclose(found, [0.7 / 0.9, 1, 0, 0.5, 0])
     with pytest.warns(UserWarning):
         hard = LLMJudge(JudgeConfig(endpoint=server.url, answer="hard")).support(pairs)
     np.testing.assert_array_equal(hard, [1, 1, 0, 0.5, 0])
-    assert len(server.asked) == 4  # the second judge reads the cache; an empty text is not queried
+    assert len(server.requested) == 4  # the second judge reads the cache; an empty text is not queried
 
 
 def test_a_strict_parse_takes_nothing_but_the_digit():

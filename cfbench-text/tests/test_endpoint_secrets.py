@@ -113,7 +113,7 @@ def wrong(folder, judge, **options):
 
 
 @pytest.mark.parametrize(
-    ("key", "told"),
+    ("key", "reported"),
     [
         (
             "AWS_SECRET_ACCESS_KEY",
@@ -125,10 +125,10 @@ def wrong(folder, judge, **options):
         ("HOME/../X_API_KEY", "never the key itself"),
     ],
 )
-def test_a_key_is_the_name_of_a_variable_that_ends_in_api_key(serve, monkeypatch, tmp_path, key, told):
+def test_a_key_is_the_name_of_a_variable_that_ends_in_api_key(serve, monkeypatch, tmp_path, key, reported):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-a-real-secret-value")
     line = wrong(tmp_path, f"{{name: llm, endpoint: 'https://127.0.0.1:9/v1', key: {key}}}")
-    assert told in line
+    assert reported in line
     assert (
         key in line
         if key == "AWS_SECRET_ACCESS_KEY"
@@ -165,7 +165,7 @@ def test_a_configuration_that_holds_the_value_of_a_key_is_refused(serve, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "reported"),
     [
         (f"https://user:{SECRET}@example.org/v1", "must not hold a user name or a password"),
         (f"https://{SECRET}@example.org/v1", "must not hold a user name or a password"),
@@ -181,9 +181,9 @@ def test_a_configuration_that_holds_the_value_of_a_key_is_refused(serve, monkeyp
         (f"http://example.org/{SECRET}", "http would send the key in $LAB_API_KEY unencrypted over the network"),
     ],
 )  # fmt: skip
-def test_an_address_holds_no_secret_and_gets_none_over_plain_http(serve, tmp_path, address, told):
+def test_an_address_holds_no_secret_and_gets_none_over_plain_http(serve, tmp_path, address, reported):
     line = wrong(tmp_path, f"{{name: llm, endpoint: '{address}', key: LAB_API_KEY}}")
-    assert told in line and SECRET not in line
+    assert reported in line and SECRET not in line
 
 
 def test_plain_http_is_for_this_machine_or_without_a_key():
@@ -231,14 +231,14 @@ def test_a_proxy_of_the_environment_does_not_see_requests_to_this_machine(serve,
 
 
 @pytest.mark.parametrize(
-    ("value", "told"), [(None, "is not set"), ("a\nb", "holds characters"), ("kéy", "holds")]
+    ("value", "reported"), [(None, "is not set"), ("a\nb", "holds characters"), ("kéy", "holds")]
 )
-def test_a_variable_without_a_usable_key_is_one_line(serve, monkeypatch, value, told):
+def test_a_variable_without_a_usable_key_is_one_line(serve, monkeypatch, value, reported):
     monkeypatch.delenv("LAB_API_KEY", raising=False)
     if value is not None:
         monkeypatch.setenv("LAB_API_KEY", value)
     source = ChatSource(endpoint=serve(lambda headers: said("x")).url, key="LAB_API_KEY")
-    with pytest.raises(UserError, match=f"the environment variable LAB_API_KEY {told}"):
+    with pytest.raises(UserError, match=f"the environment variable LAB_API_KEY {reported}"):
         list(Endpoint(source).write([Prompt("", "a")], 5))
 
 

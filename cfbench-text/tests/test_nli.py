@@ -71,9 +71,9 @@ def test_labels_in_any_spelling_two_labels_and_unknown_ones():
 def test_labels_can_be_given_for_a_model_that_does_not_name_them(tmp_path):
     folder = str(classifier(tmp_path / "model", ["LABEL_0", "LABEL_1", "LABEL_2"]))
     named = Pairs(PairSource(model=str(classifier(tmp_path / "named", LABELS))))
-    told = Pairs(PairSource(model=folder, labels=tuple(LABELS)))
+    reported = Pairs(PairSource(model=folder, labels=tuple(LABELS)))
     pairs = [("the sound is good", "the sound is bad")]
-    np.testing.assert_allclose(told.probabilities(pairs), named.probabilities(pairs), atol=1e-6)
+    np.testing.assert_allclose(reported.probabilities(pairs), named.probabilities(pairs), atol=1e-6)
     with pytest.raises(UserError, match="LABEL_0"):
         Pairs(PairSource(model=folder)).probabilities(pairs)
 
@@ -103,9 +103,9 @@ def test_each_distinct_pair_is_computed_once_and_cached(tmp_path, monkeypatch):
 
 def test_support_is_that_of_the_best_statement(tmp_path):
     judge = NLI(Config(model=str(classifier(tmp_path / "model", LABELS))))
-    said, asked = tuple(statements()[:3]), statements()[3]
-    found = judge.support([(Document("", ()), asked), (Document(render(said), said), asked)])
-    best = max(judge.entailment([(one, asked)])[0, 0] for one in said)
+    said, requested = tuple(statements()[:3]), statements()[3]
+    found = judge.support([(Document("", ()), requested), (Document(render(said), said), requested)])
+    best = max(judge.entailment([(one, requested)])[0, 0] for one in said)
     np.testing.assert_allclose(found, [0, best], atol=1e-6)
 
 

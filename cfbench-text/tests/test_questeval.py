@@ -24,10 +24,10 @@ class WhatFollows:
     """Asks what comes after the word before the answer; nothing of the first word. Counts its questions."""
 
     def __init__(self):
-        self.asked = []
+        self.requested = []
 
     def generate(self, pairs):
-        self.asked += pairs
+        self.requested += pairs
         return [question_of(answer, text) for answer, text in pairs]
 
 
@@ -35,10 +35,10 @@ class Reader:
     """Answers with the two words after the one in question; more certain for long texts."""
 
     def __init__(self):
-        self.asked = []
+        self.requested = []
 
     def answer(self, pairs):
-        self.asked += pairs
+        self.requested += pairs
         return [answer_of(question, text) for question, text in pairs]
 
 
@@ -102,15 +102,15 @@ def literal_f1(answer, other):
 def literal_side(mine, other, scores, empty):
     """Questions about ``mine``, answered in ``other``, one at a time."""
 
-    def asked(text):
+    def requested(text):
         return [(q, word) for word in text.split() if (q := question_of(word, text))]
 
-    if not asked(mine):
+    if not requested(mine):
         return np.nan
-    if not asked(other):
+    if not requested(other):
         return 0.0 if empty == "zero" else np.nan
     values = []
-    for question, answer in asked(mine):
+    for question, answer in requested(mine):
         reply = answer_of(question, other)
         every = {"f1": literal_f1(answer, reply.text), "answerability": reply.answerable}
         values += [every[score] for score in scores]
@@ -129,13 +129,13 @@ def test_equals_the_definition_read_literally(scores, mean, empty):
         f = np.nan if np.isnan(p) and np.isnan(r) else f
         np.testing.assert_allclose(found[row], [p, r, f], err_msg=str(row))
     for plugin in (metric._generator, metric._answerer):
-        assert len(set(plugin.asked)) == len(plugin.asked)  # each question once
+        assert len(set(plugin.requested)) == len(plugin.requested)  # each question once
 
 
 def test_no_question_is_generated_if_one_side_is_empty():
     found, metric = measured(["", "a bus"], ["a bus", "x"])
     np.testing.assert_array_equal(found, [[np.nan, 0, 0], [0, np.nan, 0]])
-    assert metric._answerer.asked == []
+    assert metric._answerer.requested == []
 
 
 def test_directions_are_not_swapped():
@@ -174,8 +174,8 @@ def test_bertscore_of_answers_is_that_of_the_metric(tmp_path, monkeypatch):
         one = ObservedTexts([reply], [answer], [()], [()], load_domain("toys"))
         return float(np.clip(oracle.compute(one)["BERTScore-F"][0], 0, 1))
 
-    asked = [(question_of(word, text), word) for word in text.split()[1:]]
-    pairs = [(word, answer_of(question, reference).text) for question, word in asked]
+    requested = [(question_of(word, text), word) for word in text.split()[1:]]
+    pairs = [(word, answer_of(question, reference).text) for question, word in requested]
     expected = np.mean([(similar(*pair) + literal_f1(*pair)) / 2 for pair in pairs])
     assert found[0, 0] == pytest.approx(expected, abs=1e-6)
     assert any("similarity" in key for key in metric.signature())
@@ -217,9 +217,9 @@ def test_user_plugins_are_imported_and_reported(tmp_path, monkeypatch):
             answerer=AnswerSource(model="import:my_questions:Few"),
         )
     )
-    told = metric.signature()
-    assert told["generator questions"] == "mine" and told["mean"] == "harmonic"
-    assert told["answerer plugin"] == "import:my_questions:Few"
+    reported = metric.signature()
+    assert reported["generator questions"] == "mine" and reported["mean"] == "harmonic"
+    assert reported["answerer plugin"] == "import:my_questions:Few"
     with pytest.raises(UserError, match="returned 0 results for 4 queries"):
         metric.compute(ObservedTexts(["x"], ["y"], [()], [()], load_domain("toys")))
     sys.modules.pop("my_questions")

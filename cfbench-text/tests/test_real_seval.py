@@ -48,7 +48,7 @@ def test_smollm2_divides_real_reviews_and_valid_responses_are_counted(data, tmp_
     choices = []
     choose = metric._chat.choose
     monkeypatch.setattr(
-        metric._chat, "choose", lambda *asked: [choices.append(c) or c for c in choose(*asked)]
+        metric._chat, "choose", lambda *requested: [choices.append(c) or c for c in choose(*requested)]
     )
     start = time.perf_counter()
     found = metric.compute(given)

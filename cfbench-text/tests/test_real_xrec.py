@@ -83,8 +83,8 @@ def loss_of(model, rows: Rows) -> float:
 
 
 def explained(model, rows: Rows) -> list[str]:
-    asked = ExplanationRequests(rows.units, rows.users, rows.items, rows.times, np.arange(len(rows)))
-    return [one.text for one in model.explain(asked, Context(lambda unit: np.random.default_rng(0)))]
+    requested = ExplanationRequests(rows.units, rows.users, rows.items, rows.times, np.arange(len(rows)))
+    return [one.text for one in model.explain(requested, Context(lambda unit: np.random.default_rng(0)))]
 
 
 def test_smollm2_writes_and_its_texts_are_printed(parts):

@@ -34,11 +34,11 @@ def stored():
     [[], [1], [2], [1, 4, 7], [-5, 3 * ROWS - 2, 10**9], [*NUMBERS[::997]], [*NUMBERS]],
 )
 def test_rows_by_their_numbers_are_those_of_the_whole(stored, rows):
-    asked = np.array(rows, dtype=np.int64)
+    requested = np.array(rows, dtype=np.int64)
     wanted = [row for row in NUMBERS.tolist() if row in set(rows)]
-    assert stored.column("row", asked).tolist() == wanted
-    assert stored.column("text", asked).tolist() == [f"t{row}" for row in wanted]
-    assert np.isnan(stored.column("rating", asked)).sum() == len(wanted)
+    assert stored.column("row", requested).tolist() == wanted
+    assert stored.column("text", requested).tolist() == [f"t{row}" for row in wanted]
+    assert np.isnan(stored.column("rating", requested)).sum() == len(wanted)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,10 @@ def test_a_part_has_the_rows_and_statements_of_the_tables(corpus):
         assert (
             rows.users.tolist() == wanted["user"].tolist() and rows.times.tolist() == wanted["time"].tolist()
         )
-        told = statements.groupby("row")["statement"].agg(list).to_dict()
-        assert [[t.statement for t in of] for of in rows.triplets] == [told.get(r, []) for r in wanted["row"]]
+        reported = statements.groupby("row")["statement"].agg(list).to_dict()
+        assert [[t.statement for t in of] for of in rows.triplets] == [
+            reported.get(r, []) for r in wanted["row"]
+        ]
         assert rows.paragraphs == [render(of) for of in rows.triplets]
 
 

@@ -106,10 +106,12 @@ def test_a_text_that_cannot_be_divided_is_missing_and_reported_not_empty():
     says = {"bad": Completion("I cannot do that."), "cut": Completion('["it is red", "it is b', cut=True)}
     says |= {"gone": Completion(failure="HTTP 500"), "copied": Completion('["<first statement>", ...]')}
     texts = ["bad", "cut", "gone", "copied", "it is red."]
-    with pytest.warns(UserWarning, match="3 of 5 texts could not be divided") as told:
+    with pytest.warns(UserWarning, match="3 of 5 texts could not be divided") as reported:
         found = score(texts, ["it is red."] * 5, Model(says))
-    assert "no response: HTTP 500: 1" in str(told[0].message) and "no array: 1" in str(told[0].message)
-    assert "placeholder of the prompt: 1" in str(told[0].message)
+    assert "no response: HTTP 500: 1" in str(reported[0].message) and "no array: 1" in str(
+        reported[0].message
+    )
+    assert "placeholder of the prompt: 1" in str(reported[0].message)
     assert np.isnan(found[[0, 2, 3]]).all()
     np.testing.assert_array_equal(found[4], [1, 1, 1])
     np.testing.assert_array_equal(
@@ -153,7 +155,7 @@ def test_responses_are_cached_and_the_signature_records_model_and_prompts():
 
     class Silent:
         def write(self, prompts, tokens):
-            pytest.fail("it is asked again")
+            pytest.fail("it is queried again")
 
         choose = write
 

@@ -56,6 +56,6 @@ def test_opposite_embeddings_have_similarity_zero(folder, monkeypatch):
 def test_a_document_supports_as_its_best_statement_does(folder):
     judge = Similarity(Config(model=str(folder)))
     said = (of("the strings break"), of("the sound is good"))
-    asked = [(Document("", said), of("the sound is good")), (Document("", ()), of("the sound is good"))]
-    np.testing.assert_allclose(judge.support(asked), [1, 0], atol=1e-6)
+    requested = [(Document("", said), of("the sound is good")), (Document("", ()), of("the sound is good"))]
+    np.testing.assert_allclose(judge.support(requested), [1, 0], atol=1e-6)
     assert judge.support([]).shape == (0,)

@@ -151,17 +151,17 @@ def test_contradicted_is_part_of_hallucinated(drawn):
 
 
 class Counting:
-    """A judge that remembers what it was asked."""
+    """A judge that records its queries."""
 
     def __init__(self):
-        self.asked = []
+        self.requested = []
 
     def entailment(self, pairs):
-        self.asked += pairs
+        self.requested += pairs
         return np.tile([1.0, 0.0, 0.0], (len(pairs), 1))
 
     def support(self, pairs):
-        self.asked += pairs
+        self.requested += pairs
         return np.ones(len(pairs))
 
 
@@ -169,20 +169,20 @@ def test_each_distinct_query_is_sent_once_for_both_directions():
     judge = Counting()
     rows = [(A, B)] * 50
     said = verdicts(judge, {"entailment"}, rows, rows, [""] * 50, [""] * 50)
-    assert sorted(judge.asked, key=str) == sorted(itertools.product((A, B), repeat=2), key=str)
+    assert sorted(judge.requested, key=str) == sorted(itertools.product((A, B), repeat=2), key=str)
     assert said.of_predicted[49].shape == (2, 2, 3)
 
 
 def test_the_evaluated_statement_is_the_hypothesis():
     judge = Counting()
     verdicts(judge, {"entailment"}, [(A,)], [(B,)], [""], [""])
-    assert judge.asked == [(B, A), (A, B)]  # first of the text's statement, given the reference
+    assert judge.requested == [(B, A), (A, B)]  # first of the text's statement, given the reference
 
 
 def test_documents_are_the_other_side():
     judge = Counting()
     verdicts(judge, {"support"}, [(A,)], [(B,)], ["text"], ["reference"])
-    assert [(document.text, statement) for document, statement in judge.asked] == [
+    assert [(document.text, statement) for document, statement in judge.requested] == [
         ("reference", A),
         ("text", B),
     ]

@@ -27,7 +27,7 @@ def matrix(*of_statements):
     return np.array(of_statements, dtype=np.float64).reshape(len(of_statements), -1, 3)
 
 
-def told(table):
+def reported(table):
     shown = table[["side", "statement", "verdict", "other"]].astype(object)
     return list(shown.where(shown.notna(), None).itertuples(index=False, name=None))
 
@@ -39,7 +39,7 @@ def test_the_other_statement_is_the_one_that_the_verdict_rests_on():
             of_evidence=[matrix([0.9, 0.0, 0.1, 0.0, 0.0, 1.0], [0.2, 0.1, 0.7, 0.3, 0.1, 0.6])],
         )
     )
-    assert told(found) == [
+    assert reported(found) == [
         ("text", "bass is deep", "entailed", "deep bass"),
         ("text", "it is cheap", "contradicted", "it costs too much"),
         ("reference", "deep bass", "entailed", "bass is deep"),
@@ -50,17 +50,17 @@ def test_the_other_statement_is_the_one_that_the_verdict_rests_on():
 def test_the_one_that_entails_it_is_not_one_that_denies_it_though_its_number_is_higher():
     denied, entailed = [0.45, 0.55, 0.0], [0.4, 0.3, 0.3]
     found = rows(Verdicts([matrix([*denied, *entailed])], [matrix([0, 0, 1], [0, 0, 1])]), said=SAID[:1])
-    assert told(found)[0] == ("text", "bass is deep", "entailed", "it costs too much")
+    assert reported(found)[0] == ("text", "bass is deep", "entailed", "it costs too much")
 
 
 def test_nothing_on_the_other_side_supports_nothing():
     found = rows(Verdicts([np.zeros((2, 0, 3))], [np.zeros((0, 2, 3))]), true=())
-    assert told(found) == [("text", t.statement, "unsupported", None) for t in SAID]
+    assert reported(found) == [("text", t.statement, "unsupported", None) for t in SAID]
 
 
 def test_a_judge_of_documents_gives_support_without_a_decisive_statement():
     found = rows(Verdicts(supported=[np.array([0.51, 0.5])], covered=[np.array([1.0, 0.0])]))
-    assert told(found) == [
+    assert reported(found) == [
         ("text", "bass is deep", "entailed", None),
         ("text", "it is cheap", "unsupported", None),
         ("reference", "deep bass", "entailed", None),
@@ -70,7 +70,7 @@ def test_a_judge_of_documents_gives_support_without_a_decisive_statement():
 
 JUDGE = '''
 class SameTopic:
-    """Gives support and nothing else, as a language model that is asked about a whole review."""
+    """Gives support and nothing else, as a language model that is queried about a whole review."""
 
     def __init__(self, config): ...
 

@@ -45,8 +45,8 @@ def literal(folder, text, reference, pooling):
 def test_equals_the_literal_loop_with_the_models_pooling(tmp_path, pooling):
     folder = encoder(tmp_path)
     (folder / "1_Pooling").mkdir()
-    told = {"pooling_mode_cls_token": pooling == "cls", "pooling_mode_mean_tokens": pooling == "mean"}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(told))
+    reported = {"pooling_mode_cls_token": pooling == "cls", "pooling_mode_mean_tokens": pooling == "mean"}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(reported))
     found = score(folder, batch=2)
     expected = [literal(folder, *pair, pooling) for pair in list(zip(TEXTS, REFERENCES, strict=True))[:3]]
     np.testing.assert_allclose(found[:3], expected, atol=1e-5)
@@ -62,18 +62,18 @@ def test_the_models_limit_holds_and_truncated_texts_are_reported(tmp_path):
 
 
 def test_an_embedding_is_computed_once_for_all_who_write(tmp_path, monkeypatch):
-    folder, asked = encoder(tmp_path), []
+    folder, requested = encoder(tmp_path), []
     embeddings = Encoder.embeddings
 
     def counted(self, texts):
-        asked.append(list(texts))
+        requested.append(list(texts))
         return embeddings(self, texts)
 
     monkeypatch.setattr(Encoder, "embeddings", counted)
     first = score(folder)
     np.testing.assert_array_equal(score(folder), first)  # another metric object, as in the next cell
-    assert len(asked) == 1 and sorted(asked[0]) == sorted(
+    assert len(requested) == 1 and sorted(requested[0]) == sorted(
         {*TEXTS, *REFERENCES} - {"", "bad tone", "the tone"}
     )
     score(folder, dtype="bfloat16")
-    assert len(asked) == 2  # another model is asked again
+    assert len(requested) == 2  # another model is queried again

@@ -101,9 +101,9 @@ def test_the_statements_of_a_run_carry_verdicts_that_agree_with_the_scores(run):
 
 
 def test_signatures_record_what_determines_the_scores(run):
-    told = run.summaries("signatures")
-    assert told["statements of toy-reviews"]["text/extractor/rules"]["vaderSentiment"]
-    of_scores = told["scores of item-review on toy-reviews"]
+    reported = run.summaries("signatures")
+    assert reported["statements of toy-reviews"]["text/extractor/rules"]["vaderSentiment"]
+    of_scores = reported["scores of item-review on toy-reviews"]
     assert (
         "overlap" in of_scores["overlap"]["judge"] and "tok:13a" in of_scores["text/metric/bleu"]["sacrebleu"]
     )
@@ -114,10 +114,10 @@ def test_an_extraction_with_a_known_answer_is_compared_with_it(run):
 
 
 def test_excluded_reviews_are_reported(run):
-    told = run.summaries("data")["toy-reviews"]
-    assert told["synthetic"] is True
-    assert told["reviews"] == sum(v for k, v in told.items() if k.startswith("excluded")) + sum(
-        told[part] for part in ("train", "validation", "test")
+    reported = run.summaries("data")["toy-reviews"]
+    assert reported["synthetic"] is True
+    assert reported["reviews"] == sum(v for k, v in reported.items() if k.startswith("excluded")) + sum(
+        reported[part] for part in ("train", "validation", "test")
     )
 
 
@@ -208,10 +208,10 @@ def test_a_runs_own_texts_get_the_same_numbers_in_any_order_and_form(run, tmp_pa
 def test_opinions_are_left_out_of_texts_as_they_are_of_reviews(run, tmp_path):
     """The extractor by rules makes nothing of "they are happy", in whatever form it is said."""
     unit = run.explanations["unit"].iloc[0]
-    told = "The user would appreciate this product because they are happy, and the bass is warm."
+    reported = "The user would appreciate this product because they are happy, and the bass is warm."
     opinion = "The user would appreciate this product because they are happy."
     rows = [
-        {"unit": unit, "text": told, "model": "both"},
+        {"unit": unit, "text": reported, "model": "both"},
         {"unit": unit, "text": opinion, "model": "opinion"},
     ]
     found = evaluated(run, lines(tmp_path / "texts.jsonl", rows), tmp_path)
@@ -319,8 +319,8 @@ def test_rows_limits_what_is_explained(cache, tmp_path):
 
 
 def test_references_may_be_reviews_as_they_were_written(run, tmp_path):
-    asked = {**STUDY, "protocol": {"reference": "written"}, "metrics": ["bleu", "stent"]}
-    found = api.run(asked, out=tmp_path / "written")
+    requested = {**STUDY, "protocol": {"reference": "written"}, "metrics": ["bleu", "stent"]}
+    found = api.run(requested, out=tmp_path / "written")
     shown = found.explanations.set_index(["model", "unit"])
     data = pd.read_parquet(next(found_reviews(found))).set_index("unit")["text"]
     assert (shown["reference"] == data.reindex(shown.index.get_level_values("unit")).to_numpy()).all()

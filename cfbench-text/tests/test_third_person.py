@@ -9,7 +9,7 @@ from cfbench_text.third_person import as_statement, third_person
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         ("I love my strings", "they love their strings"),
         ("I'm glad it suits me", "they are glad it suits them"),
@@ -18,8 +18,8 @@ from cfbench_text.third_person import as_statement, third_person
         ("this one is mine", "this one is theirs"),
     ],
 )
-def test_the_first_person_becomes_the_third(said, told):
-    assert third_person(said) == told
+def test_the_first_person_becomes_the_third(said, reported):
+    assert third_person(said) == reported
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,9 @@ def test_the_front_joins_those_whom_nobody_beats_on_both(
     root = read(scatter_chart(points, **{**PLANE, **directions}))
     (front,) = of_class(root, "front")
     found = marks(root)
-    ends = {name: next(p for told, p in found.items() if told.startswith(f"{name}:")) for name in corner}
+    ends = {
+        name: next(p for reported, p in found.items() if reported.startswith(f"{name}:")) for name in corner
+    }
     x1, y1, x2, y2 = (float(v) for v in re.findall(r"[\d.]+", front.attrib["d"]))
     assert np.allclose(sorted([(x1, y1), (x2, y2)]), sorted(ends.values()), atol=0.2)
 
@@ -62,7 +64,7 @@ def test_decades_are_equally_wide_and_values_that_are_not_positive_are_listed_be
         Point("less", -1, 1),
     ]
     root = read(scatter_chart(points, **PLANE, log_x=True))
-    xs = [x for told, (x, _) in sorted(marks(root).items(), key=lambda item: item[1])]
+    xs = [x for reported, (x, _) in sorted(marks(root).items(), key=lambda item: item[1])]
     assert np.ptp(np.diff(xs)) < 0.3
     assert "not in the plane, without numbers there: nothing, less" in [
         t.text for t in of_class(root, "hint")

@@ -1,4 +1,4 @@
-"""``analyse``: what can be asked of a run, and the answers."""
+"""``analyse``: which analyses a run permits, and their tables."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def cfbench_components():
 
 
 @pytest.fixture
-def asked(toy: Path, install: Install, cfbench: Command) -> Path:
+def requested(toy: Path, install: Install, cfbench: Command) -> Path:
     """The toy suite has analyses, and a run is there: ``runs/one``."""
     install("cfbench-asks", "2.0", PLUGIN)
     assert cfbench("run", "study.yaml", "--out", "runs/one", "--quiet").code == 0
     return toy
 
 
-def test_without_a_name_all_that_can_be_asked_is_listed(asked: Path, cfbench: Command) -> None:
+def test_without_a_name_all_that_can_be_computed_is_listed(requested: Path, cfbench: Command) -> None:
     shown = cfbench("analyse", "runs/one")
     assert shown.code == 0
     assert shown.out.splitlines() == [
@@ -49,7 +49,7 @@ def test_without_a_name_all_that_can_be_asked_is_listed(asked: Path, cfbench: Co
     assert [(line["analysis"], line["applies"]) for line in listed] == [("means", True), ("never", False)]
 
 
-def test_with_a_name_the_answer_is_words_and_a_table(asked: Path, cfbench: Command) -> None:
+def test_with_a_name_the_answer_is_words_and_a_table(requested: Path, cfbench: Command) -> None:
     shown = cfbench("analyse", "means", "runs/one")
     assert shown.code == 0
     lines = [line.split() for line in shown.out.splitlines()]
@@ -58,7 +58,7 @@ def test_with_a_name_the_answer_is_words_and_a_table(asked: Path, cfbench: Comma
     assert lines[-1] == ["one", "numbers", "times", "digits", "5.5", "20"]
 
 
-def test_several_runs_are_analysed_together_and_options_are_set(asked: Path, cfbench: Command) -> None:
+def test_several_runs_are_analysed_together_and_options_are_set(requested: Path, cfbench: Command) -> None:
     cfbench("run", "study.yaml", "--out", "runs/two", "--quiet")
     shown = cfbench("analyse", "means", "runs/one", "runs/two", "--set", "most=5", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(shown.out)))
@@ -79,10 +79,10 @@ def test_several_runs_are_analysed_together_and_options_are_set(asked: Path, cfb
     ],
 )
 def test_the_name_of_the_file_implies_the_format(
-    asked: Path, cfbench: Command, name: str, beginning: str
+    requested: Path, cfbench: Command, name: str, beginning: str
 ) -> None:
     assert cfbench("analyse", "means", "runs/one", "--out", f"deep/{name}").out == f"wrote deep/{name}\n"
-    assert (asked / "deep" / name).read_text(encoding="utf-8").lstrip().startswith(beginning)
+    assert (requested / "deep" / name).read_text(encoding="utf-8").lstrip().startswith(beginning)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_name_of_the_file_implies_the_format(
     ],
 )
 def test_a_wrong_call_is_one_error_line(
-    asked: Path, cfbench: Command, arguments: list[str], said: str
+    requested: Path, cfbench: Command, arguments: list[str], said: str
 ) -> None:
     refused = cfbench("analyse", *arguments)
     assert refused.code == 2 and said in refused.err
@@ -121,7 +121,7 @@ def test_a_run_warns_of_an_analysis_that_fails_and_is_no_failure_itself(
     assert shown.code == 2 and "raise ZeroDivisionError" in shown.err
 
 
-def test_analyses_are_listed_and_described_like_other_components(asked: Path, cfbench: Command) -> None:
+def test_analyses_are_listed_and_described_like_other_components(requested: Path, cfbench: Command) -> None:
     listed = cfbench("list", "analyses", "--suite", "toy").out
     assert listed == cfbench("list", "analysis", "--suite", "toy").out
     assert "How large are the digits?" in listed
@@ -129,7 +129,7 @@ def test_analyses_are_listed_and_described_like_other_components(asked: Path, cf
     assert "cfbench analyse means RUN" in described and "units, the first ones" in described
 
 
-def test_names_are_offered_where_a_name_may_stand(asked: Path) -> None:
+def test_names_are_offered_where_a_name_may_stand(requested: Path) -> None:
     (parameter,) = [p for p in command.params if p.name == "arguments"]
     context = click.Context(command)
     offered = [item for item in analyses(context, parameter, "m") if isinstance(item, str)]

@@ -115,8 +115,8 @@ def test_failed_cells_make_exit_code_1_and_are_shown_with_their_reason(toy: Path
     assert done.code == 1
     reason = "ValueError: seven is not for me"
     assert sum(reason in line for line in done.err.splitlines()) == 1  # once, though more depends on it
-    told = next(line for line in done.out.splitlines() if line.startswith("numbers/times/bad"))
-    assert told == f"numbers/times/bad: partial: 1 of 5 chunks: {reason}"
+    reported = next(line for line in done.out.splitlines() if line.startswith("numbers/times/bad"))
+    assert reported == f"numbers/times/bad: partial: 1 of 5 chunks: {reason}"
     assert "Tracebacks: runs/one/logs" in done.out
     assert any("seven is not for me" in log.read_text() for log in (toy / "runs/one/logs").iterdir())
     assert cfbench("status", "runs/one").code == 1
@@ -247,9 +247,12 @@ def test_a_finished_run_is_reported_again_in_every_format(toy: Path, cfbench: Co
 
 
 def test_explain_shows_the_explanations_of_one_unit_as_sentences(toy: Path, cfbench: Command) -> None:
-    told = cfbench("explain", "study.yaml", "--unit", "7", "--out", "runs/one")
-    assert told.code == 0 and told.out.splitlines() == ["numbers · times", "  digits: 7 is explained by 7."]
-    assert cfbench("explain", "runs/one", "--unit", "7").out == told.out
+    reported = cfbench("explain", "study.yaml", "--unit", "7", "--out", "runs/one")
+    assert reported.code == 0 and reported.out.splitlines() == [
+        "numbers · times",
+        "  digits: 7 is explained by 7.",
+    ]
+    assert cfbench("explain", "runs/one", "--unit", "7").out == reported.out
     unknown = cfbench("explain", "runs/one", "--unit", "20")
     assert unknown.code == 2 and "'20' was not explained in runs/one" in unknown.err
 

@@ -33,14 +33,14 @@ def test_a_search_ends_in_the_best_options_and_where_everything_is(toy: Path, cf
     done = cfbench("tune", "study.yaml", "--component", "recommender/times", "--trials", "12")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    told = re.fullmatch(
+    reported = re.fullmatch(
         r"validation closeness (0\.\d+) in trial (\d+), the best of 12 \(0\.166667 as it was configured\)",
         lines[0],
     )
-    assert told
+    assert reported
     trials = json.loads(Path("tuned-times.trials/trials.json").read_text())["trials"]
-    best = trials[int(told[2])]
-    assert float(told[1]) == pytest.approx(best["value"], rel=1e-5)
+    best = trials[int(reported[2])]
+    assert float(reported[1]) == pytest.approx(best["value"], rel=1e-5)
     assert lines[3].split() == [
         "factor",
         str(best["options"]["factor"]),

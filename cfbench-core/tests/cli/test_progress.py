@@ -16,15 +16,15 @@ def chunk(number: int) -> Task:
 
 
 def test_tenths_are_shown_anew_when_the_units_of_another_model_are_known() -> None:
-    told: list[str] = []
+    reported: list[str] = []
     plan = Plan("toy", (), TableLayout(("model",), "explainer"))
-    lines: Any = Lines(SimpleNamespace(plan=plan), told.append)  # type: ignore[arg-type]
+    lines: Any = Lines(SimpleNamespace(plan=plan), reported.append)  # type: ignore[arg-type]
     ended = Outcome(status="ok", elapsed_seconds=1.0)
     for done in range(1, 9):
         lines.finished(chunk(done), ended, done, 10)
     for done in range(9, 101):
         lines.finished(chunk(done), ended, done, 100)
-    assert [line.split()[1] for line in told] == [
+    assert [line.split()[1] for line in reported] == [
         *(f"{done}/10" for done in range(1, 9)),
         *(f"{done}/100" for done in range(10, 101, 10)),
     ]

@@ -48,8 +48,8 @@ def test_a_run_ends_in_the_tables_of_the_contract(registry: Registry, tmp_path: 
 def test_the_summaries_of_data_sets_and_models_are_stored(registry: Registry, tmp_path: Path) -> None:
     done = run(registry, tmp_path / "run")
     assert len(done.summaries("data")) == len(done.summaries("model")) == 1
-    (told,) = done.summaries("model").values()
-    assert told["quality"]
+    (reported,) = done.summaries("model").values()
+    assert reported["quality"]
     assert done.summaries("scores") == {}
 
 

@@ -28,10 +28,10 @@ def test_it_rates_as_it_was_taught(known_by_heart, examples):
     assert known_by_heart.predict_ratings(examples.requests_for(examples.PAIRS)) == pytest.approx(
         [5, 1, 4, 2], abs=0.6
     )
-    told = known_by_heart.explain(
+    reported = known_by_heart.explain(
         examples.requests_for(examples.PAIRS), Context(lambda unit: np.random.default_rng(0))
     )
-    assert [one.rating for one in told] == pytest.approx(
+    assert [one.rating for one in reported] == pytest.approx(
         known_by_heart.predict_ratings(examples.requests_for(examples.PAIRS))
     )
 

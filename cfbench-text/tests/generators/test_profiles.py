@@ -23,13 +23,13 @@ def rows_of(examples, triplets=((GOOD, LOUD), (LOUD, DEAR), (DEAR,))):
 
 
 class Double:
-    """A chat model that says what it is told to, and remembers what it was asked."""
+    """A chat model that returns fixed answers, and records its prompts."""
 
     def __init__(self, answer):
-        self.answer, self.asked = answer, []
+        self.answer, self.requested = answer, []
 
     def write(self, prompts, tokens):
-        self.asked += prompts
+        self.requested += prompts
         return [self.answer] * len(prompts)
 
 
@@ -70,12 +70,12 @@ def test_who_is_not_known_has_no_profile(examples):
 def test_written_profiles_are_of_each_user_and_item_once_from_the_latest_reviews(examples):
     chat = Double(Completion("Likes it loud. Dislikes 3.5 mm."))
     profiles, counts = write_profiles(rows_of(examples), chat, 100, 9)
-    told = ("Likes it loud.", "Dislikes 3.5 mm.")
-    assert profiles.of("ann", "bow") == (told, told) and profiles.of("eve", "amp") == ((), told)
-    texts = [prompt.user.removesuffix("\n\nThe answer:") for prompt in chat.asked]
+    reported = ("Likes it loud.", "Dislikes 3.5 mm.")
+    assert profiles.of("ann", "bow") == (reported, reported) and profiles.of("eve", "amp") == ((), reported)
+    texts = [prompt.user.removesuffix("\n\nThe answer:") for prompt in chat.requested]
     first, second, third = (text for _, _, _, text in LINES)
     assert texts == [f"{second}\n\n{first}", third, f"{third}\n\n{first}", second]
-    assert len({prompt.system for prompt in chat.asked}) == 2 and not sum(counts.values())
+    assert len({prompt.system for prompt in chat.requested}) == 2 and not sum(counts.values())
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_written_profiles_are_of_each_user_and_item_once_from_the_latest_reviews
 def test_reviews_are_shown_by_whole_sentences_and_what_is_not_is_counted(examples, words, shown):
     chat = Double(Completion("Yes."))
     profiles, counts = write_profiles(rows_of(examples), chat, words, 9)
-    asked = [prompt.user.removesuffix("\n\nThe answer:") for prompt in chat.asked]
+    requested = [prompt.user.removesuffix("\n\nThe answer:") for prompt in chat.requested]
     if words >= 9:
-        assert asked[0] == "\n\n".join(shown)
+        assert requested[0] == "\n\n".join(shown)
     else:
-        assert not asked and profiles.of("ann", "amp") == ((), ())
+        assert not requested and profiles.of("ann", "amp") == ((), ())
     assert counts["not shown all reviews"] >= 3 - (words == 9)
 
 

@@ -152,8 +152,8 @@ def test_a_text_is_the_completion_of_the_prompt(model, examples):
                 if int(logits.argmax()) in model.encoding.vocabulary.ends:
                     break
                 written.append(int(logits.argmax()))
-        told = model._loaded().tokenizer.decode(written, skip_special_tokens=True)
-        assert examples.written(model, [(user, item)]) == [" ".join(told.split())]
+        reported = model._loaded().tokenizer.decode(written, skip_special_tokens=True)
+        assert examples.written(model, [(user, item)]) == [" ".join(reported.split())]
 
 
 def by_hand(model, user, item):
@@ -281,9 +281,9 @@ def test_a_long_prompt_loses_profile_sentences_and_the_text_is_there_in_full(exa
     prompt = found._prompts.of("ann", "i0")
     assert prompt.lost and 160 - 12 >= len(prompt.tokens) > len(short._prompts.of("ann", "i0").tokens)
     assert len(numbers[0]) == 12
-    told = found.profiles.of("ann", "i0")[0]
-    assert len(told) == 11 and not found.profiles.of("ann", "i0")[1]
-    whole = [found.encoding.vocabulary.tokens(" ".join(told[:count])) for count in range(12)]
+    reported = found.profiles.of("ann", "i0")[0]
+    assert len(reported) == 11 and not found.profiles.of("ann", "i0")[1]
+    whole = [found.encoding.vocabulary.tokens(" ".join(reported[:count])) for count in range(12)]
     shown = [len(tokens) for tokens in whole if tokens and _within(tokens, prompt.tokens)]
     assert max(shown) == len(whole[11 - prompt.lost])
     assert found.metadata["training prompts"]["shortened"] > 0
@@ -305,10 +305,10 @@ def test_no_review_to_explain_or_to_choose_with_is_ever_shown(llama, examples, p
     from cfbench_text.models.causal import Causal
     from cfbench_text.models.chat_types import Completion
 
-    asked = []
+    requested = []
 
     def write(self, prompts, tokens):
-        asked.extend(prompts)
+        requested.extend(prompts)
         return [(place, Completion("sound is good.")) for place in range(len(prompts))]
 
     monkeypatch.setattr(Causal, "write", write)
@@ -325,14 +325,14 @@ def test_no_review_to_explain_or_to_choose_with_is_ever_shown(llama, examples, p
         shown = found._loaded().tokenizer.decode(found._prompts.of(*found._names(*numbers)[0]).tokens)
         assert MARKER not in shown
         assert any(statement in shown for statement in SAID)
-    assert not any(MARKER in prompt.user for prompt in asked) and bool(asked) == (profiles == "llm")
+    assert not any(MARKER in prompt.user for prompt in requested) and bool(requested) == (profiles == "llm")
 
 
 def test_the_users_statements_about_the_item_are_not_in_the_prompt(llama, examples):
     found = learned(examples, llama)
     for (user, item), own in zip(examples.PAIRS, SAID, strict=True):
-        told = " ".join(sum(found.profiles.of(user, item), ()))
-        assert own not in told and "Liked:" in told
+        reported = " ".join(sum(found.profiles.of(user, item), ()))
+        assert own not in reported and "Liked:" in reported
     assert found.profiles.of("eve", "harp") == ((), ())
 
 
