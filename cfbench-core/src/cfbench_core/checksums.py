@@ -32,9 +32,9 @@ def forget(directory: Path, changing: Collection[str]) -> None:
         known = _read(directory)
     except UserError:  # damaged: the files that nobody rewrites cannot be verified any more
         known = {}
-    kept = [f"{digest}  {name}\n" for name, digest in known.items() if name not in changing]
-    if kept:
-        write_atomically(directory / FILE, "".join(kept))
+    remaining = [f"{digest}  {name}\n" for name, digest in known.items() if name not in changing]
+    if remaining:
+        write_atomically(directory / FILE, "".join(remaining))
     else:
         (directory / FILE).unlink(missing_ok=True)
 

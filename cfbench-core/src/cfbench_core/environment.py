@@ -28,7 +28,7 @@ def capture(folder: Path | None = None) -> dict[str, Any]:
     """Everything about this machine and installation that may explain a number, as JSON.
 
     Args:
-        folder: whose git state is told; the current one if None.
+        folder: whose git state is recorded; the current one if None.
     """
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),

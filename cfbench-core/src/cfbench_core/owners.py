@@ -112,7 +112,7 @@ def _is_alive(process: int, start: int) -> bool:
 
 
 def _start(process: int) -> int | None:
-    """When a process started; 0 where that cannot be told; None when there is no such process, or only its exit
+    """When a process started; 0 where that is unknown; None when there is no such process, or only its exit
     code is left."""
     stat = Path(f"/proc/{process}/stat")
     try:
@@ -136,12 +136,12 @@ def _start_by_psutil(process: int) -> int | None:
 
 
 def _start_tolerance() -> int:
-    """Clocks that are set move a start by a second or two where it is told in seconds."""
+    """Clocks that are set move a start by a second or two where it is known in seconds only."""
     return 0 if Path("/proc/self/stat").exists() else 2
 
 
 def _silence(path: Path) -> float:
-    """Seconds since a file or folder was renewed, by the clock of its file system; 0 when that cannot be told."""
+    """Seconds since a file or folder was renewed, by the clock of its file system; 0 when that is unknown."""
     probe = path.with_name(temporary_name("clock"))
     try:
         probe.touch()  # on a network disk the clock is the server's

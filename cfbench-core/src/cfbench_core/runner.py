@@ -29,23 +29,23 @@ ATTEMPTS = 3
 
 
 class Observer(Protocol):
-    """Is told how the run goes on; the command line draws progress bars from it."""
+    """Is notified of the progress of a run; the command line draws progress bars from it."""
 
     def started(self, task: Task) -> None: ...
 
     def progress(self, task: Task, done: int, total: int) -> None: ...
 
     def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
-        """``done`` of the ``known`` pieces of work have ended; more become known when units are."""
+        """``done`` of the ``known`` tasks have ended; more become known when units are."""
 
 
 @dataclass
 class Results:
-    """The outcome of every piece of work, and which pieces each stage came to."""
+    """The outcome of every task, and the tasks of each stage."""
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     tasks: dict[str, list[Task]] = field(default_factory=dict)
-    """Stage key -> its work: one piece, or one a chunk in order. Empty when its units could not be told."""
+    """Stage key -> its tasks: one, or one for each chunk in order. Empty when its units could not be determined."""
 
     def of(self, stage: Stage) -> Iterator[tuple[Task, Outcome]]:
         for task in self.tasks.get(stage.key, []):
@@ -66,7 +66,7 @@ def run_plan(
     """Computes all that the plan's cells need and is not in the store yet.
 
     Args:
-        chunk: groups of units in a piece of work.
+        chunk: groups of units in a task.
         fresh: compute everything again, though the store has it.
 
     KeyboardInterrupt leaves at once; what was finished stays in the store. The caller closes the executor.
