@@ -28,7 +28,15 @@ from trial import Budget
 
 from cfbench_core.environment import capture
 
-PARTS = ("kills", "damages", "bad_inputs", "hostile_plugins", "hostile_names", "starved")
+PARTS = {
+    "bad_inputs": 1,
+    "starved": 2,
+    "damages": 3,
+    "hostile_names": 4,
+    "hostile_plugins": 8,
+    "kills": 10,
+}
+"""The parts, with their shares of the time; what a part does not need is left to the following ones."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +53,11 @@ def main() -> int:
     options = _parser().parse_args()
     deadline = time.monotonic() + 60 * options.minutes
     rows = []
-    for number, part in enumerate(options.part or PARTS):
-        module = importlib.import_module(part)
-        parts_left = len(options.part or PARTS) - number
-        seconds = (deadline - time.monotonic()) / parts_left
+    waiting = list(options.part or PARTS)
+    while waiting:
+        share = PARTS[waiting[0]] / sum(PARTS[part] for part in waiting)
+        module = importlib.import_module(waiting.pop(0))
+        seconds = share * (deadline - time.monotonic())
         rows.append(_run(module, options.trials, options.seed, seconds, options.until_deadline))
     _show(rows)
     if options.out:
