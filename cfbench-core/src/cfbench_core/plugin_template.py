@@ -1,8 +1,8 @@
 """A new plugin: a complete distribution with one component, rendered from templates.
 
 ``templates/plugin/common`` of the core holds what every plugin has. The templates of a kind are in a folder named after
-it, of the core ("analysis", "suite") or of the suite, whose spec names the folder above: ``details={"plugin_templates":
-"package:folder"}``. File names may contain ``__module__`` and ``__file__``; contents are Jinja templates.
+it, in ``templates/plugin`` of the core ("analysis", "suite") or of the package of the suite. File names may contain
+``__module__`` and ``__file__``; contents are Jinja templates.
 """
 
 from __future__ import annotations
@@ -170,14 +170,10 @@ def _templates_of(plugin: NewPlugin, registry: Registry) -> tuple[Path, str, str
 
 
 def _suite_templates(suite: Component) -> Path | None:
-    reference = suite.spec.details.get("plugin_templates")
-    if reference is None:
-        return None
-    package, _, name = str(reference).partition(":")
-    found = find_spec(package)
+    found = find_spec(suite.spec.target.partition(":")[0].partition(".")[0])
     if found is None or not found.submodule_search_locations:
         return None
-    return Path(next(iter(found.submodule_search_locations))) / name
+    return Path(next(iter(found.submodule_search_locations))) / "templates" / "plugin"
 
 
 def _folders(above: Path | None) -> Iterator[Path]:

@@ -22,8 +22,7 @@ from cfbench_core.specs import ComponentSpec
 
 @hookimpl
 def cfbench_components():
-    return [ComponentSpec(id="other/suite/other", summary="s", target="m:S",
-                          details={"plugin_templates": "other_package:templates"})]
+    return [ComponentSpec(id="other/suite/other", summary="s", target="other_package.suite:Suite")]
 """
 
 
@@ -97,9 +96,9 @@ def test_a_kind_without_a_template_lists_those_that_have_one(toy: Path, cfbench:
 
 def test_a_suite_brings_templates_of_its_own_kinds(toy: Path, install: Install, cfbench: Command) -> None:
     install("cfbench-other", "2.3", PLUGIN)
-    template = toy.parent / "site" / "other_package" / "templates" / "oracle"
+    template = toy.parent / "site" / "other_package" / "templates" / "plugin" / "oracle"
     (template / "src" / "__module__").mkdir(parents=True)
-    (template.parents[1] / "__init__.py").touch()
+    (template.parents[2] / "__init__.py").touch()
     (template / "src" / "__module__" / "__file__.py.jinja").write_text("class {{ class_name }}: ...\n")
 
     done = cfbench("new-plugin", "my-own", "--kind", "oracle")

@@ -37,7 +37,6 @@ SPEC = ComponentSpec(
     target=f"{__name__}:RecsysSuite",
     details={
         "conformance": "cfbench_recsys.testing:checks",
-        "plugin_templates": "cfbench_recsys:templates/plugin",
         "axes": {
             "format": ("implicit", "explicit"),
             "level": ("item", "list"),

@@ -36,7 +36,6 @@ SPEC = ComponentSpec(
     target=f"{__name__}:TabularSuite",
     details={
         "conformance": "cfbench_tabular.testing:checks",
-        "plugin_templates": "cfbench_tabular:templates/plugin",
         "commands": {"advise": "cfbench_tabular.advise:command"},
     },
 )
