@@ -37,13 +37,24 @@ class DamageError(Exception):
 
 
 def manifest_text(fields: Mapping[str, Any]) -> str:
-    """The content of ``artifact.json``.
+    """The content of ``artifact.json``: the fields, and as the last one the SHA-256 of the text without it.
 
     Raises:
         ValueError, TypeError: when a field is not JSON.
     """
-    written = json.loads(json.dumps(fields, allow_nan=False, default=_plain))
-    return json.dumps({**written, _DIGEST: _digest(written)}, indent=1) + "\n"
+    text = json.dumps(fields, allow_nan=False, default=_plain, indent=1)
+    return text.removesuffix("\n}") + _ending(hashlib.sha256(text.encode()).hexdigest())
+
+
+def _ending(digest: str) -> str:
+    return f',\n "{_DIGEST}": "{digest}"\n}}\n'
+
+
+def _is_as_written(content: bytes) -> bool:
+    """Whether every byte of a manifest is as :func:`manifest_text` wrote it, the digest and every space."""
+    ending = content[-len(_ending("0" * 64)) :]
+    text = content.removesuffix(ending) + b"\n}"
+    return ending == _ending(hashlib.sha256(text).hexdigest()).encode()
 
 
 def read_manifest(folder: Path, kind: str, key: str) -> dict[str, Any] | None:
@@ -74,14 +85,11 @@ def parse_manifest(content: bytes) -> dict[str, Any]:
         manifest: Any = json.loads(content)
         if not isinstance(manifest, dict):
             raise DamageError(f"{MANIFEST} is not an object")
-        del manifest[_DIGEST]
-        right = manifest_text(manifest).encode() == content  # the digest, and every space
-    except KeyError:
-        right = False
     except (ValueError, RecursionError):
         raise DamageError(f"{MANIFEST} is not JSON") from None
-    if not right:
+    if not _is_as_written(content):
         raise DamageError(f"{MANIFEST} has changed since it was written")
+    manifest.pop(_DIGEST, None)
     for name, kinds in _TYPES.items():
         if not isinstance(manifest.get(name), kinds):
             raise DamageError(f"{MANIFEST}: {name} is missing or of a wrong type")
@@ -165,11 +173,6 @@ def _opened(path: Path) -> int:
         os.close(descriptor)
         raise DamageError("is not a file")
     return descriptor
-
-
-def _digest(manifest: Mapping[str, Any]) -> str:
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _is_inside(name: object) -> bool:
