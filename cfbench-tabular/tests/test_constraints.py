@@ -19,9 +19,9 @@ def columns(**values):
     return {name: np.array(numbers, dtype=float) for name, numbers in values.items()}
 
 
-def rectangles(constraints=(AREA,), area=(6.0, 20.0, 3.0, 8.0)):
-    values = columns(height=[2, 4, 3, 2], width=[3, 5, 1, 4], area=area)
-    target = np.array(["a", "b", "a", "b"], dtype=object)
+def rectangles(constraints=(AREA,), area=(6.0, 20.0, 3.0, 8.0), copies=1):
+    values = columns(height=[2, 4, 3, 2] * copies, width=[3, 5, 1, 4] * copies, area=[*area] * copies)
+    target = np.array(["a", "b", "a", "b"] * copies, dtype=object)
     return Table(
         "rectangles", tuple(Column(name) for name in values), values, target, constraints=constraints
     )
@@ -129,7 +129,7 @@ def test_a_constraint_of_a_category_is_refused():
 
 
 def test_constraints_survive_saving_and_judge_vectors(tmp_path):
-    data = PreparedDataset.make(rectangles(), 0.0, 0.0, generator(0))
+    data = PreparedDataset.make(rectangles(copies=3), 0.0, 0.0, generator(0))
     data.save(tmp_path)
     loaded = PreparedDataset.load(tmp_path)
     assert loaded.table.constraints == (AREA,)
@@ -138,4 +138,4 @@ def test_constraints_survive_saving_and_judge_vectors(tmp_path):
     vectors = loaded.vectors.copy()
     vectors[1, 2] += 0.1
     vectors[3] = np.nan
-    assert loaded.encoding.constraints_hold(vectors).tolist() == [True, False, True, False]
+    assert loaded.encoding.constraints_hold(vectors).tolist() == [True, False, True, False, *[True] * 8]
