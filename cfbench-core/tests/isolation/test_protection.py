@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from cfbench_core.isolation import protection
+from cfbench_core.isolation.functions import Functions
 
 
 def test_an_object_is_frozen_anew_when_it_replaces_one_that_is_gone() -> None:
@@ -23,3 +29,26 @@ def test_a_part_of_a_lasting_object_is_read_only_in_a_chunk_too() -> None:
     chunk = SimpleNamespace(data=data, own=np.zeros(2))
     protection.protect("the units", chunk, lasting=False)
     assert not chunk.own.flags.writeable and not data.values.flags.writeable
+
+
+def test_a_library_may_replace_its_own_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch does when it is used first; a wrapper of somebody else has its code in another file."""
+    (tmp_path / "lazy_library").mkdir()
+    (tmp_path / "lazy_library/__init__.py").write_text(
+        "def draw(): return 1\ndef load():\n    global draw\n    def draw(): return 2\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("cfbench_core.isolation.functions.MODULES", ("lazy_library",))
+    library = importlib.import_module("lazy_library")
+    functions = Functions()
+    functions.note()
+
+    library.load()
+    assert functions.replaced() == []
+
+    own = library.draw
+    library.draw = functools.wraps(own)(lambda: 3)
+    assert [str(place) for place in functions.replaced()] == ["lazy_library.draw"]
+    functions.restore()
+    assert library.draw() == 1
+    del sys.modules["lazy_library"]

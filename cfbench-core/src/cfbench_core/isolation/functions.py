@@ -9,6 +9,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cfbench_core.isolation.packages import own_packages
@@ -91,15 +92,17 @@ class Functions:
             for owner, label, known in self._known
             for name in [*known, *_added(owner, known)]
             if vars(owner).get(name, known) is not known.get(name)
+            and not _is_of_library(vars(owner).get(name), label)
         ]
 
     def restore(self) -> None:
         """Puts the functions back."""
-        for owner, _, known in self._known:
+        for owner, label, known in self._known:
             for name in _added(owner, known):
-                delattr(owner, name)
+                if not _is_of_library(vars(owner)[name], label):
+                    delattr(owner, name)
             for name, value in known.items():
-                if vars(owner).get(name) is not value:
+                if vars(owner).get(name) is not value and not _is_of_library(vars(owner).get(name), label):
                     setattr(owner, name, value)
 
 
@@ -112,6 +115,19 @@ def _added(owner: Any, known: Mapping[str, Any]) -> list[str]:
         for name, value in vars(owner).items()
         if name not in known and not name.startswith("__") and callable(value)
     ]
+
+
+def _is_of_library(value: object, label: str) -> bool:
+    """Whether a library replaced its own function, as torch does with ``torch.manual_seed`` when it is used first.
+
+    What counts is the file of the code; ``__module__`` is copied by wrappers.
+    """
+    code = getattr(getattr(value, "__func__", value), "__code__", None)
+    library = sys.modules.get(label.partition(".")[0])
+    file = getattr(library, "__file__", None)
+    if code is None or file is None or not hasattr(library, "__path__"):
+        return False
+    return Path(code.co_filename).is_relative_to(Path(file).parent)
 
 
 def _is_compared(name: str, value: object, own: bool) -> bool:
