@@ -86,8 +86,8 @@ class Explanation:
             UserError: if they are not, beginning with ``label``.
         """
         (units, width), most = factuals.vectors.shape, context.counterfactuals_per_instance
-        several = [(units, most, width)] if most > 1 else []
-        values = real_array(self.counterfactuals, (units, width), *several, what=f"{label}: counterfactuals")
+        shapes = ((units, width), (units, most, width))
+        values = real_array(self.counterfactuals, *shapes, what=f"{label}: counterfactuals")
         flat = values.reshape(-1, width)
         missing = np.isnan(flat).all(axis=1)
         if not complete(flat[~missing]).all() or np.isinf(flat).any():
