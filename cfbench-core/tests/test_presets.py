@@ -119,7 +119,7 @@ def test_what_is_wrong_in_a_preset_is_told_with_its_name(registry: Registry) -> 
     ],
 )
 def test_a_file_without_presets_is_an_error(text: str, said: str) -> None:
-    with pytest.raises(UserError, match=f"^mine.yaml: {said}"):
+    with pytest.raises(UserError, match=rf"^mine.yaml(:\d+)?: {said}"):
         parse_presets(text, "mine.yaml")
 
 
