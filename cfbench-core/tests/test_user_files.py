@@ -1,4 +1,4 @@
-"""Files of the user's own: found, unpacked, searched for columns."""
+"""Files that a configuration names: found, unpacked, searched for columns."""
 
 from __future__ import annotations
 

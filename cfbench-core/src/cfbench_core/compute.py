@@ -41,7 +41,7 @@ def compute(
     """Calls the stage's function and stores what it writes; "cached" when the artifact is there already.
 
     Args:
-        report: is told (done, total) by the stage as it goes on.
+        report: called by the stage with (done, total) as it proceeds.
         fresh: compute and replace the artifact though it is there.
         begin: called when the imports are over and the stage's function is about to be called.
         unfit: called when a component changed something in this process that others use: it must not compute
@@ -83,13 +83,13 @@ def _watched(
         context = TaskContext(task, temporary, _input_paths(task, store), report)
         begin()
         meter.start()
-        with _remarks() as said:
+        with _result_warnings() as messages:
             summary = _checked_summary(function(context), task)
         meter.stop()
         watch.leave_if_forked()
         watch.check()
         manifest = store.commit(
-            temporary, task, _with_note(summary, said), meter.seconds, meter.peak_bytes, replace=fresh
+            temporary, task, _with_note(summary, messages), meter.seconds, meter.peak_bytes, replace=fresh
         )
         return _outcome("ok", manifest)
     except BaseException as error:
@@ -190,26 +190,26 @@ def _checked_summary(summary: object, task: Task) -> Mapping[str, Any]:
 
 
 @contextlib.contextmanager
-def _remarks() -> Iterator[list[str]]:
-    """What is remarked inside, each once, in order; other warnings go on to where they would have gone."""
-    said: list[str] = []
+def _result_warnings() -> Iterator[list[str]]:
+    """Messages of the result warnings inside, each once, in order; other warnings are shown as usual."""
+    messages: list[str] = []
     with warnings.catch_warnings():
         others = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
             if not issubclass(category, ResultWarning):
                 others(message, category, *where, **more)
-            elif str(message) not in said:
-                said.append(str(message))
+            elif str(message) not in messages:
+                messages.append(str(message))
 
         warnings.simplefilter("always", ResultWarning)
         warnings.showwarning = show
-        yield said
+        yield messages
 
 
-def _with_note(summary: Mapping[str, Any], said: list[str]) -> Mapping[str, Any]:
+def _with_note(summary: Mapping[str, Any], messages: list[str]) -> Mapping[str, Any]:
     own = [str(summary["note"])] if summary.get("note") else []
-    return {**summary, "note": in_one_line([*own, *said])} if said else summary
+    return {**summary, "note": in_one_line([*own, *messages])} if messages else summary
 
 
 def _outcome(status: Any, manifest: Mapping[str, Any]) -> Outcome:
@@ -225,7 +225,7 @@ def _outcome(status: Any, manifest: Mapping[str, Any]) -> Outcome:
 class _Meter:
     """Time and peak memory of this process between start and stop.
 
-    On Linux the kernel's high-water mark is set back at the start, so the peak is that of this work (with all
+    On Linux the kernel's high-water mark is set back at the start, so the peak is that of this task (with all
     that the process holds by then). Elsewhere it is the highest since the process began. Child processes are
     not in it.
     """

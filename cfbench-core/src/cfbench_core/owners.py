@@ -1,4 +1,4 @@
-"""Names of unfinished files and folders that say which process they belong to, so that others can tell when it is gone.
+"""Names of unfinished files and folders that say which process they belong to, so that others know when it is gone.
 
 A name is ``space-process-start-token``: the boot and the PID namespace of the machine (hashed), the process id, when
 that process started, and a random part. Within one space a process either runs or it is gone. Processes of another

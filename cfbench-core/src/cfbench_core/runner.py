@@ -101,8 +101,8 @@ class _Schedule:
         self.results = Results()
         self.known = 0
         self.ready: deque[Task] = deque()
-        self.missing: dict[str, int] = {}  # work key -> inputs that have no outcome yet
-        self.dependents: dict[str, list[Task]] = defaultdict(list)  # input key -> work that reads it
+        self.missing: dict[str, int] = {}  # task key -> inputs that have no outcome yet
+        self.dependents: dict[str, list[Task]] = defaultdict(list)  # input key -> tasks that read it
         self.running: set[str] = set()
         self.tasks: dict[str, Task] = {}
         self.settled: set[str] = set()
@@ -126,7 +126,7 @@ class _Schedule:
         return self.results
 
     def expand(self) -> None:
-        """Turns stages into work as soon as it is known how many chunks they have."""
+        """Turns stages into tasks as soon as it is known how many chunks they have."""
         still = []
         for stage in self.unexpanded:
             chunks = self.chunks(stage)
@@ -155,13 +155,13 @@ class _Schedule:
 
     def task(self, stage: Stage, chunk: tuple[int, int] | None) -> Task:
         return Task(
-            key=_work_key(stage, chunk),
+            key=_task_key(stage, chunk),
             stage_key=stage.key,
             kind=stage.kind,
             label=stage.label,
             target=stage.target,
             parameters=stage.parameters,
-            inputs={role: _work_key(needed, chunk) for role, needed in stage.inputs.items()},
+            inputs={role: _task_key(needed, chunk) for role, needed in stage.inputs.items()},
             input_kinds={role: needed.kind for role, needed in stage.inputs.items()},
             seed=stage.seed,
             chunk=chunk,
@@ -185,7 +185,7 @@ class _Schedule:
             self.dependents[key].append(task)
 
     def submit(self) -> None:
-        """Hands on what is ready; settles what is cached or cannot be computed any more."""
+        """Submits what is ready; settles what is cached or cannot be computed any more."""
         while self.ready:
             task = self.ready.popleft()
             if any(key not in self.results.outcomes for key in task.inputs.values()):
@@ -194,7 +194,7 @@ class _Schedule:
             inputs = [self.results.outcomes[key] for key in task.inputs.values()]
             failed = next((outcome for outcome in inputs if not outcome.done), None)
             manifest = None if self.fresh or failed else self.stored(task)
-            if failed is not None:  # it has the same end, but it took no time and has no story of its own
+            if failed is not None:  # it ends in the same way, but took no time and has no traceback
                 self.settle(task, Outcome(failed.status, failed.reason))
             elif manifest is not None:
                 self.settle(task, _cached(manifest))
@@ -250,7 +250,7 @@ class _Schedule:
         return (self.store.path(task.kind, task.key) / MANIFEST).is_file()
 
     def settle(self, task: Task, outcome: Outcome) -> None:
-        """Records how work ended, and readies what waited for it."""
+        """Records the outcome of a task, and queues the tasks that waited for it only."""
         self.results.outcomes[task.key] = outcome
         if task.key not in self.settled:  # what is computed again was reported before
             self.settled.add(task.key)
@@ -263,7 +263,7 @@ class _Schedule:
             self.expand()
 
 
-def _work_key(stage: Stage, chunk: tuple[int, int] | None) -> str:
+def _task_key(stage: Stage, chunk: tuple[int, int] | None) -> str:
     return digest({"stage": stage.key, "chunk": list(chunk)}) if stage.chunked and chunk else stage.key
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Origin = Literal["standard library", "installed", "own", "missing"]
 
 IMPORT = "import:"
-"""How a value begins that names a class of the user's own in place of the name of something known."""
+"""How a value begins that names a user-defined class instead of a registered component."""
 
 _KEYS = frozenset({"import", "factory"})
 

@@ -101,7 +101,7 @@ class Document:
 
     def _with_source(self, line: str) -> str:
         begins_with_file = os.path.exists(line.partition(":")[0])  # noqa: PTH110 (also for what is no path)
-        if begins_with_file or line.startswith(" "):  # " ": the line before it goes on
+        if begins_with_file or line.startswith(" "):  # " ": it continues the line before
             return line
         # The line begins with what it is about: "judge nli: ...", "ml-1m: not found", "domain 'x': no such file".
         for word in reversed([word.strip(":'") for word in line.split()[:2]]):

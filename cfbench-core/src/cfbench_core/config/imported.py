@@ -1,4 +1,4 @@
-"""A spec for a class of the user's own, that no plugin announces: ``import: my_lab.explainers:Ours``."""
+"""A spec for a user-defined class that no plugin announces: ``import: my_lab.explainers:Ours``."""
 
 from __future__ import annotations
 

@@ -98,7 +98,11 @@ def protect(name: str, value: T, lasting: bool = True) -> T:
 
 
 def _freeze(value: object, lasting: bool) -> None:
-    """Makes the arrays in an object read-only, once in the life of a lasting one and of its parts."""
+    """Makes the arrays in an object read-only.
+
+    A lasting object is searched once, and so are its parts when a later object refers to them: searching costs more than
+    most tasks may. A new part that gets the ``id`` of a part that is gone is missed here, not by the fingerprints.
+    """
     for key, (reference, _) in list(_frozen.items()):
         if reference() is None:
             del _frozen[key]

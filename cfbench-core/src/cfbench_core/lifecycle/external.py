@@ -10,10 +10,14 @@ import functools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.plain_text import one_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Combinations = dict[tuple[str, ...], None]
 
@@ -82,9 +86,10 @@ class ExternalTable:
             with self.path.open(newline="", encoding="utf-8-sig") as file:
                 rows = csv.DictReader(file)
                 labels = self._labels(rows.fieldnames or [])
+                checked = [column for column in self.values if column in (rows.fieldnames or [])]
                 found: Combinations = {}
                 for row in rows:
-                    for column in self.values.keys() & row.keys():
+                    for column in checked:
                         self._check(column, row[column], f"{self.path}:{rows.line_num}")
                     found[tuple(str(row[label]) for label in labels)] = None
                 return labels, found
@@ -99,14 +104,23 @@ class ExternalTable:
             with parquet.ParquetFile(self.path) as file:
                 labels = self._labels(file.schema_arrow.names)
                 for column in [name for name in self.values if name in file.schema_arrow.names]:
-                    for number, value in enumerate(file.read([column]).column(0).to_pylist(), start=1):
-                        self._check(column, value, f"{self.path}: row {number:,}")
+                    self._check_distinct(column, file.read([column]).column(0))
                 if not labels:
                     return labels, {}
                 table = file.read(labels).group_by(labels, use_threads=False).aggregate([])
         except (pa.ArrowException, OSError) as error:
             raise UserError(f"{self.path}: not a Parquet file ({str(error).splitlines()[0]})") from None
         return labels, dict.fromkeys(tuple(str(row[label]) for label in labels) for row in table.to_pylist())
+
+    def _check_distinct(self, column: str, values: pa.ChunkedArray) -> None:
+        """Checks each distinct value once; of a column of numbers only infinity can be wrong."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        suspicious = values.filter(compute.is_inf(values)) if pa.types.is_floating(values.type) else values
+        for value in suspicious.unique().to_pylist():
+            row = compute.index(values, pa.scalar(value, values.type)).as_py() + 1
+            self._check(column, value, f"{self.path}: row {row:,}")
 
     def _check(self, column: str, value: object, where: str) -> None:
         allowed = self.values[column]

@@ -82,7 +82,7 @@ def raw_columns(encoding: Encoding, vectors: FloatArray) -> pd.DataFrame:
 
 
 def named_object(reference: str, what: str, libraries: Sequence[str] = ()) -> Any:
-    """The object named ``"package.module:name"``: of the user's own, or a class of one of the libraries.
+    """The object named ``"package.module:name"``: user-defined, or a class of one of the libraries.
 
     A configuration may come from a stranger, so no function of an installed library is returned.
 
