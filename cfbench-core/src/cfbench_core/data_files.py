@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 from cfbench_core.data_types import DataFile, DataFiles, Form, Progress
-from cfbench_core.downloads import download, extract
 from cfbench_core.errors import UserError
 from cfbench_core.files import cache_root, disk_trouble, write_atomically
 from cfbench_core.hashing import file_digest
@@ -268,6 +267,8 @@ def fetch(files: DataFiles, access: DataAccess) -> Path:
     Raises:
         UserError: if it cannot be downloaded, or is not what it should be; a wrong file is discarded.
     """
+    from cfbench_core.downloads import download, extract  # HTTP, TLS and zip take a while to import
+
     if not files.downloads:
         raise UserError(f"{files.id}: cannot be downloaded. {how_to_get(files)}.")
     folder = _target(access) / files.id

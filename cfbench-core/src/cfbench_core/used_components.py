@@ -6,11 +6,11 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from cfbench_core.config import CodeReference, ConfiguredComponent, Document
 from cfbench_core.config.code_references import IMPORT, origin
-from cfbench_core.config.fields import unwrap
+from cfbench_core.config.fields import hints_of, unwrap
 from cfbench_core.errors import UserError
 from cfbench_core.papers import Paper, papers_for
 from cfbench_core.specs import ComponentSpec
@@ -62,7 +62,8 @@ def _code_named_by(component: ConfiguredComponent) -> Iterator[str]:
         yield component.spec.target
     if component.options is None:
         return
-    hints = get_type_hints(type(component.options), include_extras=True)
+    config: type = type(component.options)
+    hints = hints_of(config)
     for field in dataclasses.fields(component.options):
         value = getattr(component.options, field.name)
         if isinstance(value, str) and value.startswith(IMPORT):

@@ -158,18 +158,12 @@ def sleepers() -> list[int]:
 
 
 @posix
-@pytest.mark.parametrize(
-    ("function", "reason"),
-    [
-        ("claims_success", None),
-        ("writes_nonsense", "its worker sent a message that cannot be understood"),
-    ],
-)
-def test_a_component_cannot_speak_for_its_worker(tmp_path: Path, function: str, reason: str | None) -> None:
+@pytest.mark.parametrize("function", ["claims_success", "writes_nonsense"])
+def test_a_component_cannot_speak_for_its_worker(tmp_path: Path, function: str) -> None:
     with executor(ProcessExecutor, tmp_path) as made:
         first, second = outcomes(made, [hostile(function), hostile("tells_pid")])
     assert second.status == "ok"
-    assert reason is None or first.reason == reason
+    assert first.reason == "its worker sent a message that cannot be understood"
     assert not Store(tmp_path / "store").has("scores", hostile(function).key)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cfbench_core.lifecycle.code_digests import code_digest
+
 FILES = {
     "cfbench_made/__init__.py": '"""A package."""\n',
     "cfbench_made/model.py": (
@@ -129,3 +131,28 @@ def test_digests_are_equal_with_a_cold_a_warm_and_a_damaged_cache(package: Path)
     (file,) = (package / "cache").glob("code-digests-*.json")
     file.write_text("{ damaged")
     assert cold == warm == closure_of(package, package / "cache") == closure_of(package, package / "empty")
+
+
+GUARDED = "def f(x):\n{}    try:\n        return g(x)\n    except KeyError:\n        while True:\n            h(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changes"),
+    [
+        (GUARDED.format(""), GUARDED.format('    """Its docstring."""\n'), False),
+        (
+            "def f(x):\n    with x:\n        yield\n",
+            'def f(x):\n    "Doc."\n    with x:\n        yield\n',
+            False,
+        ),
+        ("class A:\n    x = 1\n", 'class A:\n    """Its docstring."""\n\n    x = 1\n', False),
+        ("def f(x): pass\n", 'def f(x):\n    """Its docstring."""\n', False),
+        ("def f(x):\n    assert x > 0\n", 'def f(x):\n    """Doc."""\n    assert x > 0  # why\n', False),
+        ("def f(x):\n    assert x > 0\n", "def f(x):\n    assert x > 1\n", True),
+        ("def f(x):\n    if x: assert x > 0\n", "def f(x):\n    if x: assert x > 1\n", True),
+        (GUARDED.format(""), GUARDED.format("").replace("KeyError", "OSError"), True),
+        ("try:\n    f()\n    g()\nfinally:\n    h()\n", "try:\n    f()\nfinally:\n    h()\ng()\n", True),
+    ],
+)
+def test_a_docstring_changes_no_digest_and_a_statement_does(before: str, after: str, changes: bool) -> None:
+    assert (code_digest(before.encode()) != code_digest(after.encode())) == changes

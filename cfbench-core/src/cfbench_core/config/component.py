@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from cfbench_core.config.fields import InputFile, unwrap
+from cfbench_core.config.fields import InputFile, hints_of, unwrap
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_core.specs import Capabilities, ComponentSpec, resolve
@@ -36,11 +37,15 @@ class ConfiguredComponent:
     options: Any = None
     distribution: str = ""
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Mapping[str, Any]:
         """All that determines what the component does, as JSON: for the parameters of a stage.
 
         The code behind ``target`` and ``config`` counts in the stage's key, see :mod:`cfbench_core.lifecycle.code`.
         """
+        return self._parameters
+
+    @functools.cached_property
+    def _parameters(self) -> Mapping[str, Any]:
         return {
             "component": self.spec.id,
             "target": self.spec.target,
@@ -139,7 +144,7 @@ def options_class(spec: ComponentSpec, distribution: str) -> type:
     if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
         raise UserError(f"{spec.id} cannot be used: {spec.config} is not a dataclass")
     try:
-        get_type_hints(found, include_extras=True)
+        hints_of(found)
     except NameError as error:
         raise UserError(
             f"{spec.id} cannot be used: {spec.config}: {error} (its annotations need what they name at run time)"
@@ -179,7 +184,7 @@ def _with_tuples(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Also a list of mappings into a tuple of dataclasses.
     """
-    hints = get_type_hints(config, include_extras=True)
+    hints = hints_of(config)
 
     def restore(value: Any, hint: Any) -> Any:
         inner, _ = unwrap(hint)
@@ -211,7 +216,8 @@ def not_default(config: Any) -> list[str]:
 def _file_digests(options: Any) -> dict[str, str]:
     if options is None:
         return {}
-    hints = get_type_hints(type(options), include_extras=True)
+    config: type = type(options)
+    hints = hints_of(config)
     return {
         field.name: file_digest(Path(path))
         for field in dataclasses.fields(options)

@@ -9,7 +9,7 @@ import re
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 import yaml
 
@@ -23,6 +23,7 @@ from cfbench_core.config.fields import (
     InputFile,
     OfKind,
     Range,
+    hints_of,
     type_name,
     unwrap,
 )
@@ -177,7 +178,7 @@ class _Decoder:
         if not isinstance(node, yaml.MappingNode):
             keys = ", ".join(field.name for field in dataclasses.fields(cls))
             return self.wrong(node, path, f"must be a mapping with the keys {keys}, got {shown(node)}")
-        hints = get_type_hints(cls, include_extras=True)
+        hints = hints_of(cls)
         known = [field.name for field in dataclasses.fields(cls)]
         values: dict[str, Any] = {}
         for key_node, value_node in node.value:

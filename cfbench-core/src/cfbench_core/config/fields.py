@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 
@@ -94,9 +96,19 @@ class FieldInfo:
     help: str
 
 
+@functools.cache
+def hints_of(config: type) -> Mapping[str, Any]:
+    """The annotations of a configuration dataclass, by field, evaluated once per process.
+
+    Raises:
+        NameError: when one names what does not exist at run time.
+    """
+    return MappingProxyType(get_type_hints(config, include_extras=True))
+
+
 def fields_of(config: type) -> list[FieldInfo]:
     """The keys of a configuration dataclass, nested ones as ``outer.inner``."""
-    hints = get_type_hints(config, include_extras=True)
+    hints = hints_of(config)
     described = []
     for field in dataclasses.fields(config):
         plain, notes = unwrap(hints[field.name])

@@ -1,9 +1,10 @@
 """A worker process: reads tasks, one JSON line each, computes them, and reports progress, one JSON line each.
 
 Started by :mod:`cfbench_core.executors.process` as ``python -m cfbench_core.executors.worker``, so users need
-no ``if __name__ == "__main__"``. The first line is the settings, every other one a task. Answers are
-``{"event": "begun"}``, ``{"event": "progress", "done": 3, "total": 10}`` and ``{"event": "finished",
-"outcome": "...", "unfit": false}``; a worker that is unfit must not get another task.
+no ``if __name__ == "__main__"``. The first line is the settings, every other one a task with a random ticket:
+``{"ticket": "5d1f...", "task": "..."}``. Answers are ``{"event": "begun"}``, ``{"event": "progress", "done": 3,
+"total": 10}`` and ``{"event": "finished", "ticket": "5d1f...", "outcome": "...", "unfit": false}``; a worker that is
+unfit must not get another task.
 
 The end of standard input means that nobody wants the results any more: the worker and all that it started
 end, even in the midst of work.
@@ -78,9 +79,10 @@ class _Worker:
         from cfbench_core.threads import limited_threads
 
         self.last_progress = 0.0
+        message = json.loads(line)
         with limited_threads(self.threads):
             outcome = compute(
-                task_from_json(line),
+                task_from_json(message["task"]),
                 self.store,
                 self.report,
                 self.fresh,
@@ -93,7 +95,7 @@ class _Worker:
                 stream.flush()
             except (OSError, ValueError):  # a component closed it
                 self.give_up()
-        self.send(event="finished", outcome=to_json(outcome), unfit=self.unfit)
+        self.send(event="finished", ticket=message["ticket"], outcome=to_json(outcome), unfit=self.unfit)
 
     def give_up(self) -> None:
         """Requests that the parent replaces this worker."""

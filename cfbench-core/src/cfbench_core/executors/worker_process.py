@@ -70,6 +70,9 @@ class WorkerProcess:
         self._inbox = inbox
         self._output = _deleted_file()
         self._token = secrets.token_hex(16)
+        self._ticket = (
+            ""  # of its task: a finished task shows it, which a component that writes into the pipe cannot
+        )
         # -P: a file in the current folder named like a module of Python (queue.py) must not replace that.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-u", "-m", "cfbench_core.executors.worker"],
@@ -97,7 +100,8 @@ class WorkerProcess:
             self.task, self.begun, self.given = task, None, time.monotonic()
             self.highest_memory = 0
             self.loaded.extend(key for key in task.inputs.values() if key not in self.loaded)
-            if not self._send(to_json(task)):
+            self._ticket = secrets.token_hex(16)
+            if not self._send(json.dumps({"ticket": self._ticket, "task": to_json(task)})):
                 self.task = None
         return self.task is not None
 
@@ -121,6 +125,8 @@ class WorkerProcess:
                     done, total = int(message["done"]), int(message["total"])
                     self._inbox.put((self, {"event": "progress", "done": done, "total": total}))
                 elif message["event"] == "finished":
+                    if message["ticket"] != self._ticket:
+                        raise ValueError("a component speaks for its worker")
                     self._inbox.put((self, message))
         except (ValueError, KeyError, TypeError):  # a component found the pipe and wrote into it
             self.condemn(Outcome("failed", "its worker sent a message that cannot be understood"))

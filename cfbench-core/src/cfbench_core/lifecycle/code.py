@@ -14,14 +14,8 @@ Other libraries that the closure imports count by their minor version ("numpy 2.
 
 from __future__ import annotations
 
-import ast
-import atexit
-import contextlib
 import functools
-import hashlib
 import importlib.util
-import json
-import opcode
 import re
 import sys
 import sysconfig
@@ -29,12 +23,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from types import CodeType, MappingProxyType
-from typing import TypeGuard
+from types import MappingProxyType
 
-from cfbench_core.errors import UserError
-from cfbench_core.files import cache_root, write_atomically
 from cfbench_core.hashing import digest, file_digest
+from cfbench_core.lifecycle.code_digests import code_digest
 
 DESCRIPTIONS = ("papers.toml", "py.typed")
 """Package data that no computation reads."""
@@ -55,13 +47,6 @@ _IMPORT = re.compile(
     r"|import[ \t]+(?P<modules>[^\n#;]+)|if[ \t]+(?:typing\.)?(?P<guard>TYPE_CHECKING)[ \t]*:)",
     re.MULTILINE,
 )
-_SPEC = re.compile(rb"^SPECS? = (?:[^\n]*\)$|\(?[^\n]*\n.*?^\))", re.MULTILINE | re.DOTALL)
-_ASSERT = re.compile(rb"^[ \t]*assert\b", re.MULTILINE)
-MOST_REMEMBERED = 20_000
-"""Digests of files in the user's cache; with more it starts anew."""
-
-_PAIRS = re.compile(rb"..", re.DOTALL)
-_NOP = opcode.opmap["NOP"]
 _SKIPPED_SUFFIXES = frozenset({".py", ".pyc", ".pyi", ".so", ".pyd"})
 
 
@@ -184,7 +169,7 @@ def _module(name: str) -> _Module:
     source = path.read_bytes()
     is_package = path.name == "__init__.py"
     imports, libraries = _imports_of(source.decode("utf-8", "replace"), name, is_package)
-    parts = [_remembered_digest(source), *(_data_digests(path.parent) if is_package else ())]
+    parts = [code_digest(source), *(_data_digests(path.parent) if is_package else ())]
     return _Module(digest(parts), imports, libraries)
 
 
@@ -305,104 +290,3 @@ def _absolute(module: str, importer: str, is_package: bool) -> str:
     parts = importer.split(".")
     package = parts[: len(parts) - dots + is_package]
     return ".".join([*package, module[dots:]] if module[dots:] else package)
-
-
-def _remembered_digest(source: bytes) -> str:
-    """The digest of a file's code, from the user's cache where a file with the same bytes was digested before.
-
-    Compiling every file would take most of the time of planning. The cache is addressed by content, so an edited file is
-    always digested anew.
-    """
-    known = _remembered()
-    content = hashlib.sha256(source).hexdigest()
-    if content not in known:
-        if not known.get("changed"):
-            known["changed"] = "yes"
-            atexit.register(_save_remembered)
-        known[content] = _code_digest(source)
-    return known[content]
-
-
-@functools.cache
-def _remembered() -> dict[str, str]:
-    try:
-        known = json.loads(_remembered_file().read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) and len(known) < MOST_REMEMBERED else {}
-
-
-def _save_remembered() -> None:
-    known = {content: found for content, found in _remembered().items() if content != "changed"}
-    with contextlib.suppress(OSError, UserError):  # it only saves time
-        write_atomically(_remembered_file(), json.dumps(known))
-
-
-@functools.cache
-def _remembered_file() -> Path:
-    """Named after the interpreter and this module: both decide what the digest of a file is."""
-    version = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()[:16]
-    return cache_root() / f"code-digests-{version}.json"
-
-
-def _code_digest(source: bytes) -> str:
-    """Of a file's code without docstrings, comments, line numbers and the metadata of components.
-
-    What metadata says (a summary, a paper) computes nothing. What does not compile counts as it stands.
-    """
-    source = _SPEC.sub(b"", source)
-    try:
-        if _ASSERT.search(source):  # the quick way below leaves them out
-            code = compile(_without_docstrings(source), "", "exec", dont_inherit=True, optimize=0)
-        else:
-            code = compile(_without_class_lines(source), "", "exec", dont_inherit=True, optimize=2)
-    except (SyntaxError, ValueError):
-        return hashlib.sha256(source).hexdigest()
-    parts: list[str] = []
-    _describe(code, parts)
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _without_docstrings(source: bytes) -> ast.Module:
-    tree = ast.parse(source)
-    nothing = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
-    for node in ast.walk(tree):
-        if _has_docstring(node):
-            node.body = node.body[1:] or [nothing]
-    return _moved_to_line_1(tree)
-
-
-def _without_class_lines(source: bytes) -> ast.Module | bytes:
-    """Since Python 3.13 the code of a class holds the number of its line."""
-    return source if sys.version_info < (3, 13) else _moved_to_line_1(ast.parse(source))
-
-
-def _moved_to_line_1(tree: ast.Module) -> ast.Module:
-    """With every class, and its decorators, on the first line."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            node.lineno, node.col_offset = 1, 0
-            for decorator in node.decorator_list:
-                decorator.lineno, decorator.col_offset = 1, 0
-    return tree
-
-
-def _has_docstring(node: ast.AST) -> TypeGuard[ast.Module | ast.ClassDef | ast.FunctionDef]:
-    if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-        return False
-    return ast.get_docstring(node, clean=False) is not None
-
-
-def _describe(code: CodeType, parts: list[str]) -> None:
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-    # A docstring that was left out leaves an instruction that does nothing.
-    code_without = b"".join(pair for pair in _PAIRS.findall(code.co_code) if pair[0] != _NOP)
-    parts.append(repr((code.co_name, code_without, names, counts, code.co_exceptiontable)))
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            _describe(constant, parts)
-        elif isinstance(constant, frozenset):  # the order of a set differs between processes
-            parts.append(repr(sorted(map(repr, constant))))
-        else:
-            parts.append(repr(constant))

@@ -7,11 +7,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any, get_type_hints
+from typing import Any
 
 from cfbench_core.config.decode import RESERVED, decode_options
 from cfbench_core.config.document import Document
-from cfbench_core.config.fields import Help, Range, unwrap
+from cfbench_core.config.fields import Help, Range, hints_of, unwrap
 from cfbench_core.errors import UserError
 from cfbench_core.presets import presets_of
 from cfbench_core.registry import Component, Registry
@@ -105,7 +105,7 @@ def _config(subject: Subject) -> Any:
 
 
 def _options(config: Any) -> Iterator[tuple[dataclasses.Field[Any], Any]]:
-    hints = get_type_hints(config, include_extras=True)
+    hints = hints_of(config)
     for option in dataclasses.fields(config):
         yield option, hints[option.name]
 

@@ -6,9 +6,9 @@ import dataclasses
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
-from cfbench_core.config.fields import Range, Search, unwrap
+from cfbench_core.config.fields import Range, Search, hints_of, unwrap
 from cfbench_core.hashing import canonical_json
 
 DIGITS = 4
@@ -67,7 +67,7 @@ def search_space(config: type, outer: str = "") -> tuple[Dimension, ...]:
 
 
 def _dimensions(config: type, outer: str) -> Iterator[Dimension]:
-    hints = get_type_hints(config, include_extras=True)
+    hints = hints_of(config)
     for option in dataclasses.fields(config):
         plain, notes = unwrap(hints[option.name])
         name = f"{outer}{option.name}"

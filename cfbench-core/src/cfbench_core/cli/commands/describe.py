@@ -7,7 +7,7 @@ import dataclasses
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import click
 import yaml
@@ -16,7 +16,7 @@ from cfbench_core.cli import completions, output
 from cfbench_core.cli.capabilities import Axes, axes_of, needed, values
 from cfbench_core.cli.group import subcommand
 from cfbench_core.config import ConfiguredComponent, FieldInfo, OfKind, fields_of, options_class
-from cfbench_core.config.fields import unwrap
+from cfbench_core.config.fields import hints_of, unwrap
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.papers import papers_for, short_references
 from cfbench_core.presets import Preset, presets_of
@@ -258,7 +258,7 @@ def _configuration_key(spec: ComponentSpec, registry: Registry) -> tuple[str, bo
     if spec.suite not in registry.suites():
         return "", False
     config = resolve(registry.find(spec.suite, "suite", spec.suite).spec.target).config
-    for name, hint in get_type_hints(config, include_extras=True).items():
+    for name, hint in hints_of(config).items():
         plain, notes = unwrap(hint)
         if OfKind in notes and notes[OfKind].kind == spec.kind:
             return str(name), plain is not ConfiguredComponent
