@@ -63,7 +63,7 @@ def test_the_rule_on_the_owners_reviews_with_titles(tmp_path: Path) -> None:
 def test_a_review_that_is_cut_short_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "Amazon_Fashion.jsonl"
     path.write_text('{"user_id": "U", "parent_asin": "B", "rating": 5.0}\n{"user_id": "U", "par')
-    with pytest.raises(UserError, match="line 2 is not a JSON object"):
+    with pytest.raises(UserError, match=":2: is not a JSON object"):
         fashion(path)
 
 

@@ -99,8 +99,8 @@ def test_a_parquet_file_cut_short_is_one_line(tmp_path: Path) -> None:
         ("a.csv", b"user,item\n1,2\n1,2,3\n", "is not a table: Expected 2 fields in line 3, saw 3"),
         ("a.csv", "user,item\n1,Amélie\n".encode("latin-1"), "is not text in utf-8 (byte 14)"),
         ("a.csv", b"justoneword\n1\n", "has none of the separators ::, tab, ,, ;, |"),
-        ("a.jsonl", b'{"user": 1}\n{"user": ', "line 2 is not a JSON object"),
-        ("a.jsonl", b"[1, 2]\n", "line 1 is not a JSON object"),
+        ("a.jsonl", b'{"user": 1}\n{"user": ', ":2: is not a JSON object"),
+        ("a.jsonl", b"[1, 2]\n", ":1: is not a JSON object"),
         ("a.jsonl", b"", "is empty"),
     ],
 )

@@ -17,6 +17,8 @@ from typing import Any
 import yaml
 
 from cfbench_core import checksums, owners
+from cfbench_core.config.document import Document
+from cfbench_core.config.yaml_nodes import plain
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, make_room, write_atomically
 from cfbench_core.locks import FolderLock
@@ -74,13 +76,11 @@ class RunWriter:
         if not path.exists():
             return
         try:
-            earlier = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError, ValueError, RecursionError):
-            earlier = None
-        if not isinstance(earlier, dict):
+            earlier = plain(Document.read(path).root)
+        except UserError:
             raise UserError(
                 f"{path}: is not the configuration of a run; give another --out, or --fresh to replace it"
-            )
+            ) from None
         how = ("executor", "workers", "limits", "chunk")  # these change how it is computed, not what
         differing = sorted(
             str(key)

@@ -225,7 +225,7 @@ def _object(path: Path, number: int, line: bytes, fields: Sequence[str]) -> dict
         found = json.loads(line)
         return {name: found.get(name) for name in fields} if fields else dict(found)
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise UserError(f"{path}: line {number:,} is not a JSON object") from None
+        raise UserError(f"{path}:{number}: is not a JSON object") from None
 
 
 def identifiers(table: pd.DataFrame, column: str, path: Path) -> list[str]:
