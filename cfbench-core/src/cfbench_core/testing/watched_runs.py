@@ -9,8 +9,15 @@ from typing import Any
 from unittest import mock
 
 import cfbench_core
-import cfbench_core.runner
+from cfbench_core import runner
+from cfbench_core.isolation.domains import domain as usual
+from cfbench_core.stages import Stage
 from cfbench_core.testing.checks import require
+
+
+def everything(stage: Stage) -> str:
+    """The domain of every stage; in place of ``isolation.domains.domain``."""
+    return "everything"
 
 
 def check_watched_run(configuration: Mapping[str, Any], folder: Path) -> None:
@@ -22,10 +29,10 @@ def check_watched_run(configuration: Mapping[str, Any], folder: Path) -> None:
     document = {**configuration, "executor": "inline"}
     tables = []
     for name in ("usual", "watched"):
-        domain = (lambda stage: "everything") if name == "watched" else cfbench_core.runner.domain
+        domain = everything if name == "watched" else usual
         with (
             mock.patch.dict(os.environ, CFBENCH_CACHE_DIR=str(folder / name / "cache")),
-            mock.patch.object(cfbench_core.runner, "domain", domain),
+            mock.patch.object(runner, "domain", domain),
         ):
             run = cfbench_core.run(document, out=folder / name / "run")
         failed = [cell.reason for cell in run.cells() if cell.status not in ("ok", "skipped")]
