@@ -14,7 +14,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfbench_explainers_gnn import c2explainer, cf2, cf_gnnexplainer, gradient_greedy, random_edges
+from cfbench_explainers_gnn import (
+    c2explainer,
+    cf2,
+    cf_gnnexplainer,
+    gradient_greedy,
+    one_gradient,
+    random_edges,
+)
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
 from cfbench_recsys.edits import ADD, REMOVE, Edits
@@ -27,10 +34,11 @@ METHODS: dict[str, tuple[Any, Any]] = {
     "cf2": (cf2.CF2, cf2.Config),
     "c2explainer": (c2explainer.C2Explainer, c2explainer.Config),
     "gradient-greedy": (gradient_greedy.GradientGreedy, gradient_greedy.Config),
+    "one-gradient": (one_gradient.OneGradient, one_gradient.Config),
     "random-edges": (random_edges.RandomEdges, random_edges.Config),
 }
 DESCENTS = ("cf-gnnexplainer", "cf2", "c2explainer")
-ADDING = ("c2explainer", "gradient-greedy", "random-edges")
+ADDING = ("c2explainer", "gradient-greedy", "one-gradient", "random-edges")
 GUIDED = tuple(name for name in METHODS if name != "random-edges")
 World = Any
 MakeWorld = Callable[..., World]

@@ -21,6 +21,7 @@ def test_it_registers_its_explainers() -> None:
         "c2explainer",
         "random-edges",
         "gradient-greedy",
+        "one-gradient",
         "unr-explainer",
         "clear",
     } <= set(NAMES)

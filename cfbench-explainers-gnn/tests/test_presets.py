@@ -14,7 +14,7 @@ SHIPPED = [(spec, preset) for spec in cfbench_explainers() for preset in presets
 
 
 def test_presets_are_shipped() -> None:
-    searched = {"cf-gnnexplainer", "cf2", "c2explainer", "clear", "unr-explainer"}
+    searched = {"cf2", "c2explainer", "clear", "unr-explainer"}
     assert {spec.name for spec, _ in SHIPPED} == searched
 
 

@@ -24,6 +24,7 @@ class BestAnswers:
         size: (B,) its edits.
         improved_at: (B,) the step at which it was found.
         queries: (B,) model queries for the unit.
+        inside: (B, T) the items that the edits tested last leave in the list.
     """
 
     def __init__(self, block: Block) -> None:
@@ -35,6 +36,7 @@ class BestAnswers:
         self.improved_at = np.zeros(count, dtype=np.int64)
         self.queries = np.zeros(count)
         self._tested: BoolArray = np.zeros(len(block.possible.rows), dtype=bool)
+        self.inside: BoolArray = block.targets.items >= 0
         self.wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
 
     def test(self, part: Block, chosen: BoolArray, step: int) -> IntArray:
@@ -52,7 +54,9 @@ class BestAnswers:
         found = np.full(len(part), -1, dtype=np.int64)
         if len(units):
             edits = part.possible.where(chosen).choose(units)
-            found[units] = part.displaced(edits, units)
+            outside = part.outside(edits, units)
+            found[units] = outside.sum(axis=1)
+            self.inside[part.units[units]] = ~outside & (part.targets.items[units] >= 0)
             self.queries[part.units[units]] += 1
             self.offer(part, chosen, found, step)
         return found

@@ -23,7 +23,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
-from cfbench_recsys.edits import Edits, FloatArray, IntArray
+from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.soft_edits import list_margins, per_unit_scale, seen_mask
 from cfbench_recsys.targets import Answer, Context, Targets
@@ -125,6 +125,15 @@ class Block:
         unit = self.first_margins.abs().clamp(min=max(slack, 1e-12))
         return torch.where(self._real, torch.relu(margins + slack) / unit, 0.0).mean(dim=1)
 
+    def relative_margins(self, margins: Any) -> Any:
+        """(B, T) ``margins`` in units of the mean size of a unit's margins in the first call; 0 where there is no item."""
+        import torch
+
+        if self.first_margins is None:
+            self.first_margins = margins.detach()
+        sizes = torch.where(self._real, self.first_margins.abs(), 0.0).sum(dim=1) / self._real.sum(dim=1)
+        return torch.where(self._real, margins / sizes.clamp(min=1e-12)[:, None], 0.0)
+
     def sums(self, values: Any) -> Any:
         """(B,) sums of ``values`` (E,) over each unit's possible edits."""
         import torch
@@ -158,12 +167,17 @@ class Block:
 
     def displaced(self, edits: Edits, of: IntArray) -> IntArray:
         """(P,) how many items of unit ``of[p]`` rank beyond K on the graph under edit p: the real model."""
-        found = np.zeros(len(edits), dtype=np.int64)
+        found: IntArray = self.outside(edits, of).sum(axis=1)
+        return found
+
+    def outside(self, edits: Edits, of: IntArray) -> BoolArray:
+        """(P, T) which items of unit ``of[p]`` rank beyond K on the graph under edit p: the real model."""
+        found = np.zeros((len(edits), self.targets.items.shape[1]), dtype=bool)
         for rows in _slices(len(edits), units_at_once(self.context)):
             block = self.targets.take(of[rows])
             scores = self.context.graph_model.score_edits(edits.take(rows.start, rows.stop))
             ranks = ranks_of(scores, block.items, block.history, block.padding)
-            found[rows] = (ranks > block.k).sum(axis=1)
+            found[rows] = ranks > block.k
         return found
 
 

@@ -101,7 +101,7 @@ class C2Explainer:
         p = torch.full((len(block.rows),), -1.0, dtype=torch.float64)
         return p if noise is None else (p + self.config.restart_noise * noise.abs()).clamp(max=0.0)
 
-    def loss(self, block: Block, p: Any) -> Any:
+    def loss(self, block: Block, p: Any, inside: Any) -> Any:
         """(B,) as above; its value is that of the hard mask, its gradient goes to p."""
         made = self.chosen(p.detach()).to(p.dtype) + (p - p.detach())
         hinge = block.relative_hinge(block.margins(made), self.config.slack)

@@ -98,7 +98,7 @@ class CF2:
         p = torch.full((len(block.rows),), -self.config.start, dtype=torch.float64)
         return p if noise is None else p + self.config.restart_noise * noise
 
-    def loss(self, block: Block, p: Any) -> Any:
+    def loss(self, block: Block, p: Any, inside: Any) -> Any:
         """(B,) as above."""
         import torch
 

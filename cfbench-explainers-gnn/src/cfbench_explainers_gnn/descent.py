@@ -48,8 +48,11 @@ class Descent(Protocol):
     def start(self, block: Block, noise: Any | None) -> Any:
         """(E,) parameters to start from, float64; with ``noise`` (E,) standard normal in a restart."""
 
-    def loss(self, block: Block, p: Any) -> Any:
-        """(B,) tensor, differentiable in ``p`` (E,)."""
+    def loss(self, block: Block, p: Any, inside: Any) -> Any:
+        """(B,) tensor, differentiable in ``p`` (E,).
+
+        ``inside`` (B, T), a boolean tensor: the items that stay in the list under the edits that ``p`` stands for.
+        """
 
     def step(self, p: Any, gradient: Any) -> Any:
         """(E,) the parameters after a step; ``gradient`` (E,) is in units of its largest component."""
@@ -65,18 +68,22 @@ def answers(targets: Targets, context: Context, config: DescentConfig, method: D
 
 def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> BestAnswers:
     """The best answers met on ``config.restarts`` descents."""
+    import torch
+
     best = BestAnswers(block)
     for restart in range(config.restarts):
         best.improved_at[:] = 0
         part = block.take(np.flatnonzero(~best.finished()))
         noise = part.noise(name, "restart", restart) if restart else None
         p = method.start(part, noise)
+        best.test(part, method.chosen(p).numpy(), 0)
         strength = np.full(len(block.possible.rows), -np.inf)
         for step in range(config.steps):
             if not len(part):
                 break
             p = p.detach().requires_grad_()
-            gradient = part.gradient(method.loss(part, p), p)
+            inside = torch.from_numpy(best.inside[part.units])
+            gradient = part.gradient(method.loss(part, p, inside), p)
             p = method.step(p.detach(), gradient)
             best.queries[part.units] += method.queries
             best.test(part, method.chosen(p).numpy(), step)
@@ -93,10 +100,12 @@ def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> 
 def try_prefixes(best: BestAnswers, strength: FloatArray, most: int) -> None:
     """Tests the 1, 2, ..., ``most`` strongest edits of each unit, as long as that could be a better answer.
 
-    strength: (E of the block of ``best``,); of equal ones the first counts as stronger.
+    strength: (E of the block of ``best``,); of equal ones the first counts as stronger, -inf is never tested.
     """
     block = best.block
-    sizes, place = block.possible.counts(), places(strength, block.possible)
+    possible = block.possible
+    sizes = np.bincount(possible.rows[strength > -np.inf], minlength=len(block))
+    place = places(strength, possible)
     for length in range(1, most + 1):
         units = np.flatnonzero((sizes >= length) & best.could_be_better(length))
         if not len(units):

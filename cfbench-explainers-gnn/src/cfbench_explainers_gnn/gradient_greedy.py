@@ -71,7 +71,7 @@ class GradientGreedy:
             if not len(part):
                 break
             best.queries[part.units] += 1
-            units, edges = _steepest(_slope(part, made), part.possible.rows, self.config.width)
+            units, edges = _steepest(slopes(part, made), part.possible.rows, self.config.width)
             if self.config.width > 1:
                 units, edges = self._best(part, made, units, edges, best)
             made[edges] = True
@@ -118,8 +118,8 @@ SLACK = 1e-9
 """An item whose score ties with the K-th best other candidate's may still be in the list."""
 
 
-def _slope(block: Block, made: BoolArray) -> FloatArray:
-    """(E,) derivative of what is left in each edit, in units of each unit's steepest one; infinite if made."""
+def slopes(block: Block, made: BoolArray) -> FloatArray:
+    """(E,) derivative of the margins of the items in the list, in units of each unit's steepest one; infinite if made."""
     import torch
 
     m = torch.from_numpy(made.astype(np.float64)).requires_grad_()
