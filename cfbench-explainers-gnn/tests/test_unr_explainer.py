@@ -198,9 +198,9 @@ def recommender(name: str) -> tuple[Any, sparse.csr_matrix]:
     if name == "simgcl":
         other: Any = SimGCL(SimGCLConfig(dimensions=4, layers=2, device="cpu"))
     else:
-        other = GFormer(GFormerConfig(dimensions=4, layers=2, heads=2, anchors=2, gate=0.5, device="cpu"))
+        other = GFormer(GFormerConfig(dimensions=4, layers=2, heads=2, anchors=2, device="cpu"))
         draw = np.random.default_rng(4)
-        state |= {f"{n}.weight": draw.normal(size=(4, 4)) for n in ("query", "key", "value")}
+        state |= {f"{n}.weight": draw.normal(size=(4, 4)) for n in ("query", "key")}
         state |= {"topology.weight": draw.normal(size=(8, 4)), "anchors": np.array([0, users])}
         state |= {"user_nearness": draw.random((users, 2)), "item_nearness": draw.random((items, 2))}
     other.load_state(state, graph)

@@ -31,7 +31,6 @@ from cfbench_recsys.recommenders.masked_training import (
     QUERY,
     TOPOLOGY,
     USER_NEARNESS,
-    VALUE,
     MaskedTraining,
     draw_weighted,
     nearness,
@@ -48,7 +47,7 @@ def random_state(graph: np.ndarray, seed: int, d: int = 4, anchors: int = 2) -> 
     users, items = graph.shape
     chosen = draw.choice(users + items, size=anchors, replace=False)
     near = nearness(sparse.csr_matrix(graph), chosen, 4)
-    shapes = {USERS: (users, d), ITEMS: (items, d), QUERY: (d, d), KEY: (d, d), VALUE: (d, d)}
+    shapes = {USERS: (users, d), ITEMS: (items, d), QUERY: (d, d), KEY: (d, d)}
     shapes[TOPOLOGY] = (2 * d, d)
     state = {name: draw.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     return {**state, ANCHORS: chosen, USER_NEARNESS: near[:users], ITEM_NEARNESS: near[users:]}
@@ -64,12 +63,8 @@ def all_scores(model: GFormer | LightGCN, users: int) -> np.ndarray:
     return model.score_edits(Edits.nothing(np.arange(users)))
 
 
-def dense_scores(weights: np.ndarray, state: State, heads: int, layers: int, gate: float) -> np.ndarray:
-    """(users, items) the docstring of ``gformer.py``, equation by equation, on the matrix over all nodes."""
-    users = len(weights)
-    adjacency = np.zeros((sum(weights.shape),) * 2)
-    adjacency[:users, users:] = weights
-    adjacency += adjacency.T
+def dense_strengths(state: State, heads: int) -> np.ndarray:
+    """(nodes, nodes) a of all pairs by the docstrings of ``gformer.py`` and ``graph_attention.py``; float64."""
     own = np.vstack([state[USERS], state[ITEMS]]).astype(float)
     near = np.vstack([state[USER_NEARNESS], state[ITEM_NEARNESS]]).astype(float)
     inputs, anchors = own.copy(), state[ANCHORS]
@@ -78,17 +73,29 @@ def dense_scores(weights: np.ndarray, state: State, heads: int, layers: int, gat
             both = np.concatenate([own[n], own[anchor]])
             inputs[n] += near[n, a] * (both @ state[TOPOLOGY]) / len(anchors)
     columns = own.shape[1] // heads
-    attention = np.zeros_like(own)
+    total = np.zeros((len(own),) * 2)
     for head in range(heads):
         part = slice(head * columns, (head + 1) * columns)
-        query, key, value = (inputs @ state[name][:, part] for name in (QUERY, KEY, VALUE))
-        strength = adjacency * np.exp(3.0 * np.tanh(query @ key.T / math.sqrt(columns) / 3.0))
-        total = strength.sum(axis=1, keepdims=True)
-        attention[:, part] = np.divide(strength @ value, total, where=total > 0, out=np.zeros_like(value))
+        query, key = (inputs @ state[name][:, part] for name in (QUERY, KEY))
+        total += np.exp(3.0 * np.tanh(query @ key.T / math.sqrt(columns) / 3.0))
+    mean: np.ndarray = (total + total.T) / (2 * heads)
+    return mean
+
+
+def dense_scores(
+    weights: np.ndarray, state: State, heads: int, layers: int, uniform: bool = False
+) -> np.ndarray:
+    """(users, items) the docstring of ``gformer.py``, equation by equation, on the matrix over all nodes."""
+    users = len(weights)
+    adjacency = np.zeros((sum(weights.shape),) * 2)
+    adjacency[:users, users:] = weights
+    adjacency += adjacency.T
+    if not uniform:
+        adjacency *= dense_strengths(state, heads)
     degrees = adjacency.sum(axis=1)
     roots = np.array([degree**-0.5 if degree > 0 else 0.0 for degree in degrees])
     step = roots[:, None] * adjacency * roots
-    of_layers = [own + gate * attention]
+    of_layers = [np.vstack([state[USERS], state[ITEMS]]).astype(float)]
     for _ in range(layers):
         of_layers.append(step @ of_layers[-1])
     final = np.mean(of_layers, axis=0)
@@ -96,28 +103,34 @@ def dense_scores(weights: np.ndarray, state: State, heads: int, layers: int, gat
 
 
 def test_one_user_one_layer_by_hand() -> None:
-    """User 0 has items 0 and 1; one number for each node, all matrices 1, no anchors, gate 1.
+    """User 0 has items 0 and 1; one number for each node, all matrices 1, no anchors.
 
-    The user's attention is even (its query is 0): T = (2 + 4) / 2 = 3, H = 3. The items see the user alone: T = 0,
-    H = 2 and 4. Degrees 2, 1, 1. F_user = (3 + (2 + 4)/sqrt 2)/2, F_item0 = (2 + 3/sqrt 2)/2.
+    The user's embedding is 0, so every product of a query and a key is 0 and every strength 1. Degrees 2, 1, 1:
+    F_user = (0 + (2 + 4)/sqrt 2)/2, F_item0 = 2/2.
     """
     one = np.ones((1, 1), dtype=np.float32)
     state = {
         USERS: 0 * one,
         ITEMS: np.array([[2.0], [4.0]], dtype=np.float32),
-        **dict.fromkeys((QUERY, KEY, VALUE), one),
+        **dict.fromkeys((QUERY, KEY), one),
         TOPOLOGY: np.ones((2, 1), dtype=np.float32),
         ANCHORS: np.empty(0, dtype=np.int64),
         USER_NEARNESS: np.empty((1, 0), dtype=np.float32),
         ITEM_NEARNESS: np.empty((2, 0), dtype=np.float32),
     }
-    model = loaded(np.array([[1.0, 1.0]]), state, layers=1, heads=1, gate=1.0)
+    graph = np.array([[1.0, 1.0]])
     root = 2**0.5
-    expected = (3 + 6 / root) / 2 * (2 + 3 / root) / 2
-    assert all_scores(model, 1)[0, 0] == pytest.approx(expected, rel=1e-12)
+    assert all_scores(loaded(graph, state, layers=1, heads=1), 1)[0, 0] == pytest.approx(3 / root, rel=1e-12)
+
+    # With a user of 1, strengths are exp(3 tanh(2/3)) and exp(3 tanh(4/3)).
+    a, b = (math.exp(3 * math.tanh(number / 3)) for number in (2.0, 4.0))
+    model = loaded(graph, {**state, USERS: one}, layers=1, heads=1)
+    user = (1 + (2 * a / math.sqrt(a) + 4 * b / math.sqrt(b)) / math.sqrt(a + b)) / 2
+    item = (2 + a / math.sqrt(a * (a + b))) / 2
+    assert all_scores(model, 1)[0, 0] == pytest.approx(user * item, rel=1e-12)
 
     without = Edits(np.array([0]), np.array([0]), np.array([0]), np.array([1]), np.array([REMOVE], np.int8))
-    expected = (2 + 2) / 2 * (2 + 2) / 2  # T = 2, H = 2 on both ends, degrees 1
+    expected = (1 + 2) / 2 * (2 + 1) / 2  # the only edge: it counts 1 however strong it is
     assert model.score_edits(without)[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
@@ -139,8 +152,8 @@ def test_any_weights_of_edges_score_as_the_dense_model(
     """The graph as it is, and with weights: existing edges lowered, others raised, each user's own version."""
     graph, weights = world
     state = random_state(graph, 0)
-    model = loaded(graph, state, heads=heads, layers=layers, gate=0.8)
-    expected = dense_scores(graph, state, heads, layers, 0.8)
+    model = loaded(graph, state, heads=heads, layers=layers)
+    expected = dense_scores(graph, state, heads, layers)
     np.testing.assert_allclose(all_scores(model, len(graph)), expected, **TIGHT)
 
     users = torch.arange(len(graph))
@@ -148,41 +161,49 @@ def test_any_weights_of_edges_score_as_the_dense_model(
     edges = [torch.from_numpy(np.tile(part.ravel(), len(graph))) for part in np.indices(graph.shape)]
     delta = torch.from_numpy(np.tile((weights - graph).ravel(), len(graph)))
     found = model.score_weighted(users, rows, *edges, delta).numpy()
-    np.testing.assert_allclose(found, dense_scores(weights, state, heads, layers, 0.8), **TIGHT)
+    np.testing.assert_allclose(found, dense_scores(weights, state, heads, layers), **TIGHT)
 
 
-def test_the_transformer_reaches_the_score() -> None:
-    """Values, queries, keys, and the distances to anchors: each changes the scores. Without values it is LightGCN."""
+def test_the_attention_reaches_the_score() -> None:
+    """Queries, keys, and the distances to anchors: each changes the scores. With uniform weights it is LightGCN."""
     state = random_state(GRAPH, 1)
-    plain = all_scores(loaded(GRAPH, state), 3)
-    for name in (QUERY, KEY, VALUE, TOPOLOGY, USER_NEARNESS, ITEM_NEARNESS):
+    model = loaded(GRAPH, state)
+    plain = all_scores(model, 3)
+    for name in (QUERY, KEY, TOPOLOGY, USER_NEARNESS, ITEM_NEARNESS):
         changed = {**state, name: 2 * state[name]}
         assert np.abs(all_scores(loaded(GRAPH, changed), 3) - plain).max() > 1e-3, name
 
     light = LightGCN(LightConfig(device="cpu"))
     light.load_state({name: state[name] for name in (USERS, ITEMS)}, sparse.csr_matrix(GRAPH))
-    without = loaded(GRAPH, {**state, VALUE: np.zeros_like(state[VALUE])})
-    np.testing.assert_allclose(all_scores(without, 3), all_scores(light, 3), **TIGHT)
+    uniform = model.with_uniform_attention()
+    np.testing.assert_allclose(all_scores(uniform, 3), all_scores(light, 3), **TIGHT)
+    np.testing.assert_allclose(
+        all_scores(uniform, 3), dense_scores(GRAPH, state, 4, 3, uniform=True), **TIGHT
+    )
+    edits = Edits(np.array([0]), np.array([0]), np.array([1]), np.array([1]), np.array([ADD], np.int8))
+    np.testing.assert_allclose(uniform.score_edits(edits), light.score_edits(edits), **TIGHT)
+    np.testing.assert_array_equal(all_scores(model, 3), plain)
 
 
-def test_training_moves_the_transformer_and_its_scores_depend_on_it() -> None:
-    """All matrices learn, the anchors stay; without the attention the scores predict less well what users have."""
-    model, training = training_of(gate=1.0, matrix_rate=0.1)
+def test_training_moves_the_attention_and_lists_depend_on_it() -> None:
+    """All matrices learn, the anchors stay; without the attention the lists of many users differ."""
+    model, training = training_of()
     start = training.state()
     for _ in range(60):
         training.epoch(model.loss)
     learned, train = training.state(), split().train
-    for name in (QUERY, KEY, VALUE, TOPOLOGY):
+    for name in (QUERY, KEY, TOPOLOGY):
         assert np.abs(learned[name] - start[name]).max() > 1e-2, name
     for name in (ANCHORS, USER_NEARNESS, ITEM_NEARNESS):
         assert np.array_equal(learned[name], start[name])
 
-    def margin(state: State) -> float:
-        model.load_state(state, train)
-        scores, has = all_scores(model, 90), train.toarray() > 0
-        return float(scores[has].mean() - scores[~has].mean())
-
-    assert margin(learned) > 1.2 * margin({**learned, VALUE: np.zeros_like(learned[VALUE])})
+    model.load_state(learned, train)
+    users = np.flatnonzero(np.diff(train.indptr))
+    ways = []
+    for each in (model, model.with_uniform_attention()):
+        scores = np.where(train[users].toarray() > 0, -np.inf, each.score_edits(Edits.nothing(users)))
+        ways.append(np.argsort(-scores, axis=1)[:, :5])
+    assert (ways[0] != ways[1]).any(axis=1).mean() > 0.2
 
 
 def test_nearness_is_the_inverse_distance_in_edges() -> None:
@@ -204,8 +225,8 @@ def test_anchors_are_part_of_the_model_and_not_measured_anew() -> None:
     state = random_state(GRAPH, 3)
     other = GRAPH.copy()
     other[0, 1] = 0.0
-    expected = dense_scores(other, state, 4, 3, gate=0.3)
-    np.testing.assert_allclose(all_scores(loaded(other, state, gate=0.3), 3), expected, **TIGHT)
+    expected = dense_scores(other, state, 4, 3)
+    np.testing.assert_allclose(all_scores(loaded(other, state), 3), expected, **TIGHT)
 
 
 def training_of(**options: Any) -> tuple[GFormer, MaskedTraining]:
@@ -243,12 +264,12 @@ def test_hidden_edges_are_ranked_but_not_encoded() -> None:
     model.loss(training, np.full(len(items), user), items).backward()
     with_pairs = training.users.grad[user].norm()
     assert with_pairs > 1e-4
-    seen = training.convolved(training.attended(training.heads(), training.shown), training.shown)
+    seen = training.encoded(training.over(training.shown))
     torch.testing.assert_close(seen[0][user], training.users[user] / 4)  # nothing reaches it over an edge
 
 
 def test_the_contrast_adds_the_likeness_of_the_two_views() -> None:
-    """independence times log mean exp cos(T over hidden, T over shown), T = 0 of a node without edges there."""
+    """independence times log mean exp cos of one layer over either part, 0 of a node without edges there."""
     losses = []
     for independence in (0.0, 0.5):
         model, training = training_of(independence=independence)
@@ -266,7 +287,8 @@ def test_the_contrast_adds_the_likeness_of_the_two_views() -> None:
         training.shown, training.hidden = (type(training.whole).of(part, training.device) for part in parts)
         users, items = train.nonzero()
         losses.append(float(model.loss(training, users, items).detach()))
-    views = [training.attended(training.heads(), view) for view in (training.shown, training.hidden)]
+    both = [training.over(view) for view in (training.shown, training.hidden)]
+    views = [(layer.to_users(training.items), layer.to_items(training.users)) for layer in both]
     cosines = []
     for first, second in zip(
         *(torch.cat(view).detach().numpy().astype(float) for view in views), strict=True
@@ -278,25 +300,16 @@ def test_the_contrast_adds_the_likeness_of_the_two_views() -> None:
 
 
 def test_the_rationale_follows_the_attention() -> None:
-    """The mean, over both ends and all heads, of an edge's share of its node's attention, by loops."""
+    """The mean over both ends of an edge's share of the strengths there, times the number of edges."""
     _, training = training_of(heads=2)
     graph = split().train.toarray()
-    users = len(graph)
-    parameters = {name: array.detach().numpy().astype(float) for name, array in training.parameters.items()}
-    own = np.vstack([parameters[USERS], parameters[ITEMS]])
-    near = np.vstack([parameters[USER_NEARNESS], parameters[ITEM_NEARNESS]])
-    anchors = own[training.parameters[ANCHORS].numpy()]
-    top, bottom = np.split(parameters[TOPOLOGY], 2)
-    inputs = own + near.mean(1, keepdims=True) * (own @ top) + near @ anchors @ bottom / len(anchors)
-    queries, keys = (inputs @ parameters[name] for name in (QUERY, KEY))
+    strengths = graph * dense_strengths(training.state(), 2)[: len(graph), len(graph) :]
     expected = np.zeros(graph.shape)
-    for part in (slice(0, 4), slice(4, 8)):
-        strength = np.exp(3 * np.tanh(queries[:, part] @ keys[:, part].T / 2 / 3))
-        for of_users, weight in ((graph, strength[:users, users:]), (graph.T, strength[users:, :users])):
-            weight = weight * of_users
-            share = weight / weight.sum(1, keepdims=True) * of_users.sum(1, keepdims=True)
-            expected += (share if of_users is graph else share.T) / 4
-    np.testing.assert_allclose(training.rationale(), expected[split().train.nonzero()], rtol=1e-4)
+    for axis in (0, 1):
+        total = strengths.sum(axis, keepdims=True)
+        share = np.divide(strengths, total, where=total > 0, out=np.zeros_like(strengths))
+        expected += share * graph.sum(axis, keepdims=True) / 2
+    np.testing.assert_allclose(training.rationale(), expected[graph.nonzero()], rtol=1e-4)
 
 
 def test_edges_of_more_weight_are_drawn_more_often() -> None:

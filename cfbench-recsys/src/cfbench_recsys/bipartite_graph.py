@@ -13,6 +13,9 @@ one column for each graph, x (nodes, B), is
 
 one product with the shared A, elementwise scalings, and a few scattered entries. It is exact, and
 differentiable in the weights of the edited edges, through the degrees too.
+
+Edges may have *strengths* (an attention, see ``graph_attention.py``): A then holds a strength in place of each 1,
+and D its sums. Everything else stays as it is.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 import torch
 from torch import Tensor
+
+from cfbench_recsys.edits import FloatArray
 
 SMALLEST_DEGREE = 1e-9
 """A node with a smaller (or negative) degree counts as isolated: its factor and gradients are 0."""
@@ -67,9 +72,13 @@ class Propagation:
     """Ã of one fixed graph, for embeddings: what training needs."""
 
     def __init__(
-        self, interactions: scipy.sparse.csr_matrix, dtype: torch.dtype, device: torch.device
+        self,
+        interactions: scipy.sparse.csr_matrix,
+        dtype: torch.dtype,
+        device: torch.device,
+        strengths: FloatArray | None = None,
     ) -> None:
-        matrix = normalized(interactions)
+        matrix = normalized(interactions, strengths)
         self.to_users_matrix = sparse_tensor(matrix, dtype, device)
         self.to_items_matrix = sparse_tensor(matrix.T.tocsr(), dtype, device)
 
@@ -90,42 +99,65 @@ class Propagation:
         return user_sum / (layers + 1), item_sum / (layers + 1)
 
 
-def normalized(interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
-    """D^-1/2 R D^-1/2 (users, items), float64; every stored entry counts as an edge."""
+def normalized(
+    interactions: scipy.sparse.csr_matrix, strengths: FloatArray | None = None
+) -> scipy.sparse.csr_matrix:
+    """D^-1/2 R D^-1/2 (users, items), float64; every stored entry is an edge.
+
+    strengths: (edges,) of the edges in the order of ``interactions.data``; none: 1 each.
+    """
     rows = np.repeat(np.arange(interactions.shape[0]), np.diff(interactions.indptr))
-    user_degrees = np.bincount(rows, minlength=interactions.shape[0])
-    item_degrees = np.bincount(interactions.indices, minlength=interactions.shape[1])
+    user_degrees = np.bincount(rows, strengths, minlength=interactions.shape[0])
+    item_degrees = np.bincount(interactions.indices, strengths, minlength=interactions.shape[1])
     data = 1.0 / np.sqrt(user_degrees[rows] * item_degrees[interactions.indices])
+    if strengths is not None:
+        data *= strengths
     return scipy.sparse.csr_matrix(
         (data, interactions.indices, interactions.indptr), shape=interactions.shape
     )
 
 
 class BipartiteGraph:
-    """A graph whose edited versions can be propagated on, B of them at a time. Float64."""
+    """A graph whose edited versions can be propagated on, B of them at a time. Float64.
 
-    def __init__(self, interactions: scipy.sparse.csr_matrix, device: torch.device) -> None:
-        binary = scipy.sparse.csr_matrix(
-            (np.ones(interactions.nnz), interactions.indices, interactions.indptr), shape=interactions.shape
+    strengths: (edges,) of the edges in the order of ``interactions.data``; none: 1 each.
+    """
+
+    def __init__(
+        self,
+        interactions: scipy.sparse.csr_matrix,
+        device: torch.device,
+        strengths: FloatArray | None = None,
+    ) -> None:
+        values = np.ones(interactions.nnz) if strengths is None else np.asarray(strengths, dtype=np.float64)
+        weighted = scipy.sparse.csr_matrix(
+            (values, interactions.indices, interactions.indptr), shape=interactions.shape
         )
-        self.users, self.items = binary.shape
+        self.users, self.items = weighted.shape
         self.device = device
-        self.to_users_matrix = sparse_tensor(binary, torch.float64, device)
-        self.to_items_matrix = sparse_tensor(binary.T.tocsr(), torch.float64, device)
-        self.starts = torch.from_numpy(binary.indptr.astype(np.int64)).to(device)
-        self.neighbours = torch.from_numpy(binary.indices.astype(np.int64)).to(device)
-        self.user_degrees = torch.diff(self.starts).to(torch.float64)
-        self.item_degrees = torch.bincount(self.neighbours, minlength=self.items).to(torch.float64)
+        self.to_users_matrix = sparse_tensor(weighted, torch.float64, device)
+        self.to_items_matrix = sparse_tensor(weighted.T.tocsr(), torch.float64, device)
+        self.starts = torch.from_numpy(weighted.indptr.astype(np.int64)).to(device)
+        self.neighbours = torch.from_numpy(weighted.indices.astype(np.int64)).to(device)
+        self.strengths = torch.from_numpy(values).to(device)
+        rows = np.repeat(np.arange(self.users), np.diff(weighted.indptr))
+        user_degrees = np.bincount(rows, values, minlength=self.users)
+        item_degrees = np.bincount(weighted.indices, values, minlength=self.items)
+        self.user_degrees, self.item_degrees = (
+            torch.from_numpy(degrees.astype(np.float64)).to(device)  # integers where there is no edge
+            for degrees in (user_degrees, item_degrees)
+        )
 
     def histories(self, users: Tensor) -> Tensor:
-        """(items, B) one where user b has an edge: Rᵀ applied to the unit vectors of ``users`` (B,)."""
+        """(items, B) the strength of each edge of user b: Rᵀ applied to the unit vectors of ``users`` (B,)."""
         starts = self.starts[users]
         lengths = self.starts[users + 1] - starts
         columns = torch.repeat_interleave(torch.arange(len(users), device=self.device), lengths)
         ends = torch.cumsum(lengths, 0)
         within = torch.arange(len(columns), device=self.device) - (ends - lengths)[columns]
         found = torch.zeros(self.items, len(users), dtype=torch.float64, device=self.device)
-        found[self.neighbours[starts[columns] + within], columns] = 1.0
+        edges = starts[columns] + within
+        found[self.neighbours[edges], columns] = self.strengths[edges]
         return found
 
     def edited(

@@ -178,6 +178,16 @@ class DifferentiableGraphRecommender(GraphRecommender, Protocol):
         """
 
 
+class AttentiveRecommender(GraphRecommender, Protocol):
+    """A graph recommender with ``access: attention``: its scores depend on how much attention each edge receives."""
+
+    def with_uniform_attention(self) -> GraphRecommender:
+        """The same fitted model, with uniform weights in place of its attention: an ablation.
+
+        The conformance kit requires that lists change.
+        """
+
+
 def scores_graphs(model: ScoringModel) -> TypeGuard[GraphRecommender]:
     """Whether a model scores edited graphs; otherwise it scores profiles."""
     return hasattr(model, "score_edits")

@@ -1,18 +1,13 @@
-"""Attention over the edges of a graph, and the same on many edited graphs at once. Memory O(edges x heads).
+"""Attention over the edges of a user-item graph: how much each edge counts. Memory O(edges x heads).
 
-Node n on one side of the graph attends to its neighbours m on the other, with weights w_nm (1 in the graph as it
-is). For each head, with queries q, keys k and values v of c columns,
+With queries q and keys k of c columns in each of H heads, a user u and an item i give each other's edge the strength
 
-    s_nm = q_n . k_m / sqrt(c)
-    a_nm = exp(BOUND tanh(s_nm / BOUND))                      between exp(-BOUND) and exp(BOUND)
-    T_n  = sum_m w_nm a_nm v_m / sum_m w_nm a_nm              0 for a node without edges
+    a_ui = 1/(2H) sum_h [ exp(l(q_u . k_i)) + exp(l(q_i . k_u)) ],      l(x) = BOUND tanh(x / (BOUND sqrt(c)))
 
-so an edge of weight 0 is no edge and one of weight 1 is a full one. The bound stands for the maximum that a
-softmax subtracts. It depends on no other edge, so both sums can be corrected edge by edge, and no edge is so
-heavy that what is left without it would drown in rounding.
-
-Queries, keys and values do not depend on the graph here. An edit then changes T at the ends of the edited edges
-only, and there by a few terms of the two sums: exact, cheap, and differentiable in the weights.
+the mean, over the heads and over both directions, of the numerators of a softmax over the neighbours. The bound
+stands for the maximum that a softmax subtracts: a strength depends on its two ends and on no other edge. So an edit
+of the graph changes no strength, and only the sums by which the propagation normalises (``bipartite_graph.py``)
+follow the edit: exact, cheap, and differentiable in the weights of the edges.
 
 Products over edges are those of sparse matrices, both ways: nothing of (edges, c) is ever formed.
 """
@@ -21,6 +16,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +24,6 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 import torch
 from torch import Tensor
-
-from cfbench_recsys.bipartite_graph import SMALLEST_DEGREE
 
 BOUND = 3.0
 """Of a logit: an edge counts at most exp(6) = 403 times as much as another. (Published code of graph
@@ -41,18 +35,18 @@ class Pattern:
 
     Attributes:
         shape: (rows, columns).
-        lengths: (rows,) edges of each row.
+        rows, columns: (edges,) the ends of each edge.
         order: (edges,) the edges by column: values[order] are those of the transposed matrix.
     """
 
     def __init__(self, starts: Tensor, columns: Tensor, shape: tuple[int, int]) -> None:
         """starts (rows + 1,), columns (edges,), int64: of a CSR matrix, in which an edge may stand twice."""
         self.shape = shape
-        self.lengths = torch.diff(starts)
-        rows = torch.repeat_interleave(torch.arange(shape[0], device=starts.device), self.lengths)
+        rows = torch.repeat_interleave(torch.arange(shape[0], device=starts.device), torch.diff(starts))
+        self.rows, self.columns = rows, columns
         self.order = torch.argsort(columns, stable=True)
         self._indices = (starts.int(), columns.int())  # 32 bits are faster
-        self._transposed = (starts_of(columns, shape[1]).int(), rows[self.order].int())
+        self._transposed = (_starts_of(columns, shape[1]).int(), rows[self.order].int())
 
     @staticmethod
     def of(matrix: scipy.sparse.csr_matrix, device: torch.device) -> Pattern:
@@ -136,126 +130,79 @@ class Heads:
 
     queries: Tensor
     keys: Tensor
-    values: Tensor
 
     @staticmethod
-    def of(inputs: Tensor, query: Tensor, key: Tensor, value: Tensor, heads: int) -> Heads:
-        """inputs (nodes, d); query, key, value (d, d); c = d / ``heads``."""
+    def of(inputs: Tensor, query: Tensor, key: Tensor, heads: int) -> Heads:
+        """inputs (nodes, d); query, key (d, d); c = d / ``heads``."""
 
         def split(matrix: Tensor) -> Tensor:
             return (inputs @ matrix).view(len(inputs), heads, -1).transpose(0, 1).contiguous()
 
-        return Heads(split(query), split(key), split(value))
+        return Heads(split(query), split(key))
+
+    def __len__(self) -> int:
+        return len(self.queries)
 
 
-def strengths(pattern: Pattern, queries: Tensor, keys: Tensor) -> Tensor:
-    """(edges,) a_nm of one head; queries (rows, c), keys (columns, c)."""
-    scaled = queries / (math.sqrt(queries.shape[1]) * BOUND)
-    return torch.exp(BOUND * torch.tanh(edge_products(pattern, scaled, keys)))
+def edge_strengths(pattern: Pattern, users: Heads, items: Heads) -> Tensor:
+    """(edges,) a_ui of the edges of ``pattern``, from users to items; differentiable in the heads."""
+    total = users.queries.new_zeros(len(pattern))
+    for query, key, other_query, other_key in _pairs(users, items):
+        total = total + _strength(edge_products(pattern, query, other_key), query)
+        total = total + _strength(edge_products(pattern, key, other_query), query)
+    return total / (2 * len(users))
 
 
-def attend(pattern: Pattern, looking: Heads, seen: Heads) -> Tensor:
-    """(rows, heads * c) T of the nodes ``looking``, for weights of 1."""
-    return _averages(_sums(pattern, looking, seen), pattern.lengths > 0)
+def pair_strengths(edge_users: Tensor, edge_items: Tensor, users: Heads, items: Heads) -> Tensor:
+    """(E,) a_ui of any users ``edge_users`` and items ``edge_items``, both (E,); as :func:`edge_strengths`."""
+    total = users.queries.new_zeros(len(edge_users))
+    for query, key, other_query, other_key in _pairs(users, items):
+        total = total + _strength((query[edge_users] * other_key[edge_items]).sum(1), query)
+        total = total + _strength((key[edge_users] * other_query[edge_items]).sum(1), query)
+    return total / (2 * len(users))
 
 
-def shares(pattern: Pattern, looking: Heads, seen: Heads) -> Tensor:
-    """(edges,) how much of a node's attention an edge has, in even shares: 1 where all have the same.
-
-    The mean over the heads of lengths_n a_nm / sum_m a_nm.
-    """
-    total = torch.zeros(len(pattern), device=seen.keys.device, dtype=seen.keys.dtype)
-    for queries, keys in zip(looking.queries, seen.keys, strict=True):
-        strength = strengths(pattern, queries, keys)
-        sums = edge_sums(pattern, strength, torch.ones_like(keys[:, :1]))[:, 0]
-        scale = torch.where(pattern.lengths > 0, pattern.lengths / sums, 0.0)
-        total = total + strength * torch.repeat_interleave(scale, pattern.lengths)
-    return total / len(looking.queries)
+def _pairs(users: Heads, items: Heads) -> Iterator[tuple[Tensor, ...]]:
+    """Queries and keys of the users, queries and keys of the items, head by head."""
+    return zip(users.queries, users.keys, items.queries, items.keys, strict=True)
 
 
-@dataclass(frozen=True)
-class Changes:
-    """B versions of a matrix H (nodes, d) that differ from it in N rows: H_b = H + changes.
-
-    Attributes:
-        node, version: (N,) which row, in which version; no pair twice.
-        change: (N, d) what is added to it.
-    """
-
-    node: Tensor
-    version: Tensor
-    change: Tensor
-
-    def add_transposed_product(self, total: Tensor, columns: Tensor) -> Tensor:
-        """total (d, B) + (H_b - H)^T x_b for the columns x_b of ``columns`` (nodes, B)."""
-        moved = self.change * columns[self.node, self.version][:, None]
-        return total.T.index_add(0, self.version, moved).T
-
-    def add_product(self, total: Tensor, embeddings: Tensor) -> Tensor:
-        """total (nodes, B) + (H_b - H) y_b for the columns y_b of ``embeddings`` (d, B)."""
-        moved = torch.linalg.vecdot(self.change, embeddings.T[self.version])
-        return total.index_put((self.node, self.version), moved, accumulate=True)
+def _strength(products: Tensor, query: Tensor) -> Tensor:
+    return torch.exp(BOUND * torch.tanh(products / (BOUND * math.sqrt(query.shape[1]))))
 
 
-class Attention:
-    """Attention of one side over one graph, ready for edits.
+class AttentivePropagation:
+    """One layer, D^-1/2 A D^-1/2 with A the strengths of the edges, differentiable in them: what training needs.
+
+    The same as ``Propagation`` of ``bipartite_graph.py``, whose values are constant.
 
     Attributes:
-        output: (nodes, heads * c) T.
+        degrees: of the users and of the items, sums of strengths.
     """
 
-    def __init__(self, pattern: Pattern, looking: Heads, seen: Heads) -> None:
-        self._looking, self._seen = looking, seen
-        self._degrees = pattern.lengths.to(seen.values.dtype)
-        self._sums = _sums(pattern, looking, seen)
-        self.output = _averages(self._sums, pattern.lengths > 0)
+    def __init__(self, pattern: Pattern, transposed: Pattern, strengths: Tensor) -> None:
+        self.degrees = (
+            strengths.new_zeros(pattern.shape[0]).index_add(0, pattern.rows, strengths),
+            strengths.new_zeros(pattern.shape[1]).index_add(0, pattern.columns, strengths),
+        )
+        of_users, of_items = self.degrees
+        values = strengths * (of_users[pattern.rows] * of_items[pattern.columns]).rsqrt()
+        self._to_users = (pattern, values)
+        self._to_items = (transposed, values[pattern.order])
 
-    def edited(self, versions: int, rows: Tensor, nodes: Tensor, others: Tensor, delta: Tensor) -> Changes:
-        """How T changes, in B = ``versions`` of the graph; differentiable in ``delta``.
+    def to_users(self, items: Tensor) -> Tensor:
+        """(items, d) -> (users, d)"""
+        return edge_sums(*self._to_users, items)
 
-        ``delta[e]`` is added to the weight of the edge between ``nodes[e]`` of this side and ``others[e]`` in
-        version ``rows[e]``; all (E,).
-        """
-        touched, places = torch.unique(nodes * versions + rows, return_inverse=True)
-        node, version = touched // versions, touched % versions
-        order = torch.argsort(places, stable=True)
-        starts = starts_of(places, len(touched))
-        pattern = Pattern(starts, others[order], (len(touched), self._seen.keys.shape[1]))
-        delta = delta[order]
-        sums = []
-        for head, (queries, keys, values) in enumerate(
-            zip(self._looking.queries, self._seen.keys, self._seen.values, strict=True)
-        ):
-            weights = delta * strengths(pattern, queries[node], keys)
-            sums.append(self._sums[head, node] + edge_sums(pattern, weights, _with_ones(values)))
-        degrees = self._degrees[node].index_add(0, places[order], delta)
-        output = _averages(torch.stack(sums), degrees > SMALLEST_DEGREE)
-        return Changes(node, version, output - self.output[node])
+    def to_items(self, users: Tensor) -> Tensor:
+        """(users, d) -> (items, d)"""
+        return edge_sums(*self._to_items, users)
 
 
-def starts_of(places: Tensor, count: int) -> Tensor:
+def _starts_of(places: Tensor, count: int) -> Tensor:
     """(count + 1,) where each of 0..count-1 begins in ``places`` once these are sorted."""
     counts = torch.bincount(places, minlength=count)
     return torch.cat([counts.new_zeros(1), torch.cumsum(counts, 0)])
-
-
-def _sums(pattern: Pattern, looking: Heads, seen: Heads) -> Tensor:
-    """(heads, rows, c + 1) sum_m a_nm [v_m, 1], both sums of T in one product."""
-    heads = zip(looking.queries, seen.keys, seen.values, strict=True)
-    return torch.stack(
-        [edge_sums(pattern, strengths(pattern, query, key), _with_ones(value)) for query, key, value in heads]
-    )
-
-
-def _averages(sums: Tensor, connected: Tensor) -> Tensor:
-    """(rows, heads * c) T, the heads side by side; sums (heads, rows, c + 1), connected (rows,) bool."""
-    divisor = torch.where(connected, sums[..., -1], 1.0)
-    means = torch.where(connected[:, None], sums[..., :-1] / divisor[..., None], 0.0)
-    return means.transpose(0, 1).flatten(1)
-
-
-def _with_ones(values: Tensor) -> Tensor:
-    return torch.cat([values, values.new_ones(len(values), 1)], dim=1)
 
 
 def _sparse(starts: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -42,7 +42,7 @@ SPEC = ComponentSpec(
             "level": ("item", "list"),
             "scope": ("user-vector", "user-only", "indirect", "k-hop", "full"),
             "edit": ("remove", "add"),
-            "access": ("scores", "weights", "gradients", "embeddings", "training"),
+            "access": ("scores", "weights", "gradients", "embeddings", "training", "attention"),
             "checkpoints": ("yes",),
             "pretraining": ("yes",),
         },

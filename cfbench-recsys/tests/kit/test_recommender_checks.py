@@ -105,6 +105,13 @@ class Frozen(OnTheGraph):
         return super().score_edits(Edits.nothing(edits.users))
 
 
+class Idle(OnTheGraph):
+    """Declares an attention that has no effect."""
+
+    def with_uniform_attention(self) -> Idle:
+        return self
+
+
 class Ungraded:
     """A graph model that gives scores, no gradients."""
 
@@ -194,6 +201,7 @@ LINEAR = {"access": {"scores", "weights"}, "scope": {"user-vector"}}
 PROFILE = {"access": {"scores"}, "scope": {"user-vector"}}
 DIFFERENTIABLE = {"access": {"scores", "gradients"}, "scope": {"user-vector"}}
 GRAPH = {"access": {"scores", "gradients"}, "scope": {"user-only", "indirect", "k-hop", "full"}}
+ATTENTIVE = {**GRAPH, "access": GRAPH["access"] | {"attention"}}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +217,8 @@ def test_a_good_recommender_passes_every_check_that_applies(
 ) -> None:
     report = check("recommender", good, provides)
     assert report.passed, str(report)
-    assert [one.check for one in report.results if one.result != "passed"] == [unasked]
+    others = [one.check for one in report.results if one.result != "passed"]
+    assert others == [unasked, "depends-on-its-attention"]
 
 
 def test_a_baseline_need_not_learn_preferences() -> None:
@@ -233,6 +242,8 @@ def test_a_baseline_need_not_learn_preferences() -> None:
         (Neighbours, GRAPH, "declares-what-it-can", "declares no scope user-vector"),
         (Ungraded, GRAPH, "declares-what-it-can", "declares gradients, has no score_weighted"),
         (Neighbours, DIFFERENTIABLE, "declares-what-it-can", "declares gradients, has no score_dense"),
+        (OnTheGraph, ATTENTIVE, "declares-what-it-can", "declares attention, has no with_uniform_attention"),
+        (Idle, ATTENTIVE, "depends-on-its-attention", "0% of the lists of 3 change; at least 10% must"),
         (Saturated, PROFILE, "gives-logits-of-all-items", "float32, not float64"),
         (Masking, PROFILE, "gives-logits-of-all-items", "leave seen items in"),
         (Normalising, PROFILE, "is-independent-of-the-batch", "scores depend on the order"),

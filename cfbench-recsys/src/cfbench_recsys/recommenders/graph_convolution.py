@@ -137,10 +137,19 @@ class GraphConvolution(ABC):
         from cfbench_recsys.bipartite_graph import BipartiteGraph, Propagation
 
         self._users, self._items, self._interactions = users, items, interactions
-        self._graph = BipartiteGraph(interactions, self.device)
-        propagation = Propagation(interactions, users.dtype, self.device)
+        strengths = self.strengths(interactions)
+        self._graph = BipartiteGraph(interactions, self.device, strengths)
+        propagation = Propagation(interactions, users.dtype, self.device, strengths)
         final = weighted_layers(propagation, self._users, self._items, self.layer_weights())
         self._final_users, self._final_items = (side.cpu().numpy() for side in final)
+
+    def strengths(self, interactions: scipy.sparse.csr_matrix) -> FloatArray | None:
+        """(edges,) what each edge of ``interactions`` counts, in the order of its data; None: 1 each."""
+        return None
+
+    def weighed(self, edge_users: Any, edge_items: Any, delta: Any) -> Any:
+        """``delta`` (E,) times the strengths of these edges, whether they exist or not."""
+        return delta
 
     def user_embeddings(self) -> FloatArray:
         """(users, d) final embeddings F: a logit is their product with those of the items."""
@@ -177,6 +186,7 @@ class GraphConvolution(ABC):
         users (B,); edges rows, edge_users, edge_items (E,): int64 tensors. delta (E,) float64: the weight of
         edge e in the graph of edit rows[e] is (1 if it exists else 0) + delta[e]; edges named twice add up.
         """
+        delta = self.weighed(edge_users, edge_items, delta)
         graphs = self._graph.edited(len(users), rows, edge_users, edge_items, delta)
         weights = self.layer_weights()
         user_sum, item_sum = layers_of_units(graphs, users, weights)

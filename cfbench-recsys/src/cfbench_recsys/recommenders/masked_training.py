@@ -16,42 +16,36 @@ from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS, Training, Weights, weighted_layers
 from cfbench_recsys.recommenders.training import State
 
-QUERY, KEY, VALUE = "query.weight", "key.weight", "value.weight"
+QUERY, KEY = "query.weight", "key.weight"
 TOPOLOGY = "topology.weight"
 ANCHORS, USER_NEARNESS, ITEM_NEARNESS = "anchors", "user_nearness", "item_nearness"
-MATRICES = (QUERY, KEY, VALUE, TOPOLOGY)
+MATRICES = (QUERY, KEY, TOPOLOGY)
 
 
 @dataclass(frozen=True)
 class View:
-    """A graph to encode: light convolutions, and who attends to whom.
+    """A graph to encode.
 
     Attributes:
-        propagation: Ã, see ``bipartite_graph.py``.
         by_user, by_item: its edges as patterns, see ``graph_attention.py``, from users and from items.
     """
 
-    propagation: Any
     by_user: Any
     by_item: Any
 
     @staticmethod
     def of(interactions: scipy.sparse.csr_matrix, device: Any) -> View:
-        """For float32 embeddings."""
-        import torch
-
-        from cfbench_recsys.bipartite_graph import Propagation
         from cfbench_recsys.graph_attention import Pattern
 
         pattern = Pattern.of(interactions, device)
-        return View(Propagation(interactions, torch.float32, device), pattern, pattern.transposed())
+        return View(pattern, pattern.transposed())
 
 
 class MaskedTraining(Training):
     """Embeddings, matrices, anchors; and a graph without its rationale, another one in each epoch.
 
     Attributes:
-        parameters: E, W_Q, W_K, W_V, W_T, float32, and the anchors with their nearness, by the names of the state.
+        parameters: E, W_Q, W_K, W_T, float32, and the anchors with their nearness, by the names of the state.
         whole, shown, hidden: the training graph; what of it is encoded in this epoch; what is not (None if that
             is not needed).
     """
@@ -72,10 +66,9 @@ class MaskedTraining(Training):
         constants[USER_NEARNESS], constants[ITEM_NEARNESS] = np.split(near, [interactions.shape[0]])
         self.parameters = {name: self.torch.from_numpy(array) for name, array in constants.items()}
         self.parameters = {name: array.to(self.device) for name, array in self.parameters.items()}
-        for name, rows, scale in ((QUERY, d, 1.0), (KEY, d, 1.0), (VALUE, d, 0.1), (TOPOLOGY, 2 * d, 0.1)):
+        for name, rows, scale in ((QUERY, d, 1.0), (KEY, d, 1.0), (TOPOLOGY, 2 * d, 0.1)):
             drawn = scale / np.sqrt(d) * random.standard_normal((rows, d), dtype=np.float32)
-            start = np.eye(d) if name == VALUE else 0.0
-            self.parameters[name] = self._parameter((start + drawn).astype(np.float32))
+            self.parameters[name] = self._parameter(drawn.astype(np.float32))
         matrices = [self.parameters[name] for name in MATRICES]
         rate = config.matrix_rate * config.learning_rate
         self.optimizer.add_param_group({"params": matrices, "lr": rate})
@@ -94,36 +87,36 @@ class MaskedTraining(Training):
         return super().epoch(loss_of)
 
     def rationale(self) -> FloatArray:
-        """(interactions,) an edge's share of the attention of its two ends, 1 if they treat all edges equally."""
-        from cfbench_recsys.graph_attention import shares
-
+        """(interactions,) an edge's share of the strengths at its two ends, 1 where all edges count the same."""
         with self.torch.no_grad():
-            of_users, of_items = self.heads()
-            found = shares(self.whole.by_user, of_users, of_items).double()
-            order = self.whole.by_user.order
-            found[order] += shares(self.whole.by_item, of_items, of_users).double()
-        rationale: FloatArray = found.cpu().numpy() / 2
+            pattern, strengths = self.whole.by_user, self.strengths(self.whole)
+            of_users, of_items = self.over(self.whole).degrees
+            shares = [
+                strengths * self.torch.bincount(ends, minlength=len(degrees))[ends] / degrees[ends]
+                for ends, degrees in ((pattern.rows, of_users), (pattern.columns, of_items))
+            ]
+        rationale: FloatArray = ((shares[0] + shares[1]) / 2).double().cpu().numpy()
         return rationale
 
-    def heads(self) -> tuple[Any, Any]:
-        """Queries, keys and values of the users, and of the items."""
-        return heads_of(self.parameters, self.config)
+    def strengths(self, view: View) -> Any:
+        """(edges of the view,) how much each edge counts, torch."""
+        from cfbench_recsys.graph_attention import edge_strengths
 
-    def attended(self, heads: tuple[Any, Any], view: View) -> tuple[Any, Any]:
-        """gate T of the users (users, d), and of the items (items, d)."""
-        from cfbench_recsys.graph_attention import attend
+        return edge_strengths(view.by_user, *heads_of(self.parameters, self.config))
 
-        of_users, of_items = heads
-        return attend(view.by_user, of_users, of_items), attend(view.by_item, of_items, of_users)
+    def over(self, view: View) -> Any:
+        """Attentive propagation over the edges of a view."""
+        from cfbench_recsys.graph_attention import AttentivePropagation
 
-    def convolved(self, outputs: tuple[Any, Any], view: View) -> tuple[Any, Any]:
-        """F of H = E + gate T."""
-        users, items = self.users + outputs[0], self.items + outputs[1]
-        return weighted_layers(view.propagation, users, items, self.weights)
+        return AttentivePropagation(view.by_user, view.by_item, self.strengths(view))
+
+    def encoded(self, propagation: Any) -> tuple[Any, Any]:
+        """F (users, d) and (items, d), torch."""
+        return weighted_layers(propagation, self.users, self.items, self.weights)
 
     def final(self) -> tuple[Any, Any]:
         """F (users, d) and (items, d) on the whole graph, torch."""
-        return self.convolved(self.attended(self.heads(), self.whole), self.whole)
+        return self.encoded(self.over(self.whole))
 
     def state(self) -> State:
         """Copies, as :meth:`GFormer.state`."""
@@ -131,7 +124,7 @@ class MaskedTraining(Training):
 
 
 def heads_of(parameters: Mapping[str, Any], config: Any) -> tuple[Any, Any]:
-    """Queries, keys and values (times ``gate``) of the users, and of the items, from the inputs X."""
+    """Queries and keys of the users, and of the items, from the inputs X."""
     import torch
 
     from cfbench_recsys.graph_attention import Heads
@@ -143,8 +136,7 @@ def heads_of(parameters: Mapping[str, Any], config: Any) -> tuple[Any, Any]:
     def of(embeddings: Any, near: Any) -> Any:
         there = near.sum(1, keepdim=True) * (embeddings @ own) + near @ anchors
         inputs = embeddings + there / max(1, len(anchors))
-        query, key, value = (parameters[name] for name in (QUERY, KEY, VALUE))
-        return Heads.of(inputs, query, key, config.gate * value, config.heads)
+        return Heads.of(inputs, parameters[QUERY], parameters[KEY], config.heads)
 
     return of(users, parameters[USER_NEARNESS]), of(items, parameters[ITEM_NEARNESS])
 

@@ -15,13 +15,17 @@ from cfbench_core.lifecycle.models import load_state, save_state
 from cfbench_core.specs import resolve
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
 from cfbench_recsys.edits import ADD, REMOVE, Edits, FloatArray
-from cfbench_recsys.ranking import ranks_of
+from cfbench_recsys.quality import padded_rows
+from cfbench_recsys.ranking import ranks_of, top_k
 from cfbench_recsys.scoring import score_blocks, score_once
 from cfbench_recsys.targets import Targets
 from cfbench_recsys.testing.world import TWIN, K, other_global_seeds, split, streams
 
 NOISE = 1e-10
 """Far below the grid on which ranks are decided."""
+
+CHANGED_LISTS = 0.1
+"""Share of the lists that a recommender's attention must change, to be more than a name."""
 
 
 def declares_what_it_can(subject: Subject) -> None:
@@ -32,7 +36,11 @@ def declares_what_it_can(subject: Subject) -> None:
     scopes = subject.spec.provides.get("scope", frozenset())
     wanted = "user-only" if graph else "user-vector"
     require(wanted in scopes, f"declares no scope {wanted}: it would never be explained")
-    promised = {"weights": "weights", "gradients": "score_weighted" if graph else "score_dense"}
+    promised = {
+        "weights": "weights",
+        "gradients": "score_weighted" if graph else "score_dense",
+        "attention": "with_uniform_attention",
+    }
     for name, method in promised.items():
         require(name not in access or hasattr(implementation, method), f"declares {name}, has no {method}")
 
@@ -196,6 +204,25 @@ def _require_true_slopes(score: Callable[[Any], Any], at: Any) -> None:
         )
 
 
+def depends_on_its_attention(subject: Subject) -> None:
+    """Do lists change when its attention is replaced by uniform weights, if it declares access attention?"""
+    if "attention" not in subject.spec.provides.get("access", frozenset()):
+        raise NotApplicable("it does not declare access attention")
+    model, graph = _fitted(subject), split().profiles
+    users = Edits.nothing(np.arange(graph.shape[0]))
+    seen, padding = padded_rows(graph, users.users)
+    with_attention, without = (
+        top_k(_scores(each, users, graph), seen, padding, K)
+        for each in (model, model.with_uniform_attention())
+    )
+    changed = float((with_attention != without).any(axis=1).mean())
+    require(
+        changed >= CHANGED_LISTS,
+        f"with uniform weights in place of its attention {changed:.0%} of the lists of {K} change; "
+        f"at least {CHANGED_LISTS:.0%} must",
+    )
+
+
 def leaves_its_input_alone(subject: Subject) -> None:
     """Are profiles and edits the same after it scored them?"""
     model, graph = _fitted(subject), split().profiles
@@ -222,6 +249,7 @@ RECOMMENDER_CHECKS = checks_of(
     follows_edits,
     is_as_linear_as_it_says,
     has_true_gradients,
+    depends_on_its_attention,
     leaves_its_input_alone,
 )
 
