@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 import time
 import traceback
@@ -19,7 +20,7 @@ from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.plain_text import one_line, shortened
 from cfbench_core.redaction import redacted
 from cfbench_core.specs import resolve
-from cfbench_core.stages import Task, TaskContext
+from cfbench_core.stages import DATA, Task, TaskContext
 from cfbench_core.store import Store
 
 
@@ -97,7 +98,9 @@ def _watched(
         meter.stop()
         if interruptible and isinstance(error, KeyboardInterrupt):
             raise
-        return _failure(_blamed(error, watch), store.root, meter.seconds, meter.peak_bytes)
+        failure = _failure(_blamed(error, watch), store.root, meter.seconds, meter.peak_bytes)
+        wrong_input = task.kind == DATA and isinstance(error, UserError)
+        return dataclasses.replace(failure, wrong_input=wrong_input)
     finally:
         if temporary is not None:
             store.abandon(temporary)

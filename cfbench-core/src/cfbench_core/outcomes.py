@@ -18,6 +18,7 @@ class Outcome:
     ``reason`` is one line for people; ``traceback`` is stored in the run directory.
     ``summary`` is what the stage returned (JSON), for example a recommender's quality. ``computed_by`` is the
     environment that computed it, as its artifact records it; for a cached result not the current one.
+    ``wrong_input`` says that it failed because the user's data cannot be read.
     """
 
     status: Status
@@ -27,6 +28,7 @@ class Outcome:
     computed_by: Mapping[str, Any] = field(default_factory=dict)
     elapsed_seconds: float = 0.0
     peak_memory_bytes: int = 0
+    wrong_input: bool = False
 
     @property
     def done(self) -> bool:

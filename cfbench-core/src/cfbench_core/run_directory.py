@@ -144,7 +144,9 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0: all went well; 1: some cells failed; 3: there was nothing to run."""
+        """0: all went well; 1: some cells failed; 2: the data cannot be read; 3: there was nothing to run."""
+        if self.plan.get("wrong_input"):
+            return 2
         if all(cell.status == "skipped" for cell in self._cells):
             return 3
         return int(any(cell.problem for cell in self._cells))

@@ -78,9 +78,11 @@ class RunWriter:
         try:
             earlier = plain(Document.read(path).root)
         except UserError:
+            earlier = {}
+        if not earlier:
             raise UserError(
                 f"{path}: is not the configuration of a run; give another --out, or --fresh to replace it"
-            ) from None
+            )
         how = ("executor", "workers", "limits", "chunk")  # these change how it is computed, not what
         differing = sorted(
             str(key)
@@ -150,6 +152,7 @@ class RunWriter:
             "layout": layout,
             "explanations": scored,
             "summaries": {} if results is None else _summaries(self.plan, results),
+            "wrong_input": results is not None and _is_wrong_input(self.plan, results),
             "cells": cells,
         }
         write_atomically(
@@ -239,6 +242,12 @@ def _cell_status(cell: Cell, results: Results) -> tuple[str, str]:
     if done:
         return "partial", f"{len(outcomes) - len(done)} of {len(outcomes)} chunks: {problem.reason}"
     return problem.status, problem.reason
+
+
+def _is_wrong_input(plan: Plan, results: Results) -> bool:
+    """Whether nothing could be computed because no data set could be read."""
+    problems = [results.problem(cell.stages["scores"]) for cell in plan.to_run]
+    return bool(problems) and all(problem is not None and problem.wrong_input for problem in problems)
 
 
 def _notes(cell: Cell, results: Results) -> str:

@@ -195,7 +195,7 @@ class _Schedule:
             failed = next((outcome for outcome in inputs if not outcome.done), None)
             manifest = None if self.fresh or failed else self.stored(task)
             if failed is not None:  # it ends in the same way, but took no time and has no traceback
-                self.settle(task, Outcome(failed.status, failed.reason))
+                self.settle(task, Outcome(failed.status, failed.reason, wrong_input=failed.wrong_input))
             elif manifest is not None:
                 self.settle(task, _cached(manifest))
             else:

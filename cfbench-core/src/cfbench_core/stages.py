@@ -79,6 +79,9 @@ class Stage:
         )
 
 
+DATA = "data"
+"""The kind of a stage that reads a data set."""
+
 MODEL = "model"
 """The parameter of a stage that makes a model: the parameters of its component."""
 

@@ -156,7 +156,7 @@ def test_explainers_that_fail_affect_their_own_chunk_and_report_why(shop: Path, 
         "nothing": ("failed", "importances must hold real numbers, got NoneType"),
         "nan": ("failed", "importances has NaN or infinity for an interaction of the user"),
         "infinity": ("failed", "importances has NaN or infinity for an interaction of the user"),
-        "hang": ("timeout", "(limits.seconds: 6)"),
+        "hang": ("timeout", "(limits.seconds: 12)"),
         "eat": ("out_of_memory", "(limits.memory_gb: 1.2)"),
     }
     bad = [
@@ -169,7 +169,7 @@ def test_explainers_that_fail_affect_their_own_chunk_and_report_why(shop: Path, 
             explainers=[{"import": "my_lab:ByIndex"}, *bad],
             executor="process",
             workers=2,
-            limits={"seconds": 6, "memory_gb": 1.2},
+            limits={"seconds": 12, "memory_gb": 1.2},
         ),
         out=tmp_path / "run",
     )

@@ -10,7 +10,7 @@ from cfbench_core.config.component import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.lifecycle.external import ExternalTable
 from cfbench_core.lifecycle.steps import OPTIONAL_STEPS
-from cfbench_core.stages import Stage
+from cfbench_core.stages import DATA, Stage
 
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
@@ -120,7 +120,7 @@ class Study:
         given = {"dataset": dataset.parameters(), **source_of(dataset, self.access), **(parameters or {})}
         name = dataset.spec.name
         return self.stage(
-            "data", dataset.label, "read_data", given, {}, ("read_data",), dataset=name, draws=draws
+            DATA, dataset.label, "read_data", given, {}, ("read_data",), dataset=name, draws=draws
         )
 
 
