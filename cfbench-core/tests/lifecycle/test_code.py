@@ -28,6 +28,7 @@ FILES = {
         '    """Its docstring."""\n'
         "    def fit(self) -> float:\n"
         "        from cfbench_made import lazy\n"
+        "        from cfbench_made.starred import BASE\n"
         "        assert scale(1) > 0  # positive\n"
         "        return scale(lazy.STEP)\n"
     ),
@@ -40,6 +41,8 @@ FILES = {
     ),
     "cfbench_made/shared/tool.py": "class Tool:\n    size = 3\n",
     "cfbench_made/shared/rest.py": "class Rest:\n    size = 4\n",
+    "cfbench_made/starred/__init__.py": "from cfbench_made.starred.base import *\n",
+    "cfbench_made/starred/base.py": "BASE = 6\n",
     "cfbench_made/words/__init__.py": "def load():\n    return 1\n",
     "cfbench_made/words/words.txt": "good\n",
 }
@@ -85,6 +88,8 @@ def test_the_closure_holds_what_runs_and_the_libraries_by_minor_version(package:
         "cfbench_made.lazy",
         "cfbench_made.model",
         "cfbench_made.shared.tool",
+        "cfbench_made.starred",
+        "cfbench_made.starred.base",
         "cfbench_made.words",
     ]
     assert f"numpy={'.'.join(np.__version__.split('.')[:2])}" in libraries
@@ -109,6 +114,7 @@ def test_the_closure_holds_what_runs_and_the_libraries_by_minor_version(package:
         ("model.py", "scale(1) > 0", "scale(1) > 1", True),
         ("lazy.py", "'b'", "'c'", True),
         ("shared/tool.py", "3", "4", True),
+        ("starred/base.py", "6", "7", True),
         ("__init__.py", '"""A package."""', "import sys", True),
         ("words/words.txt", "good", "bad", True),
     ],

@@ -267,7 +267,7 @@ def _re_exports(package: str) -> Mapping[str, tuple[str, str]]:
     for match in _IMPORT.finditer(source):
         if match["module"] and not match["indent"]:
             for name in _names(match["names"]):
-                if not re.search(rf"\b{name}[ \t]+as\b", match["names"]):
+                if name != "*" and not re.search(rf"\b{name}[ \t]+as\b", match["names"]):
                     found[name] = (_absolute(match["module"], package, True), name)
     return found
 
