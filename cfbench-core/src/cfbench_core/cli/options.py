@@ -24,7 +24,7 @@ data_dir = click.option(
 
 def configuration(required: bool) -> Callable[[F], F]:
     """The argument CONFIG, a YAML file."""
-    return click.argument("config", required=required, type=click.Path(path_type=Path, dir_okay=False))
+    return click.argument("config", required=required, type=click.Path(path_type=Path))
 
 
 def run_directory(name: str = "directory") -> Callable[[F], F]:
