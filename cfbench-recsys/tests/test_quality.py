@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from cfbench_core.errors import ResultWarning
 from cfbench_recsys.edits import Edits
-from cfbench_recsys.quality import evaluate
+from cfbench_recsys.quality import evaluate, report
 from cfbench_recsys.splits import Holdout
 
 ITEMS = 7
@@ -111,3 +113,21 @@ def test_more_users_than_a_block_are_all_counted() -> None:
 def test_without_held_out_users_there_is_no_quality() -> None:
     no_users = Holdout(np.empty(0, dtype=np.int64), rows_of([set()])[:0], rows_of([set()])[:0])
     assert evaluate(Table(np.zeros((1, ITEMS))), no_users, rows_of([{0}])) == {}
+
+
+def test_a_report_has_users_and_intervals_and_warns_where_users_are_few() -> None:
+    """Two users, one of them with a hit among the first ten: 0.5, from 0.09 to 0.91."""
+    scores = np.array([[9, 8, 7, 6, 5, 4, 3], [0, 0, 0, 0, 0, 0, 1]])
+    inputs = rows_of([{0}, {5}])
+    holdout = Holdout(np.array([0, 1]), inputs, rows_of([{2, 5}, {1}]))
+    with pytest.warns(ResultWarning, match="measured on 2 users with held-out interactions"):
+        reported = report(GraphTable(scores), holdout, inputs)
+    plain = evaluate(GraphTable(scores), holdout, inputs)
+    assert {name: one["value"] for name, one in reported.items()} == plain
+    assert {one["n"] for one in reported.values()} == {2}
+    for one in reported.values():
+        assert 0 <= one["ci_low"] <= one["value"] <= one["ci_high"] <= 1
+    many = Holdout(np.tile([0, 1], 15), inputs[[0, 1] * 15], holdout.targets[[0, 1] * 15])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResultWarning)
+        assert report(GraphTable(scores), many, inputs)["HR@10"]["n"] == 30

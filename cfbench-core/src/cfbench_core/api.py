@@ -13,7 +13,7 @@ from cfbench_core.config import Document, decode_experiment, loaded, resolved_do
 from cfbench_core.config.code_references import add_module_folder, names_code
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
-from cfbench_core.outcomes import Outcome
+from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Plan
 from cfbench_core.redaction import remember
 from cfbench_core.registry import Component, Registry, installation_advice, installed
@@ -233,10 +233,10 @@ class _Recording:
         if self.observer is not None:
             self.observer.progress(task, done, total)
 
-    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
+    def finished(self, task: Task, outcome: Outcome, done: int, total: Total) -> None:
         self.recorder.finished(task, outcome)
         if self.observer is not None:
-            self.observer.finished(task, outcome, done, known)
+            self.observer.finished(task, outcome, done, total)
 
 
 def _data_description(prepared: Prepared, results: Results) -> str:

@@ -40,3 +40,20 @@ def in_one_line(warnings: Iterable[str], most: int = 3) -> str:
     distinct = list(dict.fromkeys(warnings))
     more = [f"and {len(distinct) - most} more warnings"] if len(distinct) > most else []
     return "; ".join([*distinct[:most], *more])
+
+
+@dataclass(frozen=True)
+class Total:
+    """How many tasks a run has.
+
+    Attributes:
+        tasks: their number, those that have ended included.
+        exact: False as long as the units of a stage are not known. ``tasks`` then is an estimate: such a stage counts
+            as many tasks as the stages whose units are known have on average.
+    """
+
+    tasks: int
+    exact: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.tasks:,}" if self.exact else f"~{self.tasks:,}"

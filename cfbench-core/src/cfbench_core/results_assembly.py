@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cfbench_core.csv_cells import protected
 from cfbench_core.errors import UserError
 from cfbench_core.files import make_room
+from cfbench_core.model_quality import FIELDS, Quality
 from cfbench_core.outcomes import Outcome
 from cfbench_core.owners import temporary_name
 from cfbench_core.plan import Cell, Plan
@@ -134,8 +135,8 @@ class Tables:
         return units[(units["group"] >= start) & (units["group"] < stop)]
 
     def quality(self) -> str:
-        """``quality.csv``: what each model's stage reported of its quality on held-out data."""
-        lines = ["dataset,model,metric,value"]
+        """``quality.csv``: what each model's stage reported of its quality on held-out data, with n and interval."""
+        lines = [",".join(("dataset", "model", "metric", *FIELDS))]
         seen = set()
         for cell in self.plan.to_run:
             if "model" not in cell.stages or cell.stages["model"].key in seen:
@@ -143,8 +144,15 @@ class Tables:
             seen.add(cell.stages["model"].key)
             for _, outcome in self.results.of(cell.stages["model"]):
                 lines += [
-                    f"{_csv(cell.labels['dataset'])},{_csv(cell.labels['model'])},{metric},{value:.6g}"
-                    for metric, value in outcome.summary.get("quality", {}).items()
+                    ",".join(
+                        [
+                            _csv(cell.labels["dataset"]),
+                            _csv(cell.labels["model"]),
+                            metric,
+                            *Quality.of(reported).cells(),
+                        ]
+                    )
+                    for metric, reported in outcome.summary.get("quality", {}).items()
                 ]
         return "\n".join(lines) + "\n"
 

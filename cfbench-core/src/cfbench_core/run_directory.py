@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.config.yaml_nodes import compose, plain
 from cfbench_core.errors import UserError
+from cfbench_core.model_quality import FIELDS, Quality
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import Column, TableLayout
 from cfbench_core.run_files import REWRITE, RunFiles, unreadable
@@ -185,8 +186,18 @@ class Run:
 
     @functools.cached_property
     def quality(self) -> pd.DataFrame:
-        """dataset, model, metric, value: the models' quality on held-out data."""
-        return self._files.csv("quality.csv", ("dataset", "model", "metric", "value"))
+        """dataset, model, metric, value, n, ci_low, ci_high: the models' quality on held-out data.
+
+        n is on how many users (rows, texts) a value was measured, the interval has a level of 95%; NaN where the suite
+        does not report them.
+        """
+        return self._files.csv("quality.csv", ("dataset", "model", "metric", *FIELDS))
+
+    def quality_of(self, dataset: object, model: object) -> dict[str, Quality]:
+        """The quality of one model, by metric; empty if none was reported."""
+        frame = self.quality
+        here = frame[(frame["dataset"] == str(dataset)) & (frame["model"] == str(model))]
+        return {row["metric"]: Quality.of(row) for row in here.to_dict("records")}
 
     @functools.cached_property
     def outcomes(self) -> list[dict[str, Any]]:

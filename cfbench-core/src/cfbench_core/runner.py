@@ -8,6 +8,7 @@ deleted it, or another program) is computed again.
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from cfbench_core.errors import DamageWarning
 from cfbench_core.executors import Executor, Finished, Progress, Started
 from cfbench_core.hashing import digest
 from cfbench_core.isolation.domains import domain
-from cfbench_core.outcomes import Outcome
+from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Plan
 from cfbench_core.stages import MODEL, UNITS, Stage, Task
 from cfbench_core.store import Store
@@ -35,8 +36,8 @@ class Observer(Protocol):
 
     def progress(self, task: Task, done: int, total: int) -> None: ...
 
-    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
-        """``done`` of the ``known`` tasks have ended; more become known when units are."""
+    def finished(self, task: Task, outcome: Outcome, done: int, total: Total) -> None:
+        """``done`` of the ``total`` tasks have ended."""
 
 
 @dataclass
@@ -99,7 +100,6 @@ class _Schedule:
         self.observer = observer
         self.unexpanded = plan.stages()
         self.results = Results()
-        self.known = 0
         self.ready: deque[Task] = deque()
         self.missing: dict[str, int] = {}  # task key -> inputs that have no outcome yet
         self.dependents: dict[str, list[Task]] = defaultdict(list)  # input key -> tasks that read it
@@ -137,11 +137,27 @@ class _Schedule:
                 continue
             tasks = [self.task(stage, chunk) for chunk in chunks]
             self.results.tasks[stage.key] = tasks
-            self.known += len(tasks)
             self.tasks |= {task.key: task for task in tasks}
             for task in tasks:
                 self.add(task)
         self.unexpanded = still
+
+    def total(self) -> Total:
+        """The tasks that are known, and an estimate of those of the stages whose units are not."""
+        known = sum(len(tasks) for tasks in self.results.tasks.values())
+        unknown = [stage for stage in self.unexpanded if self.may_have_tasks(stage)]
+        if not unknown:
+            return Total(known)
+        chunks = [len(tasks) for tasks in self.results.tasks.values() if tasks and tasks[0].chunk is not None]
+        each = sum(chunks) / len(chunks) if chunks else 1
+        estimated = sum(each if stage.chunked else 1 for stage in unknown)
+        return Total(known + math.ceil(estimated), exact=False)
+
+    def may_have_tasks(self, stage: Stage) -> bool:
+        """Whether the units of a stage, which are not known yet, can still become known."""
+        needed = stage.inputs.get(UNITS)
+        units = self.results.outcomes.get(needed.key) if needed else None
+        return units is None or units.done
 
     def chunks(self, stage: Stage) -> list[tuple[int, int] | None] | None:
         """The chunks of a stage; None as long as its units are not known (or never will be)."""
@@ -254,13 +270,13 @@ class _Schedule:
         self.results.outcomes[task.key] = outcome
         if task.key not in self.settled:  # what is computed again was reported before
             self.settled.add(task.key)
-            self.observer.finished(task, outcome, len(self.results.outcomes), self.known)
+            if task.chunk is None:
+                self.expand()
+            self.observer.finished(task, outcome, len(self.results.outcomes), self.total())
         for dependent in self.dependents.pop(task.key, []):
             self.missing[dependent.key] -= 1
             if not self.missing[dependent.key]:
                 self.ready.append(dependent)
-        if task.chunk is None:
-            self.expand()
 
 
 def _task_key(stage: Stage, chunk: tuple[int, int] | None) -> str:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cfbench_core.cli.progress import Lines
-from cfbench_core.outcomes import Outcome
+from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Plan, TableLayout
 from cfbench_core.stages import Task
 
@@ -15,16 +15,20 @@ def chunk(number: int) -> Task:
     return Task(str(number), "s", "scores", "scores", "m:f", {}, {}, {}, 0, (number, number + 1))
 
 
-def test_tenths_are_shown_anew_when_the_units_of_another_model_are_known() -> None:
+def test_an_estimated_total_is_marked_and_the_tenths_follow_it() -> None:
+    """10 tasks are known at first; then 100 are estimated, and in the end there are 90."""
     reported: list[str] = []
     plan = Plan("toy", (), TableLayout(("model",), "explainer"))
     lines: Any = Lines(SimpleNamespace(plan=plan), reported.append)  # type: ignore[arg-type]
     ended = Outcome(status="ok", elapsed_seconds=1.0)
     for done in range(1, 9):
-        lines.finished(chunk(done), ended, done, 10)
-    for done in range(9, 101):
-        lines.finished(chunk(done), ended, done, 100)
+        lines.finished(chunk(done), ended, done, Total(10, exact=False))
+    for done in range(9, 51):
+        lines.finished(chunk(done), ended, done, Total(100, exact=False))
+    for done in range(51, 91):
+        lines.finished(chunk(done), ended, done, Total(90))
     assert [line.split()[1] for line in reported] == [
-        *(f"{done}/10" for done in range(1, 9)),
-        *(f"{done}/100" for done in range(10, 101, 10)),
+        *(f"{done}/~10" for done in range(1, 9)),
+        *(f"{done}/~100" for done in range(10, 51, 10)),
+        *(f"{done}/90" for done in range(54, 91, 9)),
     ]

@@ -150,8 +150,9 @@ def test_titles_distinguish_tables_and_show_the_quality(run: Run) -> None:
     assert [table.title for table in tables(run)] == [
         "mf · item level", "mf · list level", "lightgcn · item level", "lightgcn · list level"
     ]  # fmt: skip
-    assert (
-        tables(run)[2].caption == "toy-shop, lightgcn, item level, top 5. Quality: HR@10 0.500, NDCG@10 0.320"
+    assert tables(run)[2].caption == (
+        "toy-shop, lightgcn, item level, top 5. Quality: HR@10 0.500 (0.460 to 0.540), "
+        "NDCG@10 0.320 (0.280 to 0.360), n = 502"
     )
 
 

@@ -82,9 +82,13 @@ def write_run(directory: Path, seed: int = 0, users: int = 60, shift: float = 0.
     explanations = pd.concat(costs)[["cell", "unit"]].assign(edge_item="python3-numpy", op="remove")
     explanations.to_parquet(directory / "explanations.parquet", index=False)
     quality = [
-        f"toy-shop,{model},{metric},{value}" for model, q in MODELS.items() for metric, value in q.items()
+        f"toy-shop,{model},{metric},{value},502,{value - 0.04:.2f},{value + 0.04:.2f}"
+        for model, q in MODELS.items()
+        for metric, value in q.items()
     ]
-    (directory / "quality.csv").write_text("\n".join(["dataset,model,metric,value", *quality]) + "\n")
+    (directory / "quality.csv").write_text(
+        "\n".join(["dataset,model,metric,value,n,ci_low,ci_high", *quality]) + "\n"
+    )
     return directory
 
 
@@ -114,7 +118,7 @@ def small_run(
     frame.to_parquet(directory / "scores.parquet")
     for name in ("costs", "explanations"):
         frame[["cell", "unit"]].head(0).assign(elapsed_seconds=1.0).to_parquet(directory / f"{name}.parquet")
-    (directory / "quality.csv").write_text("dataset,model,metric,value\n")
+    (directory / "quality.csv").write_text("dataset,model,metric,value,n,ci_low,ci_high\n")
     (directory / "config.yaml").write_text("suite: toy\n")
     (directory / "environment.json").write_text("{}")
     return Run(directory)

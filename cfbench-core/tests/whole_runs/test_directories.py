@@ -68,7 +68,7 @@ class StopsAfter:
 
     def progress(self, task: Any, done: int, total: int) -> None: ...
 
-    def finished(self, task: Any, outcome: Any, done: int, known: int) -> None:
+    def finished(self, task: Any, outcome: Any, done: int, total: Any) -> None:
         if done == self.count:
             raise KeyboardInterrupt
 

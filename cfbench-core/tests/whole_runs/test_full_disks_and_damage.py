@@ -137,7 +137,7 @@ class Damages:
 
     def progress(self, task: Any, done: int, total: int) -> None: ...
 
-    def finished(self, task: Any, outcome: Any, done: int, known: int) -> None:
+    def finished(self, task: Any, outcome: Any, done: int, total: Any) -> None:
         if task.kind == self.when and not self.done:
             self.done = True
             (folder, *_) = artifacts(self.kind)
@@ -182,9 +182,9 @@ class DamagesAtTheEnd(Damages):
     def __init__(self, kind: str) -> None:
         super().__init__("scores", kind, remove=False)
 
-    def finished(self, task: Any, outcome: Any, done: int, known: int) -> None:
-        if done == known:
-            super().finished(task, outcome, done, known)
+    def finished(self, task: Any, outcome: Any, done: int, total: Any) -> None:
+        if done == total.tasks:
+            super().finished(task, outcome, done, total)
 
 
 FILES = ["config.yaml", "environment.json", "plan.json", "scores.parquet", "explanations.parquet", "costs.parquet",

@@ -103,8 +103,10 @@ def _written(
     if details:
         pd.concat(details).to_parquet(directory / "details.parquet")
     models = {(of["dataset"], of["model"]) for of in cells}
-    lines = [f"{dataset},{model},HR@10,0.25" for dataset, model in sorted(models)]
-    (directory / "quality.csv").write_text("\n".join(["dataset,model,metric,value", *lines]) + "\n")
+    lines = [f"{dataset},{model},HR@10,0.25,200,0.19,0.31" for dataset, model in sorted(models)]
+    (directory / "quality.csv").write_text(
+        "\n".join(["dataset,model,metric,value,n,ci_low,ci_high", *lines]) + "\n"
+    )
     (directory / "outcomes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in outcomes))
     return Run(directory)
 

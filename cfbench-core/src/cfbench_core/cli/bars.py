@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cfbench_core.cli.output import duration
 from cfbench_core.cli.run_tally import ENOUGH_BARS, LEARNED, Tally, quality
-from cfbench_core.outcomes import Outcome
+from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.stages import Task as ComputeTask
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ BAR_WIDTH = 28
 
 
 class Note(ProgressColumn):
-    """What stands behind a bar: a model's quality; for chunks how many, the time taken and the time to go."""
+    """What stands behind a bar: a model's quality; for chunks how many ("~" before an estimated total), the time taken and
+    the time to go."""
 
     def render(self, task: Task) -> Text:
         if task.fields["note"] is not None:
@@ -29,7 +30,8 @@ class Note(ProgressColumn):
         done, total = int(task.completed), int(task.total or 0)
         to_go = task.time_remaining
         coming = f", {duration(to_go)} to go" if to_go and not task.finished else ""
-        return Text(f"{done:,}/{total:,}  {duration(task.elapsed or 0)}{coming}")
+        about = "" if task.fields.get("exact", True) else "~"
+        return Text(f"{done:,}/{about}{total:,}  {duration(task.elapsed or 0)}{coming}")
 
 
 class Bars:
@@ -73,8 +75,8 @@ class Bars:
         elif task.chunk is not None:
             self._move()
 
-    def finished(self, task: ComputeTask, outcome: Outcome, done: int, known: int) -> None:
-        self.tally.finished(task, outcome, known)
+    def finished(self, task: ComputeTask, outcome: Outcome, done: int, total: Total) -> None:
+        self.tally.finished(task, outcome, total)
         if task.kind in LEARNED:
             self._learned(task, outcome)
         elif task.chunk is not None:
@@ -105,6 +107,8 @@ class Bars:
     def _move(self) -> None:
         tally = self.tally
         if self.explain is None:
-            self.explain = self.display.add_task("", total=None, word="explain", note=None)
+            self.explain = self.display.add_task("", total=None, word="explain", note=None, exact=True)
         completed = tally.chunks_done + sum(tally.fractions.values())
-        self.display.update(self.explain, completed=completed, total=tally.chunks_known)
+        self.display.update(
+            self.explain, completed=completed, total=tally.chunks.tasks, exact=tally.chunks.exact
+        )

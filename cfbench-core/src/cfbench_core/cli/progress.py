@@ -16,7 +16,7 @@ import click
 
 from cfbench_core.cli.output import duration
 from cfbench_core.cli.run_tally import LEARNED, Tally, quality
-from cfbench_core.outcomes import Outcome
+from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.stages import Task
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Lines:
         self.say = self.tally.say
         self.start = time.monotonic()
         self.tenths = 0
-        self.known = 0
+        self.total = Total(0)
 
     def started(self, task: Task) -> None:
         self.tally.started(task)
@@ -55,9 +55,9 @@ class Lines:
     def progress(self, task: Task, done: int, total: int) -> None:
         self.tally.progress(task, done, total)
 
-    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
+    def finished(self, task: Task, outcome: Outcome, done: int, total: Total) -> None:
         tally = self.tally
-        tally.finished(task, outcome, known)
+        tally.finished(task, outcome, total)
         if task.kind in LEARNED and outcome.done:
             notes = [
                 quality(outcome),
@@ -68,10 +68,11 @@ class Lines:
             )
         if task.chunk is None:
             return
-        tenths = 10 * tally.chunks_done // max(tally.chunks_known, 1)
-        if tally.chunks_known > self.known:  # more work became known: what was a half may be a tenth now
-            self.known, self.tenths = tally.chunks_known, min(self.tenths, tenths)
-        if tenths > self.tenths or tally.chunks_done == tally.chunks_known:
+        tenths = 10 * tally.chunks_done // max(tally.chunks.tasks, 1)
+        if tally.chunks != self.total:  # the estimate changed: what was a half may be a third now
+            self.total, self.tenths = tally.chunks, min(self.tenths, tenths)
+        ended = tally.chunks.exact and tally.chunks_done == tally.chunks.tasks
+        if tenths > self.tenths or ended:
             self.tenths = tenths
             elapsed = duration(time.monotonic() - self.start)
-            self.say(f"explain  {tally.chunks_done}/{tally.chunks_known} tasks, {elapsed}")
+            self.say(f"explain  {tally.chunks_done:,}/{tally.chunks} tasks, {elapsed}")

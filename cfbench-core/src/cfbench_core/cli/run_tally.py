@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.cli.output import count
 from cfbench_core.config import ConfiguredComponent
-from cfbench_core.outcomes import Outcome
+from cfbench_core.model_quality import Quality, quality_words
+from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.stages import Task
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ def plan_line(plan: Plan) -> str:
 
 
 def quality(outcome: Outcome) -> str:
-    """ "HR@10 0.49": the first of what a model says of its quality."""
-    found = outcome.summary.get("quality", {})
-    return next((f"{metric} {value:.2f}" for metric, value in found.items()), "")
+    """ "HR@10 0.49 (0.45 to 0.53), n = 502": the first of what a model says of its quality."""
+    reported = outcome.summary.get("quality", {})
+    return quality_words({name: Quality.of(one) for name, one in reported.items()}, most=1, decimals=2)
 
 
 class Tally:
@@ -67,7 +68,7 @@ class Tally:
         self.summaries: dict[str, Any] = {}
         self.waiting: list[str] = []
         self.chunks_done = 0
-        self.chunks_known = 0
+        self.chunks = Total(0)
         self.fractions: dict[str, float] = {}
         self.reasons: set[str] = set()
 
@@ -93,8 +94,8 @@ class Tally:
         if task.chunk is not None and total:
             self.fractions[task.key] = min(done / total, 1.0)
 
-    def finished(self, task: Task, outcome: Outcome, known: int) -> None:
-        self.chunks_known = known - self.whole
+    def finished(self, task: Task, outcome: Outcome, total: Total) -> None:
+        self.chunks = Total(total.tasks - self.whole, total.exact)
         if task.chunk is not None:
             self.fractions.pop(task.key, None)
             self.chunks_done += 1

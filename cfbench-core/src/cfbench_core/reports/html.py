@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cfbench_core.model_quality import Quality, quality_words
 from cfbench_core.reports import plots
 from cfbench_core.reports.answer import answer_of, standings_of
 from cfbench_core.reports.frames import cells
 from cfbench_core.reports.labels import label_texts
-from cfbench_core.reports.table_data import LEGEND, Header, Number, Table, outcome_words, quality_words
+from cfbench_core.reports.table_data import LEGEND, Header, Number, Table, outcome_words
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
@@ -135,15 +136,14 @@ def _questions(all_tables: Sequence[Table]) -> list[Header]:
     return [header for header in headers.values() if header.column.question]
 
 
-def _quality(run: Run) -> list[tuple[str, dict[str, float]]]:
+def _quality(run: Run) -> list[tuple[str, dict[str, Quality]]]:
     """Each model, with its quality by metric."""
-    found: dict[str, dict[str, float]] = {}
-    datasets = run.quality["dataset"].nunique()
-    for dataset, model, metric, value in run.quality[["dataset", "model", "metric", "value"]].itertuples(
-        index=False
-    ):
-        found.setdefault(f"{model} on {dataset}" if datasets > 1 else model, {})[metric] = value
-    return [*found.items()]
+    models = run.quality[["dataset", "model"]].drop_duplicates()
+    several = models["dataset"].nunique() > 1
+    return [
+        (f"{model} on {dataset}" if several else str(model), run.quality_of(dataset, model))
+        for dataset, model in models.itertuples(index=False)
+    ]
 
 
 # Ranks over the tables

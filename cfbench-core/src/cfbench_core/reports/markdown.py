@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cfbench_core.reports.table_data import LEGEND, Entry, Table, quality_words
+from cfbench_core.model_quality import quality_words
+from cfbench_core.reports.table_data import LEGEND, Entry, Table
 
 
 def render(tables: Sequence[Table]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from cfbench_core.model_quality import Quality, quality_words
 from cfbench_core.plan import Column
 from cfbench_core.run_directory import TIME
 
@@ -149,7 +150,7 @@ class Table:
     label_texts: tuple[str, ...]
     row_label: str
     title: str
-    quality: Mapping[str, float]
+    quality: Mapping[str, Quality]
     headers: tuple[Header, ...]
     rows: tuple[Row, ...]
     leads: tuple[Lead, ...]
@@ -202,11 +203,6 @@ class Table:
 
 def outcome_words(status: str) -> str:
     return _OUTCOMES.get(status, status)
-
-
-def quality_words(quality: Mapping[str, float], most: int = 2) -> str:
-    """The first metrics of a model's quality: "HR@10 0.490, NDCG@10 0.310"."""
-    return ", ".join(f"{metric} {value:.3f}" for metric, value in [*quality.items()][:most])
 
 
 def _problem(row: Row) -> Iterator[str]:

@@ -138,7 +138,7 @@ class _Builder:
             label_texts=tuple(self._texts(self.labels)),
             row_label=self.run.layout.row,
             title=self.title,
-            quality=self._quality(),
+            quality=self.run.quality_of(self.labels.get("dataset"), self.labels.get("model")),
             headers=self.headers,
             rows=rows,
             leads=leads,
@@ -172,14 +172,6 @@ class _Builder:
             emphasis: Emphasis = "best" if at in verdict.tied else "second" if at == verdict.second else ""
             entries.append(Entry(_text(number, places) if number.n else missing, number, emphasis))
         return Row(self.names[cell.id], cell.role, cell.status, cell.reason, tuple(entries))
-
-    def _quality(self) -> dict[str, float]:
-        frame = self.run.quality
-        here = frame[
-            (frame["dataset"] == str(self.labels.get("dataset")))
-            & (frame["model"] == str(self.labels.get("model")))
-        ]
-        return dict(zip(here["metric"], here["value"], strict=True))
 
     def _verdicts(self) -> list[Verdict]:
         """Who wins each column, as places in ``self.compared``."""

@@ -19,7 +19,7 @@ from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.executors import Executor
 from cfbench_core.files import disk_trouble, write_atomically
-from cfbench_core.outcomes import Outcome
+from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.registry import Registry
 from cfbench_core.runner import Results, run_plan
@@ -298,7 +298,7 @@ class _Preparing:
 
     def progress(self, task: Task, done: int, total: int) -> None: ...
 
-    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None: ...
+    def finished(self, task: Task, outcome: Outcome, done: int, total: Total) -> None: ...
 
 
 class _Trying:
@@ -317,9 +317,9 @@ class _Trying:
         self.running[task.key] = min(done / total, 1.0) if total else 0.0
         self._notify()
 
-    def finished(self, task: Task, outcome: Outcome, done: int, known: int) -> None:
+    def finished(self, task: Task, outcome: Outcome, done: int, total: Total) -> None:
         self.running.pop(task.key, None)
-        self.done, self.known = done, known
+        self.done, self.known = done, total.tasks
         self._notify()
 
     def _notify(self) -> None:

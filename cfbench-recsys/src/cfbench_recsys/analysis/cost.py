@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cfbench_core.model_quality import Quality
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import MODEL_QUERIES
 from cfbench_core.run_directory import TIME
@@ -68,7 +69,8 @@ class Cost:
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: the labels, metric (seconds each, model queries, seconds of pre-training, peak memory in bytes),
-        direction, explainer, role, quality_metric, quality, mean, ci_low, ci_high, n."""
+        direction, explainer, role, quality_metric, quality, quality_n, quality_ci_low, quality_ci_high, mean,
+        ci_low, ci_high, n."""
         statements = Statements()
         task = {str(run.directory): _work(run) for run in runs}
         for setting in settings(runs, _wanted):
@@ -161,12 +163,16 @@ def _once(method: Method, task: Mapping[str, list[Mapping[str, Any]]]) -> Iterat
 
 def _quality(method: Method) -> dict[str, Any]:
     """The first metric of the model's quality."""
-    quality = method.run.quality
     labels = method.cell.labels
-    own = quality[(quality["dataset"] == str(labels["dataset"])) & (quality["model"] == str(labels["model"]))]
-    if own.empty:
-        return {"quality_metric": "", "quality": np.nan}
-    return {"quality_metric": own["metric"].iloc[0], "quality": float(own["value"].iloc[0])}
+    known = method.run.quality_of(labels["dataset"], labels["model"])
+    metric, first = next(iter(known.items()), ("", Quality(np.nan)))
+    return {
+        "quality_metric": metric,
+        "quality": first.value,
+        "quality_n": np.nan if first.n is None else first.n,
+        "quality_ci_low": first.ci_low,
+        "quality_ci_high": first.ci_high,
+    }
 
 
 def _models(table: pd.DataFrame) -> pd.Series[str]:
@@ -188,8 +194,15 @@ def _note(rows: pd.DataFrame) -> str:
     known = rows[rows["quality"].notna()].drop_duplicates("of")
     if known.empty:
         return ""
-    qualities = [f"{of} {value:.3f}" for of, value in zip(known["of"], known["quality"], strict=True)]
-    return f"{known['quality_metric'].iloc[0]} of the models: {', '.join(qualities)}."
+    qualities = [f"{row['of']} {_quality_text(row)}" for row in known.to_dict("records")]
+    return f"{known['quality_metric'].iloc[0]} of the models: {'; '.join(qualities)}."
+
+
+def _quality_text(row: Mapping[Any, Any]) -> str:
+    """ "0.490 (0.446 to 0.534), n = 502"."""
+    names = {"value": "quality", "n": "quality_n", "ci_low": "quality_ci_low", "ci_high": "quality_ci_high"}
+    quality = Quality.of({name: row[column] for name, column in names.items()})
+    return quality.text() + ("" if quality.n is None else f", n = {quality.n:,}")
 
 
 def _ms(row: pd.Series[Any]) -> str:

@@ -13,7 +13,7 @@ from cfbench_core.stages import TaskContext
 from cfbench_recsys.checkpoints import EvaluationHistory, load_checkpoint, save_checkpoint
 from cfbench_recsys.contracts import Recommender, ScoringModel
 from cfbench_recsys.given_weights import given_weights
-from cfbench_recsys.quality import evaluate
+from cfbench_recsys.quality import report
 from cfbench_recsys.steps.data import SplitData, load_data
 
 
@@ -63,5 +63,5 @@ def take_checkpoint(context: TaskContext) -> dict[str, Any]:
 
 def _summary(model: Recommender, data: SplitData, fitted: Mapping[str, Any]) -> dict[str, Any]:
     """The quality of a recommender on the test part, and what its training reported."""
-    quality = evaluate(cast(ScoringModel, model), data.split.test, data.split.profiles)
+    quality = report(cast(ScoringModel, model), data.split.test, data.split.profiles)
     return {"quality": quality, "fit": dict(fitted)}
