@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.model_quality import FIELDS, Quality
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import Column, TableLayout
-from cfbench_core.run_files import REWRITE, RunFiles, unreadable
+from cfbench_core.run_files import REWRITE, RunFiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,6 @@ TIME = Column("time", "lower", None, "How long does one explanation take, in sec
 
 _NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
 _SCORES = ("cell", "metric", "unit", "value", "status")
-_AT_ONCE = 100_000
 _SUMMARY = ("mean", "std", "ci_low", "ci_high", "n", "n_missing")
 
 
@@ -180,6 +179,18 @@ class Run:
         """cell, unit, name, value: details of single explanations; empty if there are none."""
         return self._files.parquet("details.parquet", ("cell", "unit", "name", "value"), expected=False)
 
+    def rows(self, name: str, **wanted: Sequence[str]) -> pd.DataFrame:
+        """The rows of a table whose columns hold one of the values ``wanted`` of each; reads no others."""
+        filters = [(column, "in", list(values)) for column, values in wanted.items()]
+        columns = _SCORES if name == "scores.parquet" else ("cell", "unit")
+        return self._files.parquet(name, columns, expected=False, filters=filters)
+
+    def batches(
+        self, name: str, columns: Sequence[str], cells: Sequence[str] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Some columns of a table, of these cells only (all of them if None), a part at a time."""
+        return self._files.batches(name, columns, cells)
+
     def table(self, name: str) -> pd.DataFrame:
         """One of the further tables that the suite's layout names: cell, labels, unit and its own columns."""
         return self._files.parquet(name, ("cell", "unit"), expected=False)
@@ -225,22 +236,7 @@ class Run:
         times = self.costs[["cell", "unit"]].assign(metric=TIME.name, value=self.costs["elapsed_seconds"])
         cluster = self._cluster
         columns = ["cell", "metric", "unit", "value", *cluster]
-        return unit_values(self._score_batches(columns), next(iter(cluster), None), times)
-
-    def _score_batches(self, columns: list[str]) -> Iterator[pd.DataFrame]:
-        """Some columns of the scores, a part at a time; a large run has millions of them."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        path = self._files.verified("scores.parquet")
-        if not path.exists():
-            return  # nobody could have written to it: _score_columns would have said so
-        try:
-            with parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(_AT_ONCE, columns=columns, use_threads=False):
-                    yield batch.to_pandas()
-        except (OSError, pa.ArrowException) as error:
-            raise unreadable(path, error) from None
+        return unit_values(self.batches("scores.parquet", columns), next(iter(cluster), None), times)
 
     @functools.cached_property
     def _score_columns(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ from cfbench_core.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+AT_ONCE = 50_000
+"""Rows of a large table that are read at once."""
 
 REWRITE = "the same cfbench run with --out on this directory rewrites it"
 
@@ -102,6 +106,43 @@ class RunFiles:
         except (OSError, ValueError, pa.ArrowException) as error:
             raise unreadable(path, error) from None
         return _checked(frame, columns, path)
+
+    def batches(
+        self, name: str, columns: Sequence[str], cells: Sequence[str] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Some columns of a table, of these cells only, in the order of the file and at most ``AT_ONCE`` rows at a time.
+
+        Nothing where there is no such table. A table of a large run does not fit into memory.
+        """
+        import pyarrow as pa
+        from pyarrow import compute, parquet
+
+        path = self.verified(name)
+        if not path.exists():
+            return
+        read = list(columns) if cells is None else list(dict.fromkeys([*columns, "cell"]))
+        try:
+            with parquet.ParquetFile(path) as table:
+                groups = [
+                    n for n in range(table.num_row_groups) if _holds(table.metadata.row_group(n), cells)
+                ]
+                for batch in table.iter_batches(AT_ONCE, row_groups=groups, columns=read, use_threads=False):
+                    if cells is not None:
+                        wanted = compute.is_in(batch.column("cell"), pa.array(cells, pa.string()))
+                        batch = batch.filter(wanted).select(list(columns))
+                    if batch.num_rows:
+                        yield batch.to_pandas()
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise unreadable(path, error) from None
+
+
+def _holds(group: Any, cells: Sequence[str] | None) -> bool:
+    """Whether a group of rows may hold one of the cells: tables are written cell by cell."""
+    if cells is None:
+        return True
+    place = next(n for n in range(group.num_columns) if group.column(n).path_in_schema == "cell")
+    bounds = group.column(place).statistics
+    return bounds is None or not bounds.has_min_max or any(bounds.min <= cell <= bounds.max for cell in cells)
 
 
 def _checked(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> pd.DataFrame:

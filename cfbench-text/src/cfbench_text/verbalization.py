@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cfbench_text.analysis.shared import filtered
-
 if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
@@ -18,7 +16,7 @@ def worst_hallucination(run: Run) -> str:
     name = next((c.name for c in run.columns if c.name.startswith("hallucinated")), None)
     if name is None:
         return ""
-    scores = filtered(run, "scores.parquet", metric=[name])
+    scores = run.rows("scores.parquet", metric=[name])
     scores = scores[scores["value"].notna()]
     competitors = [cell.id for cell in run.cells() if not cell.role]
     judged = scores[scores["cell"].isin(competitors)] if competitors else scores
@@ -26,7 +24,7 @@ def worst_hallucination(run: Run) -> str:
         return ""
     worst = judged.sort_values("value", ascending=False, kind="stable").to_dict("records")[0]
     wanted = {"cell": [worst["cell"]], "unit": [worst["unit"]]}
-    row = filtered(run, "explanations.parquet", **wanted).to_dict("records")[0]
+    row = run.rows("explanations.parquet", **wanted).to_dict("records")[0]
     return (
         f'{row["model"]} wrote to user {row["user"]} about item {row["item"]} of {row["dataset"]}: "{row["text"]}" '
         f"Of its statements {worst['value']:.0%} are not in the user's review."

@@ -21,7 +21,7 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.analysis.shared import batches, cells_of, competing, tidied, written
+from cfbench_text.analysis.shared import cells_of, competing, tidied, written
 from cfbench_text.domains import Domain, load_domain
 from cfbench_text.metrics.bleu import clear_cache
 
@@ -56,10 +56,10 @@ class Corpus:
             for cell in cells:
                 domain = load_domain(str(run.summaries("data")[str(cell.labels["dataset"])]["domain"]))
                 texts = Texts(domain)
-                for some in batches(run, "explanations.parquet", ["text", "reference"], [cell.id]):
+                for some in run.batches("explanations.parquet", ["text", "reference"], [cell.id]):
                     texts.add(some["text"].tolist(), some["reference"].tolist())
                 if texts.count:
-                    statements = batches(run, "statements.parquet", WORDS, [cell.id])
+                    statements = run.batches("statements.parquet", WORDS, [cell.id])
                     numbers = {**texts.numbers(), **of_statements(statements)}
                     lines.append({**cell.labels, "role": cell.role, **numbers})
         return pd.DataFrame(lines)

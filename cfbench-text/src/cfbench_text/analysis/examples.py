@@ -26,7 +26,7 @@ from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.analysis.shared import batches, cells_of, filtered, groups_of, tidied, why_no_verdicts
+from cfbench_text.analysis.shared import cells_of, groups_of, tidied, why_no_verdicts
 from cfbench_text.analysis.topics import NO_TOPIC
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Examples:
 
         judges = dict.fromkeys(
             judge
-            for statements in batches(run, STATEMENTS, ["judge"], [*roles])
+            for statements in run.batches(STATEMENTS, ["judge"], [*roles])
             for judge in statements["judge"].drop_duplicates()
         )
         if not judges:
@@ -93,10 +93,10 @@ class Examples:
             cells = [cell for cell in counts if not roles[cell]] or list(counts)
             chosen = _units(sum((counts[cell] for cell in cells), Counter()), self._config.rows)
             units = {unit: place for place, unit in enumerate(chosen)}
-            shown = filtered(run, TEXTS, cell=cells, unit=chosen)
+            shown = run.rows(TEXTS, cell=cells, unit=chosen)
             shown = shown.assign(judge=judge, role=shown["cell"].map(roles))
             shown["place"] = shown["cell"].map(cells.index) * len(units) + shown["unit"].map(units)
-            statements = filtered(run, STATEMENTS, cell=cells, unit=chosen, judge=[judge])
+            statements = run.rows(STATEMENTS, cell=cells, unit=chosen, judge=[judge])
             named = shown.sort_values("place")[["cell", "dataset", "model", "role", "judge", "unit", "text"]]
             rows = named.merge(
                 statements.drop(columns=["dataset", "model", "judge"]), on=["cell", "unit"], how="left"
@@ -150,7 +150,7 @@ def _by_dataset(run: Run, roles: Mapping[str, str]) -> dict[str, list[str]]:
 def _texts_of(run: Run, cells: Sequence[str]) -> dict[str, Counter[str]]:
     """The rows that each of these cells has a text for, of those that have any."""
     found: dict[str, Counter[str]] = {}
-    for texts in batches(run, TEXTS, ["cell", "unit"], cells):
+    for texts in run.batches(TEXTS, ["cell", "unit"], cells):
         for cell, units in texts.groupby("cell", sort=False)["unit"]:
             found.setdefault(str(cell), Counter()).update(units.tolist())
     return {cell: found[cell] for cell in cells if cell in found}

@@ -24,7 +24,7 @@ import numpy as np
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import rank_agreement, resampled_means
-from cfbench_text.analysis.shared import cells_of, filtered, groups_of, tidied, written
+from cfbench_text.analysis.shared import cells_of, groups_of, tidied, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +152,7 @@ def _values(run: Run, cells: Sequence[RunCell], metrics: Sequence[str]) -> pd.Da
     index = ["dataset", "model", "unit", "user"]
     parts = []
     for cell in cells:
-        scores = filtered(run, "scores.parquet", cell=[cell.id], metric=metrics)
+        scores = run.rows("scores.parquet", cell=[cell.id], metric=metrics)
         own = scores.pivot(index=index, columns="metric", values="value")
         parts.append(own.reindex(columns=list(metrics)).reset_index().assign(role=cell.role))
     return pd.concat(parts) if parts else pd.DataFrame(columns=[*index, "role", *metrics])

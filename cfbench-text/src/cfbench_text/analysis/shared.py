@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.errors import UserError
-from cfbench_core.run_files import REWRITE
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -35,54 +32,10 @@ def cells_of(runs: Sequence[Run]) -> list[tuple[Run, list[RunCell]]]:
     return list(found.values())
 
 
-def batches(run: Run, file: str, columns: Sequence[str], cells: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Some columns of a table of the run, of these cells only, in the order of the file; nothing where there is no
-    such table. Never more than a few thousand rows at once: of a large run the whole is large."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import parquet
-
-    path, wanted = run.directory / file, pa.array(cells, pa.string())
-    if not path.exists():
-        return
-    try:
-        with parquet.ParquetFile(path) as table:
-            groups = [n for n in range(table.num_row_groups) if _holds(table.metadata.row_group(n), cells)]
-            read = list(dict.fromkeys([*columns, "cell"]))
-            for batch in table.iter_batches(AT_ONCE, row_groups=groups, columns=read, use_threads=False):
-                rows = batch.filter(pc.is_in(batch.column("cell"), wanted)).select(list(columns))
-                if rows.num_rows:
-                    yield rows.to_pandas()
-    except (OSError, pa.ArrowException) as error:
-        raise UserError(
-            f"{path}: cannot be read ({(str(error).splitlines() or [''])[0]}); {REWRITE}"
-        ) from None
-
-
-AT_ONCE = 20_000
-
-
-def _holds(group: Any, cells: Sequence[str]) -> bool:
-    """Whether a group of rows may hold one of the cells: tables are written cell by cell."""
-    place = next(n for n in range(group.num_columns) if group.column(n).path_in_schema == "cell")
-    bounds = group.column(place).statistics
-    return bounds is None or not bounds.has_min_max or any(bounds.min <= cell <= bounds.max for cell in cells)
-
-
-def filtered(run: Run, file: str, **wanted: Sequence[str]) -> pd.DataFrame:
-    """The rows of a table whose columns hold one of the values ``wanted`` of each; of no table no rows."""
-    import pandas as pd
-
-    path = run.directory / file
-    if not path.exists():
-        return pd.DataFrame(columns=["cell", "unit", "metric", "value"])
-    return pd.read_parquet(path, filters=[(name, "in", list(values)) for name, values in wanted.items()])
-
-
 def values_of(run: Run, cell: str) -> dict[str, FloatArray]:
     """The values of each metric of a cell, in the order of the file; NaN where one is missing."""
     parts: dict[str, list[FloatArray]] = {}
-    for rows in batches(run, "scores.parquet", ["metric", "value"], [cell]):
+    for rows in run.batches("scores.parquet", ["metric", "value"], [cell]):
         for metric, values in rows.groupby("metric", sort=False)["value"]:
             parts.setdefault(str(metric), []).append(values.to_numpy(np.float64))
     return {metric: np.concatenate(of_one) for metric, of_one in parts.items()}

@@ -22,7 +22,7 @@ import numpy as np
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import resampled_means
-from cfbench_text.analysis.shared import batches, cells_of, competing, groups_of, tidied, why_no_verdicts
+from cfbench_text.analysis.shared import cells_of, competing, groups_of, tidied, why_no_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,14 +130,12 @@ def _counted(run: Run, cell: str) -> pd.DataFrame:
     the order of their names, because there may be many of them."""
     import pandas as pd
 
-    named = pd.concat(
-        [pd.DataFrame({"unit": [], "user": []}), *batches(run, TEXTS, ["unit", "user"], [cell])]
-    )
+    named = pd.concat([pd.DataFrame({"unit": [], "user": []}), *run.batches(TEXTS, ["unit", "user"], [cell])])
     users = pd.Series(pd.factorize(named["user"], sort=True)[0].astype(np.int32), index=named["unit"])
     found = pd.DataFrame(columns=[*COUNTED, *NUMBERS])
     waiting: list[pd.DataFrame] = []
     columns = ["unit", "judge", "side", "topic", "sentiment", "verdict"]
-    for statements in batches(run, "statements.parquet", columns, [cell]):
+    for statements in run.batches("statements.parquet", columns, [cell]):
         waiting.append(counts(statements.assign(user=statements["unit"].map(users)), COUNTED))
         if len(waiting) == WAITING:
             found, waiting = _together([found, *waiting]), []

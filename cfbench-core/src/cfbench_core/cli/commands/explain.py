@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,9 @@ class _Part(Run):
 
     def explanations_of(self, cell: str) -> pd.DataFrame:
         return self._part(self._whole.explanations_of(cell))
+
+    def rows(self, name: str, **wanted: Sequence[str]) -> pd.DataFrame:
+        return self._part(self._whole.rows(name, **wanted))
 
     def _part(self, table: pd.DataFrame) -> pd.DataFrame:
         here = table["cell"] == self._cell
