@@ -20,6 +20,7 @@ def test_the_loss_by_hand(lightgcn_with: MakeWorld) -> None:
     world = lightgcn_with([[1, 0, 0], [1, 1, 0]], users=[[0], [1]], items=[[1], [0], [0.1]])
     targets = world.targets(1, "item", "full").take(np.array([0]))
     block = Block(targets, possible_edits(targets, world.context, 2), world.context)
+    inside = torch.from_numpy(targets.items >= 0)
     mask = np.array([0.1, 0.2, 0.5])  # of the edges (0, 0), (1, 0), (1, 1)
 
     def margin(weights: np.ndarray) -> float:
@@ -32,9 +33,9 @@ def test_the_loss_by_hand(lightgcn_with: MakeWorld) -> None:
     unit, slack = max(abs(margin(1 - mask)), 0.1), 0.1
     flips = max(0.0, margin(1 - mask) + slack) / unit
     upholds = max(0.0, slack - margin(mask)) / unit
-    alone = CF2(Config(beta=0.02)).loss(block, p)
+    alone = CF2(Config(beta=0.02)).loss(block, p, inside)
     np.testing.assert_allclose(alone.numpy(), [flips + 0.02 * mask.sum()])
-    both = CF2(Config(beta=0.02, factual=True, alpha=0.6)).loss(block, p)
+    both = CF2(Config(beta=0.02, factual=True, alpha=0.6)).loss(block, p, inside)
     np.testing.assert_allclose(both.numpy(), [0.4 * flips + 0.6 * upholds + 0.02 * mask.sum()])
 
 
