@@ -1,4 +1,4 @@
-"""The hooks of cfbench-explainers-gnn: they return the specs that the component files declare, without importing them."""
+"""The plugin: the specs that the component files declare, without importing these files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from cfbench_core.hooks import hookimpl
 from cfbench_core.specs import ComponentSpec
 
 PACKAGE = "cfbench_explainers_gnn"
+
+
+@hookimpl
+def cfbench_recommenders() -> list[ComponentSpec]:
+    return component_specs(PACKAGE, "recommender")
 
 
 @hookimpl

@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.models import State, state_from_file
+from cfbench_core.plain_text import one_line
 from cfbench_recsys.interactions import Interactions
 
 
 def given_weights(path: Path, interactions: Interactions) -> State:
-    """Weights of a user's own. Axes of users or items follow the order of the dataset's indices.
+    """Weights of a user's own: a safetensors file, or a state dict of torch (``.pt``, ``.pth``).
+
+    Axes of users or items follow the order of the dataset's indices; an axis of both has the users first.
 
     Raises:
-        UserError: if the file is no safetensors file, or no array has an axis of users or items.
+        UserError: if the file cannot be read safely, or no array has an axis of users, of items or of both.
     """
-    state = state_from_file(path)
+    state = _state_dict(path) if path.suffix in (".pt", ".pth") else state_from_file(path)
     users, items = interactions.matrix.shape
-    if not any({users, items} & set(array.shape) for array in state.values()):
+    if not any({users, items, users + items} & set(array.shape) for array in state.values()):
         shapes = ", ".join(f"{name} {array.shape}" for name, array in state.items())
         raise UserError(
-            f"{path}: no array has {items} items or {users} users of {interactions.name} (found: {shapes})"
+            f"{path}: no array has {items} items or {users} users of {interactions.name}, or a row for each of both "
+            f"(found: {shapes})"
         )
+    return state
+
+
+def _state_dict(path: Path) -> State:
+    """The arrays of a state dict; nothing in the file is executed.
+
+    Raises:
+        UserError: if it is not a state dict.
+    """
+    import torch
+
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises various types for a file that is not a state dict
+        first_line = one_line((str(error).strip().splitlines() or [""])[0])
+        raise UserError(f"{path}: is not a state dict that can be read safely: {first_line}") from None
+    if not isinstance(found, Mapping) or not all(isinstance(value, torch.Tensor) for value in found.values()):
+        raise UserError(f"{path}: must hold a state dict, tensors by name")
+    state: State = {str(name): np.array(tensor.detach().numpy()) for name, tensor in found.items()}
     return state

@@ -12,13 +12,14 @@ So a configuration without files of its own calls no function of an installed li
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -107,3 +108,33 @@ def checked_reference(reference: str, libraries: Sequence[str], what: str) -> No
     problem = reference_problem(reference, libraries)
     if problem:
         raise UserError(f"{what}: {problem}")
+
+
+def named_object(reference: str, what: str, libraries: Sequence[str] = ()) -> Any:
+    """The object named ``"package.module:name"``: user-defined, or a class of one of the libraries.
+
+    A configuration may come from a stranger, so no function of an installed library is returned.
+
+    Raises:
+        UserError: if it may not be used or cannot be imported.
+    """
+    checked_reference(reference, libraries, what)
+    module_name, _, name = reference.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:  # a module of the user may raise any exception
+        reason = one_line(f"{type(error).__name__}: {error}")
+        raise UserError(f"{what}: cannot import {module_name}: {reason}") from error
+    if not hasattr(module, name):
+        raise UserError(f"{what}: {module_name} has no {name!r}.{did_you_mean(name, vars(module))}")
+    found = getattr(module, name)
+    if origin(module_name) != "own" and not _is_class_of(found, module_name):
+        raise UserError(
+            f"{what}: {reference!r} is not a class of that library; of a library only classes can be named, "
+            "a module of your own may hold anything"
+        )
+    return found
+
+
+def _is_class_of(found: Any, module: str) -> bool:
+    return isinstance(found, type) and found.__module__.partition(".")[0] == module.partition(".")[0]

@@ -21,10 +21,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import CodeReference, Help
+from cfbench_core.config.code_references import named_object
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Report
-from cfbench_tabular.classifiers.adapting import named_object, raw_columns
+from cfbench_tabular.classifiers.adapting import raw_columns
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray

@@ -20,10 +20,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.config import CodeReference, Help, InputFile, Range
+from cfbench_core.config.code_references import named_object
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Report
-from cfbench_tabular.classifiers.adapting import named_object
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray
 

@@ -1,0 +1,69 @@
+"""Modules that tests name as a user's own: good ones and bad ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch_geometric.nn import GATConv, GCNConv, GraphNorm, LGConv
+from torch_geometric.nn.models import LightGCN
+
+
+class UnionLightGCN(LightGCN):  # type: ignore[misc]
+    """Not LightGCN itself, so that it is scored on unions of graphs."""
+
+
+class TwoTables(torch.nn.Module):
+    """Users and items in tables of their own, another normalisation, and a layer with weights."""
+
+    def __init__(self, num_users: int, num_items: int, width: int = 5) -> None:
+        super().__init__()
+        self.users = torch.nn.Embedding(num_users, width)
+        self.items = torch.nn.Embedding(num_items, width)
+        self.first = GCNConv(width, width)
+        self.second = LGConv()
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        x = torch.cat([self.users.weight, self.items.weight])
+        x = torch.tanh(self.first(x, edge_index, edge_weight))
+        return x + self.second(x, edge_index, edge_weight)
+
+
+class WholeGraph(UnionLightGCN):
+    """Normalises over all nodes of the union, which mixes its graphs."""
+
+    def get_embedding(self, edge_index: Any, edge_weight: Any = None) -> Any:
+        found = super().get_embedding(edge_index, edge_weight)
+        return GraphNorm(found.shape[1]).to(found.dtype)(found)
+
+
+class WithoutWeights(UnionLightGCN):
+    def get_embedding(self, edge_index: Any) -> Any:
+        return super().get_embedding(edge_index)
+
+
+class WrongShape(UnionLightGCN):
+    def get_embedding(self, edge_index: Any, edge_weight: Any = None) -> Any:
+        return super().get_embedding(edge_index, edge_weight)[:-1]
+
+
+class Fails(UnionLightGCN):
+    def get_embedding(self, edge_index: Any, edge_weight: Any = None) -> Any:
+        raise KeyError("on\npurpose")
+
+
+class Attention(torch.nn.Module):
+    """One layer of attention over a table of nodes, without edge weights."""
+
+    def __init__(self, num_nodes: int, width: int = 8) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(num_nodes, width)
+        self.layer = GATConv(width, width)
+
+    def forward(self, edge_index: Any) -> Any:
+        return self.table.weight + self.layer(self.table.weight, edge_index)
+
+
+def a_word(name: str) -> str:
+    """No module."""
+    return name

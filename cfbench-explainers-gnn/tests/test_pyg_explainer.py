@@ -1,0 +1,174 @@
+"""The explainer pyg: answers are verified, units do not influence each other, and Saliency is one exact gradient."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cfbench_core.errors import UserError
+from cfbench_core.testing import check_component
+from cfbench_explainers_gnn import pyg_masks
+from cfbench_explainers_gnn.blocks import Block
+from cfbench_explainers_gnn.possible_edits import possible_edits
+from cfbench_explainers_gnn.pyg_explainer import Config, PyGExplainer
+from cfbench_explainers_gnn.pyg_recommender import Config as RecommenderConfig
+from cfbench_explainers_gnn.pyg_recommender import PyG
+from cfbench_recsys.edits import Edits
+from cfbench_recsys.targets import Context
+
+sys.path.append(str(Path(__file__).parent))  # where the modules are that factory names
+
+MakeWorld = Callable[..., Any]
+
+
+def answered(config: Config, targets: Any, context: Context) -> Edits:
+    explainer = PyGExplainer(config)
+    state = explainer.prepare(context)
+    given = Context(context.model, context.interactions, context.training, context.generator, state)
+    return explainer.counterfactuals(targets, given).edits
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Config(epochs=20, learning_rate=0.1),
+        Config(algorithm="pgexplainer", epochs=2, training_users=4),
+        Config(algorithm="captum"),
+        Config(algorithm="captum", attribution="Saliency"),
+    ],
+)
+@pytest.mark.parametrize("level", ["item", "list"])
+def test_answers_are_counterfactuals_of_the_model_that_is_built_on_the_edited_graph(
+    config: Config, level: str, graph_world: MakeWorld
+) -> None:
+    if config.algorithm == "captum":
+        pytest.importorskip("captum", reason="needs cfbench-explainers-gnn[captum]")
+    world = graph_world("lightgcn", 31, users=8, items=9)
+    targets = world.targets(2, level, "indirect")
+    edits = answered(config, targets, world.context)
+    counts = edits.counts()
+    assert (counts > 0).mean() >= 0.4
+    for row in np.flatnonzero(counts):
+        assert world.displaced(targets, edits, int(row)) > 0
+
+
+def block_of(world: Any, count: int) -> Block:
+    targets = world.targets(2, "item", "indirect").take(slice(0, count))
+    return Block(targets, possible_edits(targets, world.context, 2), world.context)
+
+
+def test_gnnexplainer_explains_units_together_as_alone(graph_world: MakeWorld) -> None:
+    world = graph_world("simgcl", 32)
+    block = block_of(world, 5)
+    coefficients = {"edge_size": 0.005, "edge_ent": 1.0}
+    together = pyg_masks.gnn_explainer(block, 30, 0.05, coefficients)
+    for unit in range(len(block)):
+        alone = pyg_masks.gnn_explainer(block.take(np.array([unit])), 30, 0.05, coefficients)
+        np.testing.assert_allclose(together[block.possible.rows == unit], alone, rtol=1e-7)
+
+
+def test_gnnexplainer_minimises_the_objective_of_pytorch_geometric(graph_world: MakeWorld) -> None:
+    """One unit, one Adam step after another, with the loss that PyTorch Geometric computes for one graph."""
+    from torch_geometric.explain import GNNExplainer
+
+    world = graph_world("lightgcn", 33)
+    block = block_of(world, 1)
+    original = GNNExplainer(epochs=1)
+    original.connect(
+        pyg_masks_config(), {"mode": "binary_classification", "task_level": "graph", "return_type": "raw"}
+    )
+    ours = pyg_masks._gnn_explainer()(block, 1, 0.01, {})
+    mask = torch.linspace(-1, 1, len(block.rows), dtype=torch.float64).requires_grad_()
+    hard = torch.arange(len(block.rows)) % 4 > 0
+    for algorithm in (original, ours):
+        algorithm.edge_mask, algorithm.hard_edge_mask, algorithm.hard_node_mask = mask, hard, None
+    margin = block.relative_margins(block.margins(1 - mask.sigmoid()))
+    expected = original._loss(margin, torch.ones(1, 1))
+    assert float(ours._loss(margin, None)) == pytest.approx(float(expected), rel=1e-9)
+
+
+def pyg_masks_config() -> Any:
+    from torch_geometric.explain import ExplainerConfig
+
+    return ExplainerConfig(explanation_type="model", edge_mask_type="object")
+
+
+def test_saliency_is_the_exact_gradient(graph_world: MakeWorld) -> None:
+    pytest.importorskip("captum", reason="needs cfbench-explainers-gnn[captum]")
+    world = graph_world("lightgcn", 34)
+    block = block_of(world, 4)
+    found = pyg_masks.captum_explainer(block, "Saliency")
+    made = torch.zeros(len(block.rows), dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(block.relative_margins(block.margins(made)).sum(), made)
+    np.testing.assert_allclose(found, -slope.numpy(), rtol=1e-5, atol=1e-7)
+
+
+def test_integrated_gradients_add_up_to_the_change_of_the_margin(graph_world: MakeWorld) -> None:
+    pytest.importorskip("captum", reason="needs cfbench-explainers-gnn[captum]")
+    world = graph_world("lightgcn", 35)
+    block = block_of(world, 1)
+    found = pyg_masks.captum_explainer(block, "IntegratedGradients")
+    ends = [
+        block.margins(torch.full((len(block.rows),), value, dtype=torch.float64))
+        for value in (0.0, 1.0 - 1e-6)
+    ]
+    change = float((ends[0] - ends[1]) / ends[0].abs())
+    assert found.sum() == pytest.approx(change, rel=0.3)  # 50 steps, and the path ends where degrees are 0
+
+
+def test_attention_is_that_of_the_layer(graph_world: MakeWorld) -> None:
+    world = graph_world("lightgcn", 36, users=8, items=9)
+    model = PyG(RecommenderConfig(factory="pyg_example_modules:Attention"))
+    torch.manual_seed(0)
+    created = model._created(world.graph.shape)
+    state = {
+        name.removeprefix("module."): value.numpy() for name, value in created.wrapper.state_dict().items()
+    }
+    model.load_state(state, world.graph)
+    context = Context(model, world.graph, world.graph, world.context.generator)
+    module, edge_index, _ = model.explained_module()
+    layer, table = module.module.layer, module.module.table.weight
+    with torch.no_grad():
+        _, (looped, alpha) = layer(table, edge_index, return_attention_weights=True)
+    both = {(int(a), int(b)): float(value) for (a, b), value in zip(looped.T, alpha[:, 0], strict=True)}
+    targets = world.targets(2, "item", "full").take(slice(0, 3))
+    block = Block(targets, possible_edits(targets, context, 2), context)
+    from cfbench_explainers_gnn.pyg_explainer import _attention
+
+    expected = [
+        max(both[u, 8 + i], both[8 + i, u])
+        for u, i in zip(block.possible.edge_users.tolist(), block.possible.edge_items.tolist(), strict=True)
+    ]
+    np.testing.assert_allclose(_attention(block), expected, rtol=1e-6)
+    edits = answered(Config(algorithm="attention"), targets, context)
+    assert len(edits) == 3
+
+
+def test_attention_without_layers_that_have_it_is_one_clear_line(graph_world: MakeWorld) -> None:
+    world = graph_world("lightgcn", 37)
+    targets = world.targets(2, "item", "user-only").take(slice(0, 2))
+    with pytest.raises(UserError, match="explains the recommender pyg only"):
+        answered(Config(algorithm="attention"), targets, world.context)
+    model = PyG(RecommenderConfig(options={"embedding_dim": 4}))
+    model.load_state(
+        {k: v.numpy() for k, v in model._created(world.graph.shape).module.state_dict().items()}, world.graph
+    )
+    context = Context(model, world.graph, world.graph, world.context.generator)
+    with pytest.raises(UserError, match="no layer has attention"):
+        answered(Config(algorithm="attention"), targets, context)
+
+
+@pytest.mark.parametrize("algorithm", ["pgexplainer", "captum"])
+def test_the_other_algorithms_pass_the_conformance_kit(algorithm: Any) -> None:
+    """The default one is checked with all explainers of this distribution."""
+    if algorithm == "captum":
+        pytest.importorskip("captum", reason="needs cfbench-explainers-gnn[captum]")
+    config = Config(algorithm=algorithm, epochs=2, training_users=4, prefixes=4, attribution="Saliency")
+    report = check_component("recsys/explainer/pyg", options=config)
+    assert report.passed, str(report)

@@ -1,0 +1,274 @@
+"""The recommender pyg against cfbench's own LightGCN, and against the same module on the edited graph."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch_geometric.nn.models import LightGCN
+
+from cfbench_core.errors import UserError
+from cfbench_core.testing import check_component
+from cfbench_explainers_gnn import pyg_recommender
+from cfbench_explainers_gnn.pyg_recommender import Config, PyG
+from cfbench_recsys.edits import ADD, REMOVE, Edits
+from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.recommenders import lightgcn
+from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
+
+USERS_COUNT, ITEMS_COUNT, DIMENSIONS = 9, 12, 5
+NODES = USERS_COUNT + ITEMS_COUNT
+
+
+sys.path.append(str(Path(__file__).parent))  # where the modules are that factory names
+
+
+def own(name: str) -> str:
+    return f"pyg_example_modules:{name}"
+
+
+def graph_of(seed: int) -> sparse.csr_matrix:
+    draw = np.random.default_rng(seed)
+    graph = draw.random((USERS_COUNT, ITEMS_COUNT)) < 0.35
+    graph[np.arange(USERS_COUNT), np.arange(USERS_COUNT)] = True
+    return sparse.csr_matrix(graph.astype(float))
+
+
+LIGHT = {"embedding_dim": DIMENSIONS, "num_layers": 3}
+MODULES = {
+    "light": Config(options={"embedding_dim": DIMENSIONS}),
+    "union": Config(factory=own("UnionLightGCN"), options=LIGHT),
+    "two tables": Config(factory=own("TwoTables")),
+    "gcn": Config(
+        factory="torch_geometric.nn.models:GCN",
+        options={"hidden_channels": 6, "num_layers": 2, "out_channels": 4},
+        features=DIMENSIONS,
+    ),
+    "gat": Config(
+        factory="torch_geometric.nn.models:GAT",
+        options={"hidden_channels": 6, "num_layers": 2, "out_channels": 4},
+        features=DIMENSIONS,
+    ),
+}
+WEIGHTED = ["light", "union", "two tables", "gcn"]
+
+
+def model_of(config: Config, graph: sparse.csr_matrix, seed: int = 0) -> PyG:
+    """Untrained, with random numbers."""
+    model = PyG(config)
+    torch.manual_seed(seed)
+    created = model._created(graph.shape)
+    for parameter in created.wrapper.parameters():
+        torch.nn.init.normal_(parameter)
+    model.load_state(
+        {name.removeprefix("module."): value.numpy() for name, value in created.wrapper.state_dict().items()},
+        graph,
+    )
+    return model
+
+
+def random_edits(graph: sparse.csr_matrix, seed: int, count: int = 7) -> Edits:
+    """Some remove, some add, one empties its user, one does nothing."""
+    draw = np.random.default_rng(seed)
+    rows, users, items = [], [], []
+    for row in range(count - 2):
+        for edge in draw.choice(graph.shape[0] * graph.shape[1], size=4, replace=False):
+            rows.append(row)
+            users.append(int(edge) // graph.shape[1])
+            items.append(int(edge) % graph.shape[1])
+    for item in graph[3].indices:
+        rows.append(count - 2)
+        users.append(3)
+        items.append(int(item))
+    exists = np.asarray(graph[users, items]).ravel() > 0
+    of = draw.integers(0, graph.shape[0], count)
+    of[count - 2] = 3
+    arrays = (np.array(part, dtype=np.int64) for part in (rows, users, items))
+    return Edits(of, *arrays, np.where(exists, REMOVE, ADD).astype(np.int8))
+
+
+def rebuilt(graph: sparse.csr_matrix, edits: Edits, row: int) -> sparse.csr_matrix:
+    changed, one = graph.tolil(), edits.take(row, row + 1)
+    for user, item, op in zip(one.edge_users, one.edge_items, one.ops, strict=True):
+        changed[user, item] = float(op == ADD)
+    return changed.tocsr()
+
+
+def tensors_of(edits: Edits) -> list[torch.Tensor]:
+    arrays = (edits.users, edits.rows, edits.edge_users, edits.edge_items, edits.ops.astype(np.float64))
+    return [torch.from_numpy(array) for array in arrays]
+
+
+@pytest.mark.parametrize("factory", ["light", "union"])
+def test_pytorch_geometrics_lightgcn_scores_as_our_own_with_the_same_weights(factory: str) -> None:
+    graph = graph_of(1)
+    model = model_of(MODULES[factory], graph)
+    table = model.state()["embedding.weight"]
+    ours = lightgcn.LightGCN(lightgcn.Config(layers=3, device="cpu"))
+    ours.load_state({USERS: table[:USERS_COUNT], ITEMS: table[USERS_COUNT:]}, graph)
+    edits = random_edits(graph, 2)
+    np.testing.assert_allclose(model.score_edits(edits), ours.score_edits(edits), rtol=1e-5, atol=1e-6)
+    *edges, delta = tensors_of(edits)
+    fractions = 0.4 * delta
+    np.testing.assert_allclose(
+        model.score_weighted(*edges, fractions), ours.score_weighted(*edges, fractions), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_it_scores_as_the_module_itself_in_pytorch_geometric() -> None:
+    graph = graph_of(1)
+    model = model_of(MODULES["light"], graph)
+    module = LightGCN(NODES, DIMENSIONS, 3)
+    module.load_state_dict({name: torch.from_numpy(array) for name, array in model.state().items()})
+    users, items = (torch.from_numpy(part.astype(np.int64)) for part in graph.nonzero())
+    ends = torch.stack([users, USERS_COUNT + items])
+    with torch.no_grad():
+        found = module.get_embedding(torch.cat([ends, ends.flip(0)], dim=1)).numpy()
+    expected = found[:USERS_COUNT] @ found[USERS_COUNT:].T
+    scores = model.score_edits(Edits.nothing(np.arange(USERS_COUNT)))
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)  # the module computes in float32
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_scores_under_edits_are_those_of_the_edited_graph(name: str) -> None:
+    graph = graph_of(3)
+    model, edits = model_of(MODULES[name], graph), random_edits(graph, 4)
+    scores = model.score_edits(edits)
+    for row in range(len(edits)):
+        other = PyG(MODULES[name])
+        other.load_state(model.state(), rebuilt(graph, edits, row))
+        expected = other.score_edits(Edits.nothing(edits.users[row : row + 1]))[0]
+        np.testing.assert_allclose(scores[row], expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_gradients_are_those_of_central_differences(name: str) -> None:
+    graph = graph_of(5)
+    model, edits = model_of(MODULES[name], graph), random_edits(graph, 6, count=4)
+    *edges, delta = tensors_of(edits)
+    at = (0.3 * delta).requires_grad_()
+    mix = torch.linspace(-1, 1, ITEMS_COUNT, dtype=torch.float64)
+    (gradient,) = torch.autograd.grad((model.score_weighted(*edges, at) @ mix).sum(), at)
+    for place in range(len(at)):
+        change = torch.zeros_like(at)
+        change[place] = 1e-6
+        with torch.no_grad():
+            up, down = ((model.score_weighted(*edges, at + sign * change) @ mix).sum() for sign in (1, -1))
+        assert float(gradient[place]) == pytest.approx(float(up - down) / 2e-6, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_whole_edits_by_weight_are_edits(name: str) -> None:
+    graph = graph_of(7)
+    model, edits = model_of(MODULES[name], graph), random_edits(graph, 8)
+    *edges, delta = tensors_of(edits)
+    delta.requires_grad_()
+    scores = model.score_weighted(*edges, delta)
+    np.testing.assert_allclose(scores.detach(), model.score_edits(edits), rtol=1e-8, atol=1e-9)
+    (gradient,) = torch.autograd.grad(scores.sum(), delta)
+    assert bool(torch.isfinite(gradient).all())
+
+
+def test_numbers_do_not_depend_on_how_many_graphs_are_in_a_union(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(9)
+    model, edits = model_of(MODULES["two tables"], graph), random_edits(graph, 10)
+    *edges, delta = tensors_of(edits)
+
+    def scores_and_gradient() -> tuple[np.ndarray, torch.Tensor]:
+        at = (0.5 * delta).requires_grad_()
+        found = model.score_weighted(*edges, at)
+        return found.detach().numpy(), torch.autograd.grad((found**2).sum(), at)[0]
+
+    together = scores_and_gradient()
+    monkeypatch.setattr(pyg_recommender, "NUMBERS_AT_ONCE", 1)
+    alone = scores_and_gradient()
+    np.testing.assert_allclose(together[0], alone[0], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(together[1], alone[1], rtol=1e-9, atol=1e-11)
+
+
+def test_the_product_of_the_embeddings_is_the_score() -> None:
+    graph = graph_of(11)
+    for config in MODULES.values():
+        model = model_of(config, graph)
+        scores = model.score_edits(Edits.nothing(np.arange(USERS_COUNT)))
+        np.testing.assert_allclose(model.user_embeddings() @ model.item_embeddings().T, scores, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (Config(factory=own("WholeGraph"), options=LIGHT), "disjoint union"),
+        (
+            Config(factory=own("WrongShape"), options=LIGHT),
+            r"one vector for each node, \(21, d\): returned \(20, 5\)",
+        ),
+        (Config(factory=own("Fails"), options=LIGHT), "fails on a graph of 21 nodes: KeyError"),
+        (Config(factory=own("TwoTables"), options={"depth": 2}), "cannot be created"),
+        (Config(factory=own("a_word"), options={"name": "x"}), "returned str, not a torch module"),
+        (Config(factory="torch_geometric.nn.models:Node2Vec"), "with one of GAT, GCN"),
+        (Config(factory="torch_geometric.nn:Sequential"), "with one of GAT, GCN"),
+        (Config(factory="torch:load"), "must be code of your own"),
+        (Config(factory=own("absent")), "has no 'absent'"),
+        (Config(factory="torch.nn:Linear"), "must be code of your own"),
+    ],
+)
+def test_a_bad_module_is_one_clear_line(config: Config, message: str) -> None:
+    with pytest.raises(UserError, match=message) as raised:
+        model_of(config, graph_of(12))
+    assert "\n" not in str(raised.value)
+
+
+def test_weights_that_do_not_fit_are_one_clear_line() -> None:
+    graph = graph_of(12)
+    state = model_of(MODULES["light"], graph).state()
+    with pytest.raises(UserError, match=r"do not fit .* size mismatch for embedding.weight") as raised:
+        PyG(MODULES["light"]).load_state({**state, "embedding.weight": state["embedding.weight"][1:]}, graph)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (Config(factory=own("WithoutWeights"), options=LIGHT), "takes no edge weights"),
+        (MODULES["gat"], "takes no edge weights"),
+    ],
+)
+def test_a_module_that_ignores_edge_weights_has_scores_but_no_gradients(config: Config, reason: str) -> None:
+    graph = graph_of(13)
+    model, edits = model_of(config, graph), random_edits(graph, 14)
+    assert np.isfinite(model.score_edits(edits)).all()
+    with pytest.raises(UserError, match=reason):
+        model.score_weighted(*tensors_of(edits))
+
+
+def test_weights_are_read_from_a_state_dict_and_nothing_in_it_is_executed(tmp_path: Path) -> None:
+    from cfbench_recsys.given_weights import given_weights
+
+    graph = graph_of(15)
+    users, items = np.arange(USERS_COUNT).astype(str), np.arange(ITEMS_COUNT).astype(str)
+    data = Interactions("toy", graph, users, items, items)
+    module = LightGCN(NODES, DIMENSIONS, 3)
+    torch.save(module.state_dict(), tmp_path / "model.pt")
+    state = given_weights(tmp_path / "model.pt", data)
+    model = PyG(MODULES["light"])
+    model.load_state(state, graph)
+    assert np.array_equal(model.state()["embedding.weight"], module.embedding.weight.detach().numpy())
+    torch.save(module, tmp_path / "whole.pt")
+    with pytest.raises(UserError, match="not a state dict that can be read safely"):
+        given_weights(tmp_path / "whole.pt", data)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        None,
+        Config(factory=own("TwoTables"), options={"width": 16}, epochs=60, learning_rate=0.05),
+    ],
+)
+def test_it_fulfils_the_contract_of_the_suite(options: Config | None) -> None:
+    report = check_component("recsys/recommender/pyg", kind="recommender", options=options)
+    assert report.passed, str(report)
