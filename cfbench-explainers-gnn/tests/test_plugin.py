@@ -6,12 +6,15 @@ import pytest
 
 from cfbench_core.registry import installed
 from cfbench_core.testing import check_component
+from cfbench_explainers_gnn.pyg_explainer import Config as PyGConfig
 
 NAMES = [
     c.spec.name
     for c in installed().components("explainer", "recsys")
     if c.distribution == "cfbench-explainers-gnn"
 ]
+QUICK = {"pyg": PyGConfig(epochs=3, learning_rate=0.3, prefixes=4)}
+"""Options of explainers whose defaults take long."""
 
 
 def test_it_registers_its_explainers() -> None:
@@ -24,10 +27,11 @@ def test_it_registers_its_explainers() -> None:
         "one-gradient",
         "unr-explainer",
         "clear",
+        "pyg",
     } <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_passes_the_conformance_kit(name: str) -> None:
-    report = check_component(f"recsys/explainer/{name}")
+    report = check_component(f"recsys/explainer/{name}", options=QUICK.get(name))
     assert report.passed, str(report)

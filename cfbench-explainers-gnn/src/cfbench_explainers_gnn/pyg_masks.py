@@ -230,7 +230,7 @@ def _model(block: Block, readout: Callable[[Block, Any], Any]) -> Any:
 @functools.cache
 def _mask_layer() -> Any:
     """The class of a layer that passes x through and returns the mask of each edge: 1 where none is set."""
-    from torch_geometric.nn import MessagePassing
+    from torch_geometric.nn import MessagePassing  # type: ignore[import-untyped]
 
     class EdgeMask(MessagePassing):  # type: ignore[misc]
         def forward(self, x: Any, edge_index: Any) -> Any:
@@ -264,7 +264,8 @@ def _gnn_explainer() -> Any:
             nodes = np.bincount(np.unique(keys) // size, minlength=len(self.block))
             width = torch.nn.init.calculate_gain("relu") * (1.0 / np.maximum(nodes, 1)) ** 0.5
             noise = self.block.noise("pyg", "gnnexplainer")
-            self.node_mask = self.hard_node_mask = self.hard_edge_mask = None
+            self.node_mask = self.hard_node_mask = None
+            self.hard_edge_mask: Any = None
             self.edge_mask = torch.nn.Parameter(noise * torch.from_numpy(width)[self.block.rows])
 
         def _loss(self, y_hat: Any, y: Any) -> Any:

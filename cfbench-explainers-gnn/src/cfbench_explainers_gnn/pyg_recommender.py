@@ -173,7 +173,7 @@ class PyG:
         self._state = dict(state)
         graph.wrapper.double().eval().requires_grad_(False)
         self._interactions = interactions.sorted_indices()
-        self._edges = tuple(torch.from_numpy(part.astype(np.int64)) for part in self._interactions.nonzero())
+        self._edges: tuple[Tensor, Tensor] = _tensors(self._interactions.nonzero())
         self._graph = graph
         self._no_gradients = graph.check(interactions)
         self._polynomial = _polynomial_of(graph, interactions)
@@ -217,12 +217,11 @@ class PyG:
         edited = np.flatnonzero(edits.counts())
         arrays = edits.choose(edited)
         delta = torch.from_numpy(arrays.ops.astype(np.float64))
-        edges = [
-            torch.from_numpy(a) for a in (arrays.users, arrays.rows, arrays.edge_users, arrays.edge_items)
-        ]
+        users, rows = _tensors((arrays.users, arrays.rows))
+        edge_users, edge_items = _tensors((arrays.edge_users, arrays.edge_items))
         if len(edited):
             with torch.no_grad():
-                scores[edited] = self._score(*edges, delta).numpy()
+                scores[edited] = self._score(users, rows, edge_users, edge_items, delta).numpy()
         return scores
 
     def score_weighted(
@@ -334,7 +333,7 @@ class _Polynomial(GraphConvolution):
 
 def _polynomial_of(graph: GraphModule, interactions: scipy.sparse.csr_matrix) -> _Polynomial | None:
     """The module as a polynomial of the graph, if it is exactly PyTorch Geometric's LightGCN; else None."""
-    from torch_geometric.nn import LGConv
+    from torch_geometric.nn import LGConv  # type: ignore[import-untyped]
     from torch_geometric.nn.models import LightGCN
 
     module = graph.module
@@ -350,6 +349,14 @@ def _polynomial_of(graph: GraphModule, interactions: scipy.sparse.csr_matrix) ->
     )  # the polynomial's weights are divided by their sum
     found.place(embedding[: graph.users], embedding[graph.users :], interactions)
     return found
+
+
+def _tensors(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Tensor, Tensor]:
+    """Both arrays as int64 tensors."""
+    import torch
+
+    first, second = (torch.from_numpy(part.astype(np.int64)) for part in pair)
+    return first, second
 
 
 def _state_of(graph: GraphModule) -> State:
@@ -375,7 +382,7 @@ class _Training:
         self.torch, self.graph, self.config, self.random = torch, graph, config, random
         self.by_item = interactions.tocsc()
         self.pairs = np.stack(interactions.nonzero()).astype(np.int64)
-        self.edges = tuple(torch.from_numpy(part) for part in self.pairs)
+        self.edges = _tensors((self.pairs[0], self.pairs[1]))
         parameters = [p for p in graph.wrapper.parameters() if p.requires_grad]
         if not parameters:
             raise UserError(f"pyg: {config.factory} has no parameters to train; give its weights")
@@ -411,7 +418,7 @@ class _Training:
             user, item, negative, *owned = (
                 self.torch.from_numpy(np.asarray(array, dtype=np.int64)) for array in arrays
             )
-            loss = bpr(*self._embeddings(), user, item, negative, (owned[0], owned[1]))
+            loss: Any = bpr(*self._embeddings(), user, item, negative, (owned[0], owned[1]))
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
