@@ -38,6 +38,8 @@ pytestmark = pytest.mark.skipif(
 class TwoTowerMF:
     """Logit (P x + c) . (Q + d); linear in x."""
 
+    link = "sigmoid"
+
     def __init__(self, weights):
         self.profile, self.c = weights["profile.weight"].astype(float), weights["profile.bias"].astype(float)
         self.item = weights["item.weight"].astype(float) + weights["item.bias"].astype(float)[:, None]

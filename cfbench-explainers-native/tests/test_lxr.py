@@ -20,7 +20,8 @@ torch = pytest.importorskip("torch")
 class Dense:
     """A linear recommender with gradients: logit ``bias + x W``."""
 
-    def __init__(self, W, bias=None):
+    def __init__(self, W, bias=None, link="sigmoid"):
+        self.link = link
         self.W = np.asarray(W, dtype=float)
         self.bias = np.zeros(self.W.shape[1]) if bias is None else np.asarray(bias, dtype=float)
 
@@ -34,7 +35,8 @@ class Dense:
 class DenseCurved(Dense):
     """Logit ``tanh(x W) V``."""
 
-    def __init__(self, items, seed=0):
+    def __init__(self, items, link, seed=0):
+        self.link = link
         draw = np.random.default_rng(seed)
         self.W, self.V = draw.normal(size=(items, 5)), draw.normal(size=(5, items))
 
@@ -75,11 +77,17 @@ def prepared(context, **options):
     return explainer, dataclasses.replace(context, state=explainer.prepare(context))
 
 
-@pytest.mark.parametrize("link", ["margin", "sigmoid", "softmax"])
-def test_it_finds_the_one_interaction_that_carries_the_recommendation(planted, link):
+PROBABILITIES = [("sigmoid", "probability"), ("softmax", "probability")]
+PROBABILITIES += [(link, target) for link in ("softmax", "identity") for target in ("margin", "logit")]
+
+
+@pytest.mark.parametrize(("link", "target"), PROBABILITIES)
+def test_it_finds_the_one_interaction_that_carries_the_recommendation(planted, link, target):
     """On users whom it has never seen; the others are masked out."""
     world, signs = planted
-    explainer, context = prepared(world.context, target_probability=link, k=1, epochs=20, hidden=32)
+    linked = Dense(world.model.W, world.model.bias, link)
+    context = dataclasses.replace(world.context, model=linked)
+    explainer, context = prepared(context, target=target, k=1, epochs=20, hidden=32)
     found = explainer.importances(world.targets(range(40), PAIRS + signs), context)
     assert (found.argmax(axis=1) == 0).all(), "a sign has the lowest index of its history"
     assert (found[:, 0] > 0.5).all()
@@ -138,13 +146,15 @@ def literal_loss(network, setting, user, item, config):
         x[history] = weights
         scores = setting.model.score_profiles(sparse.csr_matrix(x))[0]
         unseen = np.setdiff1d(np.arange(len(x)), history)
-        if config.target_probability == "softmax":
+        if config.target == "probability" and setting.model.link == "softmax":
             logs.append(scores[item] - np.log(np.exp(scores).sum()))
             continue
         logit = scores[item]
-        if config.target_probability == "margin":
+        full = setting.model.score_profiles(setting.profiles[user])[0]
+        if config.target == "logit":
+            logit = logit / full[unseen].std()
+        if config.target == "margin":
             others = np.sort(scores[np.setdiff1d(unseen, [item])])[::-1]
-            full = setting.model.score_profiles(setting.profiles[user])[0]
             logit = (logit - others[config.k - 1]) / full[unseen].std()
         logs.append(-np.log1p(np.exp(-logit)))
     keeping, losing = logs
@@ -156,10 +166,10 @@ def tensors(seed=0, items=14, hidden=4):
     return {name: torch.from_numpy(array.astype(float)).requires_grad_() for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("link", ["margin", "sigmoid", "softmax"])
-def test_the_loss_is_the_one_as_written(world, link):
-    setting = world(DenseCurved(14), HISTORIES, 14, HISTORIES)
-    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target_probability=link)
+@pytest.mark.parametrize(("link", "target"), PROBABILITIES)
+def test_the_loss_is_the_one_as_written(world, link, target):
+    setting = world(DenseCurved(14, link), HISTORIES, 14, HISTORIES)
+    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target=target)
     lessons, network, rows, places = (
         lessons_of(setting, 2),
         tensors(),
@@ -173,10 +183,10 @@ def test_the_loss_is_the_one_as_written(world, link):
     assert float(found.detach()) == pytest.approx(np.mean(wanted), abs=1e-9)
 
 
-@pytest.mark.parametrize("link", ["margin", "sigmoid", "softmax"])
-def test_its_gradient_is_that_of_finite_differences(world, link):
-    setting = world(DenseCurved(14), HISTORIES, 14, HISTORIES)
-    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target_probability=link)
+@pytest.mark.parametrize(("link", "target"), PROBABILITIES)
+def test_its_gradient_is_that_of_finite_differences(world, link, target):
+    setting = world(DenseCurved(14, link), HISTORIES, 14, HISTORIES)
+    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target=target)
     lessons, rows, places = lessons_of(setting, 2), np.array([2, 0, 1]), np.array([1, 0, 1])
     names = list(tensors())
 
@@ -188,13 +198,12 @@ def test_its_gradient_is_that_of_finite_differences(world, link):
 
 
 def test_extreme_logits_give_finite_losses_and_gradients(world):
-    setting = world(Dense(1e4 * np.random.default_rng(0).normal(size=(14, 14))), HISTORIES, 14, HISTORIES)
-    for link in ("margin", "sigmoid", "softmax"):
+    W = 1e4 * np.random.default_rng(0).normal(size=(14, 14))
+    for link, target in PROBABILITIES:
+        setting = world(Dense(W, link=link), HISTORIES, 14, HISTORIES)
         network = tensors()
         rows, places = np.array([1, 2]), np.array([0, 0])
-        value = loss(
-            network, setting.model, lessons_of(setting, 2), rows, places, Config(target_probability=link, k=2)
-        )
+        value = loss(network, setting.model, lessons_of(setting, 2), rows, places, Config(target=target, k=2))
         value.backward()
         assert np.isfinite(float(value.detach()))
         assert all(np.isfinite(tensor.grad.numpy()).all() for tensor in network.values())
@@ -205,8 +214,14 @@ def test_where_there_are_fewer_rivals_than_places_the_item_stays(world):
     scores = torch.tensor([[3.0, 1.0, 2.0, 0.0]], dtype=torch.float64)
     seen = (torch.tensor([0, 0]), torch.tensor([0, 3]))
     one = torch.tensor([1.0], dtype=torch.float64)
-    found = log_probability(scores, torch.tensor([2]), seen, one, Config(k=2))
+    found = log_probability(scores, torch.tensor([2]), seen, one, Config(k=2), "sigmoid")
     assert found.tolist() == [0.0]
+
+
+def test_a_probability_of_scores_that_are_no_logits_is_an_error_before_the_training(world):
+    setting = world(Dense(np.eye(14), link="identity"), HISTORIES, 14, HISTORIES)
+    with pytest.raises(UserError, match=r"^lxr: target probability needs a recommender with the link"):
+        LXR(Config(target="probability")).prepare(setting.context)
 
 
 def test_a_margin_does_not_hang_on_the_scale_of_the_logits(world):

@@ -6,6 +6,7 @@ arrays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,9 +24,10 @@ Edit = dict[int, int]
 
 
 class ProfileModel:
-    """The logit of j for profile x is b_j + sum_i x_i W_ij: whole numbers, so that many items tie."""
+    """The score of j for profile x is b_j + sum_i x_i W_ij: whole numbers, so that many items tie."""
 
-    def __init__(self, weights: Sequence[Sequence[int]], bias: Sequence[int]) -> None:
+    def __init__(self, weights: Sequence[Sequence[int]], bias: Sequence[int], link: str) -> None:
+        self.link = link
         self.weights, self.bias = np.array(weights, dtype=float), np.array(bias, dtype=float)
 
     def score_profiles(self, profiles: sparse.csr_matrix) -> np.ndarray:
@@ -37,9 +39,10 @@ class GraphModel:
     """The same model with the interface of a graph recommender."""
 
     def __init__(
-        self, weights: Sequence[Sequence[int]], bias: Sequence[int], histories: Sequence[set[int]]
+        self, weights: Sequence[Sequence[int]], bias: Sequence[int], link: str, histories: Sequence[set[int]]
     ) -> None:
-        self.profile_model, self.histories = ProfileModel(weights, bias), histories
+        self.profile_model, self.histories = ProfileModel(weights, bias, link), histories
+        self.link = link
 
     def score_edits(self, edits: Edits) -> np.ndarray:
         rows = []
@@ -63,11 +66,21 @@ class Case:
     k: int
     level: str
     graph: bool = False
+    link: str = "sigmoid"
 
     # The literal side
 
     def score(self, profile: set[int], item: int) -> int:
         return self.bias[item] + sum(self.weights[i][item] for i in profile)
+
+    def value(self, profile: set[int], item: int) -> float:
+        """f(x)_y by the formula of the link, one number after the other."""
+        own = self.score(profile, item)
+        if self.link == "sigmoid":
+            return 1 / (1 + math.exp(-own))
+        if self.link == "softmax":
+            return math.exp(own) / sum(math.exp(self.score(profile, j)) for j in range(len(self.bias)))
+        return own
 
     def candidates(self, user: int) -> list[int]:
         return [item for item in range(len(self.bias)) if item not in self.histories[user]]
@@ -105,8 +118,8 @@ class Case:
 
     def model(self) -> ProfileModel | GraphModel:
         if self.graph:
-            return GraphModel(self.weights, self.bias, self.histories)
-        return ProfileModel(self.weights, self.bias)
+            return GraphModel(self.weights, self.bias, self.link, self.histories)
+        return ProfileModel(self.weights, self.bias, self.link)
 
     def interactions(self) -> sparse.csr_matrix:
         dense = np.zeros((len(self.histories), len(self.bias)))

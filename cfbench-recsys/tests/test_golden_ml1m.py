@@ -31,6 +31,8 @@ GOLDEN = DATA.parent / "reference" / "golden_ml1m_mf"
 class TwoTowers:
     """The reference's recommender, written out: the logit of item j is (W_p x + b_p) . (W_i[:, j] + b_i)."""
 
+    link = "sigmoid"
+
     def __init__(self, weights: dict[str, np.ndarray]) -> None:
         self.profile = weights["profile.weight"].astype(float)
         self.bias = weights["profile.bias"].astype(float)
@@ -121,8 +123,8 @@ def test_no_order_deletes_more_or_inserts_more_than_exact_contribution(golden: d
         seen = ImplicitObservations(golden["model"], golden["targets"], importances, golden["interactions"])
         curves.append(
             (
-                seen.logits_without_explanation((1, 2, 3, 4, 5), False),
-                seen.logits_with_explanation((1, 2, 3, 4, 5), False),
+                seen.scores_without_explanation((1, 2, 3, 4, 5), False),
+                seen.scores_with_explanation((1, 2, 3, 4, 5), False),
             )
         )
     for deleted, inserted in curves[1:]:

@@ -21,19 +21,18 @@ def test_the_untouched_profile_is_one_of_the_points() -> None:
     before, after = np.array([1]), np.full((1, 10), 3)
     assert lxr_pos_p(before, after, t=1) == pytest.approx([1 / 11])
     assert lxr_ndcg_p(before, after) == pytest.approx([(1 + 10 * 0.5) / 11])
-    assert lxr_del_p(np.array([0.0]), np.full((1, 10), -1e9)) == pytest.approx([0.5 / 11])
+    assert lxr_del_p(np.array([0.0]), np.full((1, 10), -1e9), "sigmoid") == pytest.approx([0.5 / 11])
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.parametrize("link", ["sigmoid", "softmax", "identity"])
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_they_equal_the_mean_over_eleven_points(draw_implicit, data: st.DataObject) -> None:
+def test_they_equal_the_mean_over_eleven_points(draw_implicit, link: str, data: st.DataObject) -> None:
     case, importances = draw_implicit(data, "item")
+    case.link = link
     lists = Config(t=(1, 2, 5))
     metrics = [LxrPosP(lists), LxrNegP(lists), LxrNdcgP(), LxrDelP(), LxrInsP()]
     results = compute_metrics(metrics, case.implicit(importances))
-
-    def sigmoid(profile: set[int], item: int) -> float:
-        return 1 / (1 + math.exp(-case.score(profile, item)))
 
     for b, ((user, [item]), of_unit) in enumerate(zip(case.units(), importances, strict=True)):
         history, order = case.histories[user], case.order(user, of_unit)
@@ -49,5 +48,9 @@ def test_they_equal_the_mean_over_eleven_points(draw_implicit, data: st.DataObje
             assert results[f"LXR-NEG-P@{t}"][b] == pytest.approx(expected, abs=1e-12)
         expected = np.mean([1 / math.log2(1 + case.rank(user, profile, item)) for profile in pos])
         assert results["LXR-NDCG-P"][b] == pytest.approx(expected, abs=1e-12)
-        assert results["LXR-DEL-P"][b] == pytest.approx(np.mean([sigmoid(x, item) for x in pos]), abs=1e-12)
-        assert results["LXR-INS-P"][b] == pytest.approx(np.mean([sigmoid(x, item) for x in ins]), abs=1e-12)
+        assert results["LXR-DEL-P"][b] == pytest.approx(
+            np.mean([case.value(x, item) for x in pos]), abs=1e-12
+        )
+        assert results["LXR-INS-P"][b] == pytest.approx(
+            np.mean([case.value(x, item) for x in ins]), abs=1e-12
+        )

@@ -60,8 +60,9 @@ def test_every_metric_fills_the_columns_it_declares_within_their_range(awkward, 
             assert column.range is None or ((values >= column.range[0]) & (values <= column.range[1])).all()
 
 
+@pytest.mark.parametrize("declared", ["sigmoid", "softmax", "identity"])
 @pytest.mark.parametrize("level", ["item", "list"])
-def test_a_unit_scores_the_same_alone_and_in_company_to_the_last_bit(level: str) -> None:
+def test_a_unit_scores_the_same_alone_and_in_company_to_the_last_bit(level: str, declared: str) -> None:
     """Real-valued weights, so that a sum in another order would show; more units than a block holds."""
     rng = np.random.default_rng(2)
     weights, bias = rng.normal(size=(40, 40)), rng.normal(size=40)
@@ -70,6 +71,8 @@ def test_a_unit_scores_the_same_alone_and_in_company_to_the_last_bit(level: str)
     from cfbench_recsys.targets import Targets
 
     class Model:
+        link = declared
+
         def score_profiles(self, profiles: sparse.csr_matrix) -> np.ndarray:
             return profiles @ weights + bias
 

@@ -42,6 +42,14 @@ def test_no_profile_changes_the_scores() -> None:
     assert np.array_equal(model.score_profiles(empty), model.score_profiles(data.profiles[:2]))
 
 
+def test_it_is_linear_in_the_profile_with_weights_zero() -> None:
+    model = Popularity(Config())
+    model.load_state({"count": np.array([2.0, 1.0, 0.0])}, sparse.csr_matrix((1, 3)))
+    found = model.weights(np.array([[[0], [2]]]), np.array([[[1, 2, 1]]]))
+    assert found.shape == (1, 2, 3)
+    assert not found.any()
+
+
 def test_the_summary_has_the_validation_quality() -> None:
     data = split()
     model = Popularity(Config())

@@ -1,27 +1,35 @@
-"""Exact contribution: the best possible ordering for a recommender whose logit is linear in the profile.
+"""Exact contribution: the best possible ordering for a recommender whose score is linear in the profile.
 
-For s(x)_y = b_y + sum_i x_i W[i, y], removing item i lowers the logit of y by exactly W[i, y]; so the history
-sorted by W[:, y] is optimal for DEL@k and INS@k at every k: no explainer can do better. At list level the
-mean over the listed items, W[i, :] . 1/T, is the drop of their mean logit.
+For s(x)_y = b_y + sum_i x_i W[i, y], removing item i lowers the score of y by exactly W[i, y]; so the history
+sorted by W[:, y] is optimal for DEL@k and INS@k at every k, where the recommender's link is sigmoid or identity: no
+explainer can do better. At list level the mean over the listed items, W[i, :] . 1/T, is the decrease of their mean score.
+
+``target`` (see ``target_functions.py``): with ``probability`` and ``margin`` the contribution of i is the decrease of
+that function when i is removed alone, computed from s(x) - W[i, :]: leave-one-out without its queries. For
+``probability`` with the link sigmoid the order is that of W[:, y], and as optimal; otherwise it is not certified.
 
 Not published elsewhere. Needs ``access: weights`` (MF, EASE). Cost: one look-up for each interaction and
-target.
+target; with ``probability`` and ``margin`` one query for each user, and the scores of all items for each interaction.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from cfbench_core.config import Help
 from cfbench_core.specs import ComponentSpec
-from cfbench_explainers_native.shared import mean_over_targets
-from cfbench_recsys.edits import FloatArray
+from cfbench_explainers_native.shared import mean_over_targets, rounded
+from cfbench_recsys.edits import Edits, FloatArray
+from cfbench_recsys.scoring import BLOCK, score_blocks
+from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/exact-contribution",
-    summary="Optimal ordering for recommenders with a linear logit",
+    summary="Optimal ordering for recommenders with a linear score",
     target=f"{__name__}:ExactContribution",
     config=f"{__name__}:Config",
     provides={
@@ -37,7 +45,10 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """There are no options."""
+    target: Annotated[
+        Target | None,
+        Help("what is explained; none: logit, or margin where the recommender's link is softmax"),
+    ] = None
 
 
 class ExactContribution:
@@ -45,6 +56,28 @@ class ExactContribution:
         self.config = config
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
-        """(B, H) W[history, item], the mean over the T items of each unit."""
+        """(B, H) contribution of each interaction, the mean over the T items of each unit."""
+        function = TargetFunction.of(self.config.target, context.model, "exact-contribution")
+        if function.target != "logit":
+            return _without_each(function, targets, context)
         weights = context.linear_model.weights(targets.history[:, :, None], targets.items[:, None, :])
         return np.where(targets.padding, 0.0, mean_over_targets(weights))
+
+
+def _without_each(function: TargetFunction, targets: Targets, context: Context) -> FloatArray:
+    """(B, H) decrease of the function when an interaction is removed, its scores computed from the weights."""
+    users, owners = np.unique(targets.users, return_inverse=True)
+    found = np.zeros(targets.history.shape)
+    for block, untouched in score_blocks(context.model, Edits.nothing(users), context.interactions):
+        for owner, scores in zip(range(block.start, block.stop), untouched, strict=True):
+            units = np.flatnonzero(owners == owner)
+            before = function.values(scores[None], np.zeros_like(units), units, targets)
+            history = targets.history[units[0], ~targets.padding[units[0]]]
+            every = np.arange(scores.shape[0])
+            for start in range(0, len(history), BLOCK):
+                removed = history[start : start + BLOCK]
+                after = scores - context.linear_model.weights(removed[:, None], every[None])
+                rows, which = (part.ravel() for part in np.indices((len(removed), len(units))))
+                drops = before[which] - function.values(after, rows, units[which], targets)
+                found[units[which], start + rows] = mean_over_targets(drops)
+    return rounded(found)

@@ -30,8 +30,8 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import Readers, SingleRemovals
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
-from cfbench_recsys.ranking import on_grid
 from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.target_functions import margins as item_margins
 from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
@@ -163,25 +163,5 @@ def margins(edits: Edits, readers: Readers, targets: Targets, context: Context) 
     for rows, scores in score_blocks(context.model, edits, context.interactions):
         pairs = readers.within(rows)
         at, units = readers.edits[pairs] - rows.start, readers.units[pairs]
-        a_reader = np.empty(len(scores), dtype=np.int64)
-        a_reader[at] = units  # the units that read an edit are of one user, with one history
-        steps = on_grid(scores, targets.history[a_reader], targets.padding[a_reader])
-        own = steps[at[:, None], targets.items[units]]
-        last, next_one = _kth_and_next(steps, targets.k)
-        rivals = np.where(own >= last[at][:, None], next_one[at][:, None], last[at][:, None])
-        found[pairs] = (own - np.where(np.isfinite(rivals), rivals, 0.0)).mean(axis=1)
+        found[pairs] = item_margins(scores, at, units, targets).mean(axis=1)
     return found
-
-
-def _kth_and_next(steps: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    """(B,) the k-th and (k+1)-th largest of each row, -inf where there are not so many. Uses ``steps`` up.
-
-    For the k of a list, taking the largest k + 1 times is several times faster than a partition of the row.
-    """
-    rows = np.arange(len(steps))
-    last = next_one = np.full(len(steps), -np.inf)
-    for _ in range(k + 1):
-        best = steps.argmax(axis=1)
-        last, next_one = next_one, steps[rows, best]
-        steps[rows, best] = -np.inf
-    return last, next_one

@@ -1,29 +1,33 @@
-"""Leave-one-out: how far the target's logit falls when one interaction is removed, alone, on the real model.
+"""Leave-one-out: how far the target falls when one interaction is removed, alone, on the real model.
 
-I(i) = f(x)_y - f(x without i)_y; at list level the mean over the listed items. On a linear logit this is the
-exact contribution; elsewhere it sees no joint effects, and is the best that a look at single interactions can
-give.
+I(i) = g(x)_y - g(x without i)_y; at list level the mean over the listed items. g is the ``target``: the logit, the
+log-probability or the margin to the K-th best other candidate (see ``target_functions.py``); by default the logit, and
+the margin where the recommender's link is softmax. On a linear logit this is the exact contribution; elsewhere it sees
+no joint effects, and is the best that a look at single interactions can give.
 
 Ours as a control; leave-one-out as such is folklore. Differences are rounded to the grid of 2**-30 on which
-logits are compared, so that an interaction without effect counts 0, and ties do not hang on rounding noise.
+scores are compared, so that an interaction without effect counts 0, and ties do not hang on rounding noise.
 Cost: |I_u| + 1 model queries for each user, however many items are explained.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from cfbench_core.config import Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import SingleRemovals, mean_over_targets, rounded
 from cfbench_recsys.edits import Edits, FloatArray
-from cfbench_recsys.scoring import score_blocks, target_scores
+from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/leave-one-out",
-    summary="Decrease of the logit when one interaction is removed",
+    summary="Decrease of the target when one interaction is removed",
     target=f"{__name__}:LeaveOneOut",
     config=f"{__name__}:Config",
     provides={
@@ -39,7 +43,10 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """There are no options."""
+    target: Annotated[
+        Target | None,
+        Help("what is explained; none: logit, or margin where the recommender's link is softmax"),
+    ] = None
 
 
 class LeaveOneOut:
@@ -47,15 +54,18 @@ class LeaveOneOut:
         self.config = config
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
-        """(B, H) drop of the logit of each unit's target (mean over T) without each interaction."""
+        """(B, H) decrease of the target function (mean over T) without each interaction."""
         model, interactions = context.model, context.interactions
-        untouched = Edits.nothing(targets.users)
-        before = target_scores(model, untouched, targets, np.arange(len(targets)), interactions)
+        function = TargetFunction.of(self.config.target, model, "leave-one-out")
+        before = np.empty(targets.items.shape)
+        for rows, scores in score_blocks(model, Edits.nothing(targets.users), interactions):
+            units = np.arange(rows.start, rows.stop)
+            before[rows] = function.values(scores, units - rows.start, units, targets)
         removals = SingleRemovals.of(targets)
         drops = np.zeros(targets.history.shape)
         for rows, scores in score_blocks(model, removals.edits, interactions):
             pairs = removals.readers.within(rows)
             edits, units = removals.readers.edits[pairs], removals.readers.units[pairs]
-            after = scores[(edits - rows.start)[:, None], targets.items[units]]
+            after = function.values(scores, edits - rows.start, units, targets)
             drops[units, removals.positions[edits]] = mean_over_targets(before[units] - after)
         return rounded(drops)

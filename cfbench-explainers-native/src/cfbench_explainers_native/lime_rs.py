@@ -2,14 +2,15 @@
 
 Nóbrega & Marinho, "Towards explaining recommendations through local surrogate models", SAC 2019; with the
 user's own interactions as the interpretable features, as CFExpRec (section 3.4.1) uses it. With z^1..z^n in
-{0, 1}^H subsets of the history (z^1 all of it) and f(z)_y the logit of y for the profile z:
+{0, 1}^H subsets of the history (z^1 all of it) and g(z)_y the ``target`` for the profile z: the logit, the
+log-probability or the margin to the K-th best other candidate (see ``target_functions.py``),
 
-    beta, b = argmin  sum_j w_j (f(z^j)_y - b - z^j . beta)^2 + ridge |beta|^2
+    beta, b = argmin  sum_j w_j (g(z^j)_y - b - z^j . beta)^2 + ridge |beta|^2
     w_j = exp(-d_j^2 / (2 width^2))
 
 with d_j = 1 - cos(z^j, z^1) = 1 - sqrt(|z^j| / H), and beta (H,) are the importances. Subsets are drawn as in
 LIME: the number of removals uniform in 1..H, then which ones; when the history has no more than n subsets,
-all of them are taken. At list level f is the mean logit of the listed items. The H x H normal equations are
+all of them are taken. At list level g is the mean over the listed items. The H x H normal equations are
 solved, or the n x n dual when n < H.
 
 ``variant: lxr`` repeats the sampling of the code of CFExpRec, Refined fidelity and Consistency beyond top-1: 150
@@ -17,7 +18,8 @@ neighbours, each with 50 to 100 random items of the catalogue flipped (seen ones
 weights 1 - d_j / sum(d), d_j the number of flips. In a large catalogue such neighbours hardly ever touch a short
 history.
 
-Departs from the sources: logits rather than probabilities (their saturation makes ties); all targets of a
+Departs from the sources: logits rather than probabilities, whose saturation causes ties, and margins where the
+recommender's link is softmax, whose logits are defined only up to a constant for each profile; all targets of a
 user share one set of subsets and forwards; no selection of features; in the variant the explained item may be
 among the flipped ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of
 2**-30.
@@ -37,6 +39,7 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import mean_over_targets, rounded
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
@@ -59,6 +62,10 @@ SPEC = ComponentSpec(
 @dataclass(frozen=True, kw_only=True)
 class Config:
     variant: Annotated[Literal["subsets", "lxr"], Help("lxr: the sampling of the papers' code")] = "subsets"
+    target: Annotated[
+        Target | None,
+        Help("what is explained; none: logit, or margin where the recommender's link is softmax"),
+    ] = None
     samples: Annotated[int | None, Range(minimum=2), Help("none: 256, with variant lxr 150")] = None
     kernel_width: Annotated[
         float | None,
@@ -88,6 +95,7 @@ class Neighbours:
 class LimeRS:
     def __init__(self, config: Config) -> None:
         published = config.variant == "lxr"
+        self.target = config.target
         self.published = published
         self.samples = config.samples or (150 if published else 256)
         self.ridge = config.ridge
@@ -95,6 +103,7 @@ class LimeRS:
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) coefficients of the surrogate."""
+        function = TargetFunction.of(self.target, context.model, "lime-rs")
         importances = np.zeros(targets.history.shape)
         users, owners = np.unique(targets.users, return_inverse=True)
         for owner, user in enumerate(users.tolist()):
@@ -102,9 +111,9 @@ class LimeRS:
             held = ~targets.padding[units[0]]
             history = targets.history[units[0], held]
             neighbours = self._neighbours(user, history, context)
-            logits = _logits(neighbours.edits, targets.items[units], context)
+            responses = _responses(neighbours.edits, function, units, targets, context)
             weights = self._weights(neighbours.features, len(history))
-            coefficients = weighted_ridge(neighbours.features, logits, weights, self.ridge)
+            coefficients = weighted_ridge(neighbours.features, responses, weights, self.ridge)
             importances[np.ix_(units, held)] = coefficients[:, : len(history)]
         return rounded(importances)
 
@@ -160,12 +169,16 @@ def _flips(
     return Neighbours(features.astype(np.float64), edits)
 
 
-def _logits(edits: Edits, items: IntArray, context: Context) -> FloatArray:
-    """(units, n) logit of each unit's target (the mean over its items) under each edit."""
-    logits = np.empty((len(items), len(edits)))
-    for rows, scores in score_blocks(context.model, edits, context.interactions):
-        logits[:, rows] = mean_over_targets(scores[:, items]).T
-    return logits
+def _responses(
+    edits: Edits, function: TargetFunction, units: IntArray, targets: Targets, context: Context
+) -> FloatArray:
+    """(U, n) the target function of each of the U ``units`` of a user (the mean over its items) under each edit."""
+    responses = np.empty((len(units), len(edits)))
+    for block, scores in score_blocks(context.model, edits, context.interactions):
+        which, rows = (part.ravel() for part in np.indices((len(units), len(scores))))
+        values = mean_over_targets(function.values(scores, rows, units[which], targets))
+        responses[:, block] = values.reshape(len(units), len(scores))
+    return responses
 
 
 def weighted_ridge(

@@ -12,13 +12,16 @@ its items, W_1, W_2, W_4 (items, h) and W_3 (2h, h):
 masked profile should preserve the recommendation, its complement should not. At list level the importances are the
 mean of the masks of the listed items: they stay in [0, 1], so CFExpRec's threshold of 0.5 has the same meaning.
 
-What the probability p_y is, is up to ``link``, as recommenders give logits of different kinds:
-- ``margin``: sigmoid((s_y - the k-th best other unseen item) / the standard deviation of the user's unseen
-  items under the full profile), the k-th best under the same mask. It is the question of a counterfactual, whether
-  y stays in its place; means the same for every recommender, whatever its logits' scale; and does not saturate.
-- ``sigmoid`` and ``softmax`` (over all items) of the logits: the papers' for MF and for VAE.
-For MF, ``margin`` gives the best POS-P and NEG-P on ml-1m and amazon-fashion, and is level with ``softmax`` on
-debian-python; ``sigmoid``, which depends on y's own score alone, is better at DEL and INS, which do so too.
+What the probability p_y is, is up to ``target``, as recommenders give scores of different kinds. With d the standard
+deviation of the scores of the user's unseen items under the full profile:
+- ``margin``: sigmoid((s_y - the k-th best other unseen item) / d), the k-th best under the same mask. It is the question
+  of a counterfactual, whether y stays in its place; means the same for every recommender, whatever its link and the
+  scale of its scores; and does not saturate. Therefore it is the default for every link.
+- ``probability``: f(x)_y, the sigmoid or the softmax (over all items) that the recommender declares as its link: the
+  papers' for MF and for VAE. An error where the link is identity.
+- ``logit``: sigmoid(s_y / d).
+For MF, ``margin`` gives the best POS-P and NEG-P on ml-1m and amazon-fashion; ``probability``, which depends on y's own
+score alone, is better at DEL and INS, which do so too.
 
 ``validation`` is a share of the *training* users; the epoch with the lowest POS-P@k - NEG-P@k on them is selected.
 
@@ -37,7 +40,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
@@ -46,11 +49,13 @@ from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import mean_over_targets
-from cfbench_recsys.contracts import DifferentiableProfileRecommender
+from cfbench_recsys.contracts import DifferentiableProfileRecommender, Link
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.links import link_of
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.removals import ImportanceOrder, RemovalResponses, step_counts
 from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
 
 if TYPE_CHECKING:
@@ -106,15 +111,17 @@ class Config:
         Range(minimum=0),
         Help("weight of the mean mask; only the ratios of the three matter, so it is not searched"),
     ] = 1.0
-    target_probability: Annotated[
-        Literal["margin", "sigmoid", "softmax"],
-        Help("a probability of the margin to the k-th place, or of the logits, as in the papers"),
+    target: Annotated[
+        Target,
+        Help(
+            "the probability to preserve: of the margin to the k-th place, the model's own (the papers'), of the logit"
+        ),
     ] = "margin"
     k: Annotated[
         int,
         Range(minimum=1),
         Search(choices=(1, 5, 10, 20)),
-        Help("targets are of the user's top k; with target_probability margin, the place to be preserved"),
+        Help("targets are of the user's top k; with target margin, the place to be preserved"),
     ] = 5
     hidden: Annotated[
         int, Range(minimum=1), Search(choices=(32, 64, 128)), Help("units of each hidden layer")
@@ -139,6 +146,7 @@ class LXR:
 
     def prepare(self, context: Context) -> dict[str, np.ndarray]:
         """The network, and ``validation`` (evaluations, 3): epoch, POS-P@k and NEG-P@k of each evaluation, if any."""
+        TargetFunction.of(self.config.target, context.model, "lxr")  # raises before anything is trained
         users = np.flatnonzero(np.diff(context.training.indptr))
         drawn = context.generator("lxr", "validation").permutation(len(users))
         kept_back = min(VALIDATION_USERS, int(self.config.validation * len(users)))
@@ -346,7 +354,7 @@ def loss(
     masked = torch.zeros((2 * len(rows), profiles.shape[1]), dtype=torch.float64)
     scores = model.score_dense(masked.index_put(edges, torch.cat([masks, 1 - masks])))
     scales = torch.from_numpy(lessons.scales[rows]).repeat(2)
-    logs = log_probability(scores, wanted.repeat(2), edges, scales, config)
+    logs = log_probability(scores, wanted.repeat(2), edges, scales, config, link_of(model))
     keeping, losing = logs[: len(rows)], logs[len(rows) :]
     means = torch.zeros(len(rows), dtype=torch.float64).index_add(0, owners, masks) / torch.from_numpy(
         lengths
@@ -385,19 +393,22 @@ def log_probability(
     seen: tuple[torch.Tensor, torch.Tensor],
     scales: torch.Tensor,
     config: Config,
+    link: Link,
 ) -> torch.Tensor:
-    """(B,) log p of ``items`` (B,) from logits (B, all items), by ``config.target_probability``.
+    """(B,) log p of ``items`` (B,) from scores (B, all items), by ``config.target``.
 
-    seen: rows and columns of the users' histories; scales: (B,) see ``target_probability: margin``.
+    seen: rows and columns of the users' histories; scales: (B,) d of the docstring above; link: of the recommender.
     """
     import torch
     from torch.nn.functional import logsigmoid
 
     own = scores.gather(1, items[:, None])
-    if config.target_probability == "sigmoid":
-        return logsigmoid(own[:, 0])
-    if config.target_probability == "softmax":
+    if config.target == "logit":
+        return logsigmoid(own[:, 0] / scales)
+    if config.target == "probability" and link == "softmax":
         return own[:, 0] - scores.logsumexp(dim=1)
+    if config.target == "probability":
+        return logsigmoid(own[:, 0])
     nothing = torch.tensor(-torch.inf, dtype=scores.dtype)
     rivals = scores.index_put(seen, nothing).scatter(1, items[:, None], -torch.inf)
     last = rivals.topk(min(config.k, rivals.shape[1]), dim=1).values[:, -1]

@@ -1,15 +1,16 @@
-"""SHAP: Shapley values of a user's interactions, for the logit of what was recommended.
+"""SHAP: Shapley values of a user's interactions, for the score of what was recommended.
 
 Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017; with the user's own
 interactions as the features, as CFExpRec (section 3.4.1) and 001 use it, and the empty profile as background.
-With v(S) the logit of y for the profile S, a part of the history I_u with n interactions (at list level the mean
-logit of the listed items), the value of interaction i is
+With v(S) the ``target`` for the profile S, a part of the history I_u with n interactions: the logit of y, its
+log-probability, or its margin to the K-th best other candidate (see ``target_functions.py``; at list level the mean over
+the listed items), the value of interaction i is
 
     phi_i = sum over S in I_u - i:  |S|! (n - 1 - |S|)! / n!  (v(S + i) - v(S)),      sum_i phi_i = v(I_u) - v({}).
 
 How it is computed, the first that applies:
 
-- ``exact: auto``: where the logit is linear in the profile (``weights``), phi_i = W[i, y]. No evaluation.
+- ``exact: auto``: where the target is the logit and linear in the profile (``weights``), phi_i = W[i, y]. No evaluation.
 - ``exact: auto`` or ``enumeration``: all 2^n parts, when these are no more than ``samples``.
 - ``estimator: permutation`` (Castro et al. 2009): the mean, over q random orders and their reverses, of
   v(before i, and i) - v(before i). The sum above holds for each order, so for the mean. The standard error of
@@ -26,12 +27,14 @@ How it is computed, the first that applies:
 together, and each gets the value of its cluster. The clusters are those of spherical k-means (Dhillon & Modha
 2001) on the columns of the training users' interactions; an item that none of them has is in the first.
 
-Departs from the papers' code: logits, not probabilities (their saturation hides effects); the user's own items
+Departs from the papers' code: logits, not probabilities (their saturation hides effects), and margins where the
+recommender's link is softmax (its logits are defined only up to a constant for each profile); the user's own items
 rather than all of the catalogue as features, hence no background sample and no array over users and items; all
 targets of a user share the evaluations; what fails is an error, not a row of zeros. Values are rounded to the
 grid of 2**-30.
 When it misleads: profiles far from any real one count as much as near ones; items that stand in for one another
-share what they bring, so that each appears unimportant; and the rivals of y are not considered.
+share what they bring, so that each appears unimportant; and with the targets ``logit`` and ``probability`` the rivals
+of y are not considered.
 Cost: at most ``samples`` model queries for each user, however many items are explained; the permutation
 estimator takes no fewer than one pair of orders, 2 n evaluations, and time n for each of them. The kernel
 estimator never takes more, but solves a system of size n: n^3 / 3 for each user. Memory: ``samples`` n.
@@ -54,6 +57,7 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import Readers, mean_over_targets, rounded
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray, binary_rows
 from cfbench_recsys.scoring import score_blocks
+from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
@@ -84,6 +88,10 @@ class Config:
         Literal["interactions", "clusters"],
         Help("clusters: one value for the items of a cluster, as in the papers"),
     ] = "interactions"
+    target: Annotated[
+        Target | None,
+        Help("what is explained; none: logit, or margin where the recommender's link is softmax"),
+    ] = None
     estimator: Annotated[
         Literal["permutation", "kernel"], Help("what to do when there are too many parts to take all")
     ] = "permutation"
@@ -115,12 +123,14 @@ class Shap:
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) Shapley values."""
         clusters = self._clusters(context)
-        weights = getattr(context.model, "weights", None) if self.config.exact == "auto" else None
+        function = TargetFunction.of(self.config.target, context.model, "shap")
+        linear = self.config.exact == "auto" and function.target == "logit"
+        weights = getattr(context.model, "weights", None) if linear else None
         if weights is not None:
             return rounded(_of_weights(weights, targets, clusters))
         found = np.zeros(targets.history.shape)
         for games in self._batches(targets, clusters, context):
-            responses = _responses(games, targets, context)
+            responses = _responses(games, function, targets, context)
             for game in games:
                 for unit in game.units:
                     values = game.design.values(responses[unit])
@@ -238,19 +248,21 @@ class Parts:
         return binary_rows(self.members, columns, interactions.shape[1])
 
 
-def _responses(games: list[Game], targets: Targets, context: Context) -> dict[int, FloatArray]:
-    """By unit, the logit of its target (mean over T) for each coalition of its game."""
+def _responses(
+    games: list[Game], function: TargetFunction, targets: Targets, context: Context
+) -> dict[int, FloatArray]:
+    """By unit, the target function (mean over T) for each coalition of its game."""
     parts = Parts.of(games)
     units = np.concatenate([game.units for game in games])
     readers = Readers.of_users(parts.owners, np.repeat(np.arange(len(games)), [len(g.units) for g in games]))
-    logits = np.empty(len(readers.edits))
+    found = np.empty(len(readers.edits))
     for rows, scores in score_blocks(context.model, parts, context.interactions):
         pairs = readers.within(rows)
-        at, items = readers.edits[pairs] - rows.start, targets.items[units[readers.units[pairs]]]
-        logits[pairs] = mean_over_targets(scores[at[:, None], items])
+        at, of = readers.edits[pairs] - rows.start, units[readers.units[pairs]]
+        found[pairs] = mean_over_targets(function.values(scores, at, of, targets))
     of_unit = np.argsort(readers.units, kind="stable")
     ends = np.cumsum(np.bincount(readers.units, minlength=len(units)))
-    return dict(zip(units.tolist(), np.split(logits[of_unit], ends[:-1]), strict=True))
+    return dict(zip(units.tolist(), np.split(found[of_unit], ends[:-1]), strict=True))
 
 
 class Enumeration:

@@ -3,8 +3,9 @@
 They are protocols, not base classes: any object with these methods can be used. The annotations of the suite, of its
 explainers and of its metrics refer to them, and the conformance kit (``cfbench_recsys.testing``) checks them.
 
-Scores are float64 logits (never after a sigmoid, whose saturation causes ties) of all items, including those of the
-user's history. Arrays are passed as NumPy arrays; a model may compute in torch on any device.
+Scores are float64 (never after a sigmoid or softmax, whose saturation causes ties) of all items, including those of
+the user's history. What they mean is declared by the *link* of the recommender, see :class:`LinkedRecommender`. Arrays
+are passed as NumPy arrays; a model may compute in torch on any device.
 
 This module imports neither NumPy nor torch at run time.
 """
@@ -12,7 +13,7 @@ This module imports neither NumPy nor torch at run time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,10 @@ Point = Mapping[str, str | int]
 
 State = dict[str, "np.ndarray"]
 """What a component has learned, as named arrays. It is stored as safetensors."""
+
+
+Link = Literal["sigmoid", "softmax", "identity"]
+"""How the value f(x)_y of an item follows from the scores s(x): see :class:`LinkedRecommender`."""
 
 
 class Dataset(Protocol):
@@ -88,6 +93,25 @@ class Recommender(Protocol):
         """
 
 
+class LinkedRecommender(Recommender, Protocol):
+    """A recommender that declares what its scores s(x) mean: the value f(x)_y that it gives to item y is
+
+    - ``sigmoid``: f(x)_y = 1 / (1 + exp(-s(x)_y)), for a model of the probability of each interaction (trained with
+      the binary cross-entropy);
+    - ``softmax``: f(x)_y = exp(s(x)_y) / sum_j exp(s(x)_j) over all items j, those of the profile included, for a
+      model of one choice among the items. Such scores are defined only up to a constant for each profile: they are
+      comparable within a profile, not between an original and an edited profile;
+    - ``identity``: f(x)_y = s(x)_y, for scores that are no logits. It is the default of a recommender without this
+      attribute.
+
+    The link decides what INS, DEL, LXR-INS-P and LXR-DEL-P measure, and what explainers with an option ``target``
+    explain by default. It never changes a ranking.
+    """
+
+    link: Link
+    """An attribute of the class, e.g. ``link: Link = "sigmoid"``."""
+
+
 class CheckpointCallback(Protocol):
     """Receives each evaluation on the validation data during a training."""
 
@@ -113,14 +137,14 @@ class ProfileRecommender(Protocol):
     """Scores a user from the user's profile alone (scope ``user-vector``)."""
 
     def score_profiles(self, profiles: sparse.csr_matrix, /) -> FloatArray:
-        """(B, items) logits for B profiles (B, items), binary."""
+        """(B, items) scores for B profiles (B, items), binary."""
 
 
 class GraphRecommender(Protocol):
     """Scores a user from the whole graph (scopes ``user-only`` to ``full``). Degrees follow the edit."""
 
     def score_edits(self, edits: Edits, /) -> FloatArray:
-        """(B, items) logits of ``edits.users`` on the edited graph, equal to those of a graph that is rebuilt."""
+        """(B, items) scores of ``edits.users`` on the edited graph, equal to those of a graph that is rebuilt."""
 
 
 ScoringModel = ProfileRecommender | GraphRecommender
@@ -131,24 +155,24 @@ class DifferentiableProfileRecommender(ProfileRecommender, Protocol):
     """A profile recommender with ``access: gradients``."""
 
     def score_dense(self, profiles: Tensor, /) -> Tensor:
-        """(B, items) float64 logits for ``profiles`` (B, items), a float64 tensor.
+        """(B, items) float64 scores for ``profiles`` (B, items), a float64 tensor.
 
         Equal to ``score_profiles`` for binary profiles, defined for all weights in [0, 1], and differentiable in them.
         """
 
 
 class LinearRecommender(ProfileRecommender, Protocol):
-    """A profile recommender with logits ``b_y + sum_i x_i W[i, y]`` (``access: weights``)."""
+    """A profile recommender with scores ``b_y + sum_i x_i W[i, y]`` (``access: weights``)."""
 
     def weights(self, rows: IntArray, columns: IntArray, /) -> FloatArray:
         """W[rows, columns], broadcast like NumPy indexing, e.g. rows (B, H, 1) and columns (B, 1, T)."""
 
 
 class EmbeddingRecommender(Protocol):
-    """A recommender whose logits are products of embeddings (``access: embeddings``)."""
+    """A recommender whose scores are products of embeddings (``access: embeddings``)."""
 
     def item_embeddings(self) -> FloatArray:
-        """(items, d) final embeddings; a logit is their product with the vector of the user."""
+        """(items, d) final embeddings; a score is their product with the vector of the user."""
 
 
 class GraphEmbeddingRecommender(EmbeddingRecommender, GraphRecommender, Protocol):
@@ -171,7 +195,7 @@ class DifferentiableGraphRecommender(GraphRecommender, Protocol):
     def score_weighted(
         self, users: Tensor, rows: Tensor, edge_users: Tensor, edge_items: Tensor, delta: Tensor, /
     ) -> Tensor:
-        """(B, items) logits, differentiable in ``delta``.
+        """(B, items) scores, differentiable in ``delta``.
 
         Like ``score_edits`` with ``delta`` (E,) in place of ``ops``: the weight of edge e in the graph of edit
         rows[e] is (1 if it exists else 0) + delta[e]. All tensors but ``delta`` are int64.

@@ -16,6 +16,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_recsys.answers import can_take_one_back
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.links import link_of
 from cfbench_recsys.removals import ImportanceOrder, RemovalResponses, step_counts
 from cfbench_recsys.scoring import target_ranks
 from cfbench_recsys.targets import Targets
@@ -28,6 +29,8 @@ class ImplicitObservations:
         targets: the B units.
         k: the length of the list.
         importances: (B, H) aligned with ``targets.history``; values at padding are ignored.
+        link: what the recommender's scores mean. Scores are observed as *linked scores*: the functions of ``links.py``
+            make the values f(x)_y of them.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class ImplicitObservations:
     ) -> None:
         self.targets = targets
         self.k = targets.k
+        self.link = link_of(model)
         self.importances = np.asarray(importances, dtype=np.float64)
         self._order = ImportanceOrder.of(targets, self.importances)
         self._responses = RemovalResponses(model, targets, self._order, interactions)
@@ -73,12 +77,12 @@ class ImplicitObservations:
         """(B, S, T) ranks after each of S = ``steps`` cumulative removals, the least important first."""
         return self._responses.after(self.removed(steps), first="least important")[0]
 
-    def logits_without_most_important(self, steps: int) -> FloatArray:
-        """(B, S, T) logits that go with :meth:`ranks_without_most_important`."""
+    def scores_without_most_important(self, steps: int) -> FloatArray:
+        """(B, S, T) linked scores that go with :meth:`ranks_without_most_important`."""
         return self._responses.after(self.removed(steps))[1]
 
-    def logits_with_most_important(self, steps: int) -> FloatArray:
-        """(B, S, T) logits when only what those S removals take away is there."""
+    def scores_with_most_important(self, steps: int) -> FloatArray:
+        """(B, S, T) linked scores when only what those S removals take away is there."""
         return self._only(self.removed(steps))
 
     # Removals of one interaction at a time: N of them in all, those of a unit end to end
@@ -104,8 +108,8 @@ class ImplicitObservations:
         return self._at(np.zeros_like(self.lengths))[0]
 
     @functools.cached_property
-    def logits_before(self) -> FloatArray:
-        """(B, T) logits under the untouched profile."""
+    def scores_before(self) -> FloatArray:
+        """(B, T) linked scores under the untouched profile."""
         return self._at(np.zeros_like(self.lengths))[1]
 
     @functools.cached_property
@@ -114,8 +118,8 @@ class ImplicitObservations:
         return self._at(self.lengths)[0]
 
     @functools.cached_property
-    def logits_on_empty(self) -> FloatArray:
-        """(B, T) logits under the empty profile."""
+    def scores_on_empty(self) -> FloatArray:
+        """(B, T) linked scores under the empty profile."""
         return self._at(self.lengths)[1]
 
     # Explanations of fixed length
@@ -124,12 +128,12 @@ class ImplicitObservations:
         """(B, S, T) ranks without the k_e[s] most important interactions."""
         return self._responses.after(self.explanation_lengths(k_e, supporting_only))[0]
 
-    def logits_without_explanation(self, k_e: Sequence[int], supporting_only: bool) -> FloatArray:
-        """(B, S, T) logits without the k_e[s] most important interactions."""
+    def scores_without_explanation(self, k_e: Sequence[int], supporting_only: bool) -> FloatArray:
+        """(B, S, T) linked scores without the k_e[s] most important interactions."""
         return self._responses.after(self.explanation_lengths(k_e, supporting_only))[1]
 
-    def logits_with_explanation(self, k_e: Sequence[int], supporting_only: bool) -> FloatArray:
-        """(B, S, T) logits with only the k_e[s] most important interactions."""
+    def scores_with_explanation(self, k_e: Sequence[int], supporting_only: bool) -> FloatArray:
+        """(B, S, T) linked scores with only the k_e[s] most important interactions."""
         return self._only(self.explanation_lengths(k_e, supporting_only))
 
     def explanation_lengths(self, k_e: Sequence[int], supporting_only: bool) -> IntArray:
@@ -141,8 +145,8 @@ class ImplicitObservations:
         return self._responses.after(self.lengths[:, None] - counts, first="least important")[1]
 
     def _at(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
-        ranks, logits = self._responses.after(counts[:, None])
-        return ranks[:, 0], logits[:, 0]
+        ranks, scores = self._responses.after(counts[:, None])
+        return ranks[:, 0], scores[:, 0]
 
 
 class ExplicitObservations:

@@ -113,7 +113,7 @@ class OrderedRemovals:
 
 
 class RemovalResponses:
-    """Ranks and logits of the targets after removals along the order; each is scored once and cached.
+    """Ranks and linked scores (see ``links.py``) of the targets after removals along the order; each is computed once.
 
     A unit with n interactions knows 2n removals: of its 0..n most important ones, and of its 1..n-1 least
     important ones.
@@ -134,14 +134,14 @@ class RemovalResponses:
         self._starts = np.cumsum(slots) - slots
         self._known = np.zeros(int(slots.sum()), dtype=bool)
         self._ranks = np.zeros((len(self._known), targets.items.shape[1]), dtype=np.int64)
-        self._logits = np.zeros(self._ranks.shape)
+        self._linked = np.zeros(self._ranks.shape)
 
     def after(self, counts: IntArray, first: First = "most important") -> tuple[IntArray, FloatArray]:
-        """(B, S, T) ranks and logits after the removal of counts[b, s] interactions of unit b."""
+        """(B, S, T) ranks and linked scores after the removal of counts[b, s] interactions of unit b."""
         return self._after(np.arange(len(self.order))[:, None], counts, first)
 
     def one_at_a_time(self, first: First = "most important") -> tuple[IntArray, FloatArray]:
-        """(N, T) ranks and logits after each removal of a single interaction, until none is left.
+        """(N, T) ranks and linked scores after each removal of a single interaction, until none is left.
 
         Those of unit b stand end to end like its interactions, from ``order.starts[b]`` on.
         """
@@ -155,7 +155,7 @@ class RemovalResponses:
         if first == "least important":
             slots = slots + lengths * ((counts > 0) & (counts < lengths))
         self._score(np.unique(slots[~self._known[slots]]))
-        return self._ranks[slots], self._logits[slots]
+        return self._ranks[slots], self._linked[slots]
 
     def _score(self, slots: IntArray) -> None:
         units = np.searchsorted(self._starts, slots, side="right") - 1
@@ -165,7 +165,7 @@ class RemovalResponses:
         low = np.where(least, 2 * lengths - counts, 0)
         high = np.where(least, lengths, counts)
         removals = OrderedRemovals(self.order, units, low, high)
-        self._ranks[slots], self._logits[slots] = target_responses(
+        self._ranks[slots], self._linked[slots] = target_responses(
             self.model, removals, self.targets, units, self.interactions
         )
         self._known[slots] = True

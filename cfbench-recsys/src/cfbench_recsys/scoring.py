@@ -15,6 +15,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_core.lifecycle.counting import CountedModel
 from cfbench_recsys.contracts import ProfileRecommender, ScoringModel, scores_graphs
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
+from cfbench_recsys.links import link_of, linked_scores
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.targets import Targets
 
@@ -45,7 +46,7 @@ class Scorable(Protocol):
 def score_blocks(
     model: ScoringModel, edits: Scorable, interactions: scipy.sparse.csr_matrix
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yields ``(rows, scores)``: which edits, and their (rows, items) logits. The last edit fills up."""
+    """Yields ``(rows, scores)``: which edits, and their (rows, items) scores. The last edit fills up."""
     for start in range(0, len(edits), BLOCK):
         rows = slice(start, min(start + BLOCK, len(edits)))
         block = edits.choose(np.minimum(np.arange(start, start + BLOCK), len(edits) - 1))
@@ -56,7 +57,7 @@ def score_blocks(
 
 
 def score_once(model: ScoringModel, edits: Scorable, interactions: scipy.sparse.csr_matrix) -> FloatArray:
-    """(B, items) logits, all at once."""
+    """(B, items) scores, all at once."""
     if scores_graphs(model):
         return model.score_edits(edits.edits())
     return cast(ProfileRecommender, model).score_profiles(edits.profiles(interactions))
@@ -69,19 +70,20 @@ def target_responses(
     of: IntArray,
     interactions: scipy.sparse.csr_matrix,
 ) -> tuple[IntArray, FloatArray]:
-    """(B, T) ranks and (B, T) logits of the items of target ``of[b]`` under edit b.
+    """(B, T) ranks and (B, T) linked scores (see ``links.py``) of the items of target ``of[b]`` under edit b.
 
     The user's original history is left out of the ranking. A place that holds no item has its own place as its rank (see
-    ``ranks_of``); its logit is NaN.
+    ``ranks_of``); its score is NaN.
     """
+    link = link_of(model)
     ranks = np.empty((len(edits), targets.items.shape[1]), dtype=np.int64)
-    logits = np.empty(ranks.shape)
+    linked = np.empty(ranks.shape)
     for rows, scores in score_blocks(model, edits, interactions):
         block = targets.take(of[rows])
         ranks[rows] = ranks_of(scores, block.items, block.history, block.padding)
-        own = np.take_along_axis(scores, block.items, axis=1)
-        logits[rows] = np.where(block.items < 0, np.nan, own)
-    return ranks, logits
+        own = linked_scores(scores, np.arange(len(scores)), block.items, link)
+        linked[rows] = np.where(block.items < 0, np.nan, own)
+    return ranks, linked
 
 
 def target_ranks(
@@ -92,7 +94,11 @@ def target_ranks(
     interactions: scipy.sparse.csr_matrix,
 ) -> IntArray:
     """(B, T) ranks of the items of target ``of[b]`` under edit b, its original history left out."""
-    return target_responses(model, edits, targets, of, interactions)[0]
+    ranks = np.empty((len(edits), targets.items.shape[1]), dtype=np.int64)
+    for rows, scores in score_blocks(model, edits, interactions):
+        block = targets.take(of[rows])
+        ranks[rows] = ranks_of(scores, block.items, block.history, block.padding)
+    return ranks
 
 
 def target_scores(
@@ -102,7 +108,7 @@ def target_scores(
     of: IntArray,
     interactions: scipy.sparse.csr_matrix,
 ) -> FloatArray:
-    """(B, T) logits of the items of target ``of[b]`` under edit b."""
+    """(B, T) scores of the items of target ``of[b]`` under edit b."""
     found = np.empty((len(edits), targets.items.shape[1]))
     for rows, scores in score_blocks(model, edits, interactions):
         found[rows] = np.take_along_axis(scores, targets.items[of[rows]], axis=1)

@@ -64,6 +64,10 @@ class OnTheGraph:
         return self.model.score_weighted(users, rows, edge_users, edge_items, delta)
 
 
+class Misdeclared(Neighbours):
+    link = "logistic"
+
+
 class Chance(Neighbours):
     def fit(self, parts: Any, generator: Any, report: Any) -> None:
         self.similarity = generator("chance").normal(size=(parts.train.shape[1],) * 2)
@@ -244,8 +248,9 @@ def test_a_baseline_need_not_learn_preferences() -> None:
         (Neighbours, DIFFERENTIABLE, "declares-what-it-can", "declares gradients, has no score_dense"),
         (OnTheGraph, ATTENTIVE, "declares-what-it-can", "declares attention, has no with_uniform_attention"),
         (Idle, ATTENTIVE, "depends-on-its-attention", "0% of the lists of 3 change; at least 10% must"),
-        (Saturated, PROFILE, "gives-logits-of-all-items", "float32, not float64"),
-        (Masking, PROFILE, "gives-logits-of-all-items", "leave seen items in"),
+        (Misdeclared, PROFILE, "declares-its-link", "declares the link 'logistic'"),
+        (Saturated, PROFILE, "gives-scores-of-all-items", "float32, not float64"),
+        (Masking, PROFILE, "gives-scores-of-all-items", "leave seen items in"),
         (Normalising, PROFILE, "is-independent-of-the-batch", "scores depend on the order"),
         (Wandering, PROFILE, "fits-the-same-under-a-seed", "fitting again gives another similarity"),
         (Losing, PROFILE, "restores-its-state", "scores change with storing"),
@@ -257,7 +262,7 @@ def test_a_baseline_need_not_learn_preferences() -> None:
         ),
         (Chance, PROFILE, "learns-the-planted-tastes", "chance reaches"),
         (Frozen, GRAPH, "follows-edits", "differ from the edited data's"),
-        (Bent, LINEAR, "is-as-linear-as-it-says", "the logit is not the sum of weights"),
+        (Bent, LINEAR, "is-as-linear-as-it-says", "the score is not the sum of weights"),
         (Transposed, LINEAR, "is-as-linear-as-it-says", "weights of (2, 9, 1)"),
         (SingleDense, DIFFERENTIABLE, "has-true-gradients", "float32, not float64"),
         (Dividing, DIFFERENTIABLE, "has-true-gradients", "NaN or infinite"),

@@ -33,7 +33,7 @@ class FixedLengthConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AffinityConfig(FixedLengthConfig):
+class ScoreConfig(FixedLengthConfig):
     """The paper divides by the score of the untouched profile; its code, and so the published numbers, do not."""
 
     normalize: Annotated[bool, Help("divide by the score of the untouched profile")] = True
@@ -61,8 +61,3 @@ def values_by_length(name: str, config: FixedLengthConfig, values: FloatArray) -
     """The columns of :func:`columns_by_length` from ``values`` (B, S), S the number of lengths."""
     named = variant(name, config)
     return {f"{named}@{k_e}": values[:, s] for s, k_e in enumerate(config.k_e)}
-
-
-def range_of_affinity(config: AffinityConfig) -> tuple[float, float] | None:
-    """[0, 1], or none for a ratio of scores."""
-    return None if config.normalize else (0.0, 1.0)

@@ -1,9 +1,12 @@
 """INS@K_e: how much of the item's score the K_e most important interactions bring about alone.
 
-Refined fidelity, equation 6: INS@K_e = f(only the K_e most important)_y / f(x)_y, with f the sigmoid of the logit.
+Refined fidelity, equation 6: INS@K_e = f(only the K_e most important)_y / f(x)_y, with f the
+recommender's own value: the sigmoid of the score, the softmax over all items, or the score itself, as its link
+declares (``links.py``).
 
 ``normalize``: the paper divides by f(x)_y; its code does not. Both are metrics here, and ``false`` gives the
-numbers that were published. On ``supporting_only`` see ``fixed_length.py``.
+numbers that were published. With the link ``identity`` the ratio is NaN where f(x)_y is not positive. On
+``supporting_only`` see ``fixed_length.py``.
 """
 
 from __future__ import annotations
@@ -12,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.metrics.affinity import affinity_of
-from cfbench_recsys.metrics.fixed_length import AffinityConfig as Config
-from cfbench_recsys.metrics.fixed_length import columns_by_length, range_of_affinity, values_by_length
+from cfbench_recsys.links import relative_values, values
+from cfbench_recsys.metrics.fixed_length import ScoreConfig as Config
+from cfbench_recsys.metrics.fixed_length import columns_by_length, values_by_length
 
 if TYPE_CHECKING:
-    from cfbench_recsys.contracts import Point
+    from cfbench_recsys.contracts import Link, Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -38,9 +41,13 @@ SPEC = ComponentSpec(
 )
 
 
-def insertion(logits_with_explanation: FloatArray, logits_before: FloatArray, normalize: bool) -> FloatArray:
-    """(B, S) from logits (B, S), and (B, 1) of the untouched profile."""
-    return affinity_of(logits_with_explanation, logits_before if normalize else None)
+def insertion(
+    scores_with_explanation: FloatArray, scores_before: FloatArray, normalize: bool, link: Link
+) -> FloatArray:
+    """(B, S) from linked scores (see ``links.py``) (B, S), and (B, 1) of the untouched profile."""
+    if normalize:
+        return relative_values(scores_with_explanation, scores_before, link)
+    return values(scores_with_explanation, link)
 
 
 class Insertion:
@@ -49,9 +56,9 @@ class Insertion:
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How much of the item's score do the {k_e} most important interactions bring about alone?"
-        return columns_by_length("INS", self.config, "higher", range_of_affinity(self.config), question)
+        return columns_by_length("INS", self.config, "higher", None, question)
 
     def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
-        logits = observed.logits_with_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
-        scores = insertion(logits, observed.logits_before, self.config.normalize)
-        return values_by_length("INS", self.config, scores)
+        scores = observed.scores_with_explanation(self.config.k_e, self.config.supporting_only)[:, :, 0]
+        found = insertion(scores, observed.scores_before, self.config.normalize, observed.link)
+        return values_by_length("INS", self.config, found)

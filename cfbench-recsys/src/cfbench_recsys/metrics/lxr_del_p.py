@@ -1,7 +1,9 @@
 """LXR's DEL-P: the item's score, on average over the 11 points of LXR's POS-P (``lxr_pos_p.py``).
 
-The score is the sigmoid of the logit, as in the published code; nothing is divided by the score of the
-untouched profile (DEL@K_e, ``deletion.py``, can be).
+    LXR-DEL-P = 1/11 sum_{t=0..10} f(x_t)_y,     x_0 = x,   x_t without the most important interactions of t steps
+
+f(x)_y is the recommender's own value: the sigmoid, the softmax over all items, or the score itself, as its link
+declares (``links.py``). Nothing is divided by f(x)_y (DEL@K_e, ``deletion.py``, can be).
 """
 
 from __future__ import annotations
@@ -10,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.metrics.affinity import affinity
+from cfbench_recsys.links import values
 from cfbench_recsys.metrics.lxr_pos_p import STEPS
 
 if TYPE_CHECKING:
-    from cfbench_recsys.contracts import Point
+    from cfbench_recsys.contracts import Link, Point
     from cfbench_recsys.edits import FloatArray
     from cfbench_recsys.observations import ImplicitObservations
 
@@ -32,13 +34,13 @@ SPEC = ComponentSpec(
 )
 
 
-def lxr_del_p(logits_before: FloatArray, logits_without_most_important: FloatArray) -> FloatArray:
-    """(B,) from logits (B,) of the untouched profile and (B, 10) after the removals."""
+def lxr_del_p(scores_before: FloatArray, scores_without_most_important: FloatArray, link: Link) -> FloatArray:
+    """(B,) from linked scores (see ``links.py``) (B,) of the untouched profile and (B, 10) after the removals."""
     import numpy as np
 
-    logits = np.column_stack([logits_before, logits_without_most_important])
-    scores: FloatArray = affinity(logits).mean(axis=1)
-    return scores
+    scores = np.column_stack([scores_before, scores_without_most_important])
+    means: FloatArray = values(scores, link).mean(axis=1)
+    return means
 
 
 class LxrDelP:
@@ -47,8 +49,8 @@ class LxrDelP:
 
     def columns(self, point: Point) -> tuple[Column, ...]:
         question = "How high is the item's score while the most important interactions are removed?"
-        return (Column("LXR-DEL-P", "lower", (0.0, 1.0), question),)
+        return (Column("LXR-DEL-P", "lower", None, question),)
 
     def compute(self, observed: ImplicitObservations) -> dict[str, FloatArray]:
-        after = observed.logits_without_most_important(STEPS)[:, :, 0]
-        return {"LXR-DEL-P": lxr_del_p(observed.logits_before[:, 0], after)}
+        after = observed.scores_without_most_important(STEPS)[:, :, 0]
+        return {"LXR-DEL-P": lxr_del_p(observed.scores_before[:, 0], after, observed.link)}

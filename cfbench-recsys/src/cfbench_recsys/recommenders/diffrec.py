@@ -21,9 +21,11 @@ Inference: x_T is the profile itself (after ``sampling_steps`` T' of the forward
 
     x_{t-1} = mean of q(x_{t-1} | x_t, f(x_t, t)),  t = T..1,        s(x) = x_0,
 
-the last of which is f(x_1, 1). Nothing is sampled, so scores are a function of the profile. They are logits:
-no sigmoid. Since x_t enters f through W_i x_t alone, the steps T..2 are made on W_i x_t (hidden,) with the matrix
-W_i W_o (hidden, hidden): the same numbers, at a cost that hardly depends on T.
+the last of which is f(x_1, 1). Nothing is sampled, so scores are a function of the profile. Link: identity. The
+squared error makes s(x)_j itself an estimate of the mean of x_0,j, the probability of an interaction; there is no
+sigmoid or softmax in the objective, in the paper or in its published code. Since x_t enters f through W_i x_t alone,
+the steps T..2 are made on W_i x_t (hidden,) with the matrix W_i W_o (hidden, hidden): the same numbers, at a cost that
+hardly depends on T.
 
 Departs from the paper in that the noise of the T' steps of inference is not drawn either, its mean is taken:
 x_T = sqrt(abar_T') x_0. (The paper finds T' = 0 best in most cases.) Departs from the published code, which
@@ -42,6 +44,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, torch_device
@@ -151,6 +154,7 @@ def embed(steps: int, length: int) -> FloatArray:
 
 class DiffRec(TrainedOnProfiles):
     name = "diffrec"
+    link: Link = "identity"
 
     def __init__(self, config: Config) -> None:
         if config.sampling_steps > config.steps:

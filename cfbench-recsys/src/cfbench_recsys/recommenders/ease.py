@@ -6,7 +6,8 @@ interactions,
     B = argmin |X - X B|^2 + l2 |B|^2   such that  diag(B) = 0,
     P = (X^T X + l2 I)^-1,    B[i, j] = -P[i, j] / P[j, j]  (i != j),    scores s(x) = x B.
 
-The logit is linear in the profile with weights B and no bias, so counterfactuals of EASE are exactly known.
+The score is linear in the profile with weights B and no bias, so counterfactuals of EASE are exactly known.
+Link: identity. The scores are a least-squares fit of the interactions, 0 or 1, and no logits.
 Where ``l2`` is not given, that of ``GRID`` with the best NDCG@10 on validation data is taken (the paper
 selects it so, too).
 
@@ -26,7 +27,7 @@ import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.contracts import Progress, Streams
+from cfbench_recsys.contracts import Link, Progress, Streams
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.recommenders.closed_form import Candidate, fit_best, ignore_progress
 from cfbench_recsys.recommenders.training import State, check_shapes
@@ -57,6 +58,8 @@ class Config:
 
 
 class EASE:
+    link: Link = "identity"
+
     def __init__(self, config: Config) -> None:
         self.config = config
 

@@ -19,6 +19,12 @@ so B edits are B columns of one matrix, L sparse products there (the first is a 
 any edits: removals and additions, anybody's edges. Float64. An edit that changes nothing is scored from the
 final embeddings. Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes).
 
+Link: softmax. BPR, which all of them minimise, is the likelihood that an interaction is preferred to another item,
+P(i before j) = sigmoid(s_i - s_j) = exp(s_i) / (exp(s_i) + exp(s_j)): it fixes differences of scores within a user, and
+a constant added to all scores of a user changes nothing. The probabilities over all items with these odds for every
+pair (Luce's choice axiom; Luce, "Individual choice behavior", 1959) are the softmax of the scores. The sigmoid of a
+single score, or the inner product itself, would depend on that constant.
+
 Training: Adam on E, the whole graph propagated for each batch of interactions; what is minimised is the
 recommender's own business. The epoch with the best NDCG@10 on validation data is selected.
 """
@@ -33,6 +39,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
+from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import (
@@ -61,6 +68,7 @@ class GraphConvolution(ABC):
     """
 
     name: str
+    link: Link = "softmax"
 
     def __init__(self, config: Any) -> None:
         self.config = config

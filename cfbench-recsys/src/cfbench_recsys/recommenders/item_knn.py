@@ -11,7 +11,8 @@ and N_j the ``neighbours`` items i != j most similar to j (ties to the lower ite
 
     W[i, j] = sim(i, j) if i in N_j, else 0,        s(x)_j = sum_{i in N_j} x_i W[i, j].
 
-The logit is linear in the profile with weights W and no bias, so counterfactuals of ItemKNN are exactly known.
+The score is linear in the profile with weights W and no bias, so counterfactuals of ItemKNN are exactly known.
+Link: identity. The scores are sums of similarities and no logits.
 Departs from Sarwar et al. in that the sum is not divided by that of all similarities: theirs predicts a rating,
 and for a ranking the division favours items with few, weak neighbours. Of ``neighbours`` and ``shrink``, those
 not given are the ones of ``NEIGHBOURS`` and ``SHRINKS`` with the best NDCG@10 on validation data.
@@ -31,7 +32,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.contracts import Progress, Streams
+from cfbench_recsys.contracts import Link, Progress, Streams
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.recommenders.closed_form import Candidate, fit_best, ignore_progress
@@ -76,6 +77,8 @@ class Config:
 
 
 class ItemKNN:
+    link: Link = "identity"
+
     def __init__(self, config: Config) -> None:
         self.config = config
 

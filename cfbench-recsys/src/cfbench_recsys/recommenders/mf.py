@@ -4,7 +4,7 @@ Matrix factorisation as in Koren, Bell & Volinsky, "Matrix factorization techniq
 2009, with the user's embedding computed from the profile, as CFExpRec, Refined fidelity and Consistency beyond
 top-1 use it. With x (items,) the profile, W_p, W_i (d, items) and b_p, b_i (d,):
 
-    s(x)_j = (W_p x + b_p) . (W_i[:, j] + b_i),        probability of j = sigmoid(s(x)_j).
+    s(x)_j = (W_p x + b_p) . (W_i[:, j] + b_i),        probability of j = sigmoid(s(x)_j)  (link: sigmoid).
 
 The logit is linear in the profile: s(x)_j = s(0)_j + sum_i x_i W[i, j] with W = W_p^T (W_i + b_i 1^T), of
 rank d.
@@ -33,6 +33,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes
@@ -80,6 +81,7 @@ class Config:
 
 class MF(TrainedOnProfiles):
     name = "mf"
+    link: Link = "sigmoid"
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -7,7 +7,7 @@ widths n_1 = ``units``, n_2 = n_1 / 2, ... of ``layers`` hidden layers:
     p = P x + b     (d,)      q_j (d,)       generalised matrix factorisation: embeddings of its own
     p' = P' x + b'  (n_1,)    q'_j (n_1,)    multi-layer perceptron: embeddings of its own
     z_1 = relu(W_1 [p'; q'_j] + c_1),    z_l = relu(W_l z_{l-1} + c_l)    (n_l,)
-    s(x)_j = g . (p * q_j) + m . z_L + c,        probability of j = sigmoid(s(x)_j).
+    s(x)_j = g . (p * q_j) + m . z_L + c,        probability of j = sigmoid(s(x)_j)  (link: sigmoid).
 
 Scoring all items for thousands of profiles: W_1 [p'; q'_j] = W_1' p' + W_1'' q'_j is a part of the user, itself
 linear in x, and a part of the item, so that the first layer costs an addition for each pair; the others go
@@ -40,6 +40,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.recommenders.mf import draw
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
@@ -105,6 +106,7 @@ def _shapes(items: int, dimensions: int, widths: list[int]) -> dict[str, tuple[i
 
 class NCF(TrainedOnProfiles):
     name = "ncf"
+    link: Link = "sigmoid"
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -3,7 +3,8 @@
     s(x)_j = sum_u X[u, j],    X (users, items) the training interactions, whatever the profile x.
 
 Not published elsewhere. A baseline: a recommender that is no better has learned no preferences. No edit of a
-profile moves its recommendations, so there is nothing to explain.
+profile moves its recommendations, so there is nothing to explain: the score is linear in the profile with weights 0,
+which lets searches prove without a query that no counterfactual exists. Link: identity. The scores are counts.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.contracts import Progress, Streams
-from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.contracts import Link, Progress, Streams
+from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.recommenders.closed_form import Candidate, fit_best, ignore_progress
 from cfbench_recsys.recommenders.training import State, check_shapes
 from cfbench_recsys.splits import Split
@@ -28,7 +29,7 @@ SPEC = ComponentSpec(
     summary="Most popular items for every user; independent of the profile",
     target=f"{__name__}:Popularity",
     config=f"{__name__}:Config",
-    provides={"scope": {"user-vector"}, "access": {"scores"}},
+    provides={"scope": {"user-vector"}, "access": {"scores", "weights"}},
     role="baseline",
 )
 
@@ -39,6 +40,8 @@ class Config:
 
 
 class Popularity:
+    link: Link = "identity"
+
     def __init__(self, config: Config) -> None:
         self.config = config
 
@@ -65,3 +68,7 @@ class Popularity:
     def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items): the counts, B times."""
         return np.tile(self._counts, (profiles.shape[0], 1))
+
+    def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Zeros, broadcast: no item of a profile contributes to any score."""
+        return np.zeros(np.broadcast_shapes(np.shape(rows), np.shape(columns)))

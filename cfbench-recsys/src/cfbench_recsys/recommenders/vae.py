@@ -8,7 +8,9 @@ Liang, Krishnan, Hoffman & Jebara, "Variational autoencoders for collaborative f
     s(z) = W_o tanh(W_d z + b_d) + b_o     (items,)  the logits
 
 and the score is s(mu): nothing is dropped and nothing drawn once the model is trained, and the logits are those
-before the softmax. Training maximises, with z = mu + exp(log var / 2) * noise,
+before the softmax. Link: softmax. The likelihood is multinomial, so the model's value of item i is its share
+exp(s_i) / sum_j exp(s_j) of the probability over all items, and a constant added to all logits changes nothing.
+Training maximises, with z = mu + exp(log var / 2) * noise,
 
     sum_i x_i log softmax(s(z))_i - beta_t KL(N(mu, var) | N(0, 1)),
     KL = 1/2 sum_d (mu^2 + var - log var - 1),
@@ -34,6 +36,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
@@ -94,6 +97,7 @@ def _shapes(items: int, hidden: int, dimensions: int) -> dict[str, tuple[int, ..
 
 class VAE(TrainedOnProfiles):
     name = "vae"
+    link: Link = "softmax"
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.specs import Capabilities
+from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.testing.world import ITEMS, TASTES, streams
 
@@ -25,6 +26,7 @@ class LinearModel:
         coefficients: (items, items); bias: (items,).
     """
 
+    link: ClassVar[Link] = "sigmoid"
     coefficients: FloatArray
     bias: FloatArray
 
@@ -63,6 +65,7 @@ class GraphModel:
         graph: (users, items); user_vectors (users, D); item_vectors (items, D); bias (items,).
     """
 
+    link: ClassVar[Link] = "softmax"
     graph: FloatArray
     user_vectors: FloatArray
     item_vectors: FloatArray

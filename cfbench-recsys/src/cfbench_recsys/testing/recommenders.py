@@ -15,6 +15,7 @@ from cfbench_core.lifecycle.models import load_state, save_state
 from cfbench_core.specs import resolve
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
 from cfbench_recsys.edits import ADD, REMOVE, Edits, FloatArray
+from cfbench_recsys.links import DEFAULT_LINK, LINKS
 from cfbench_recsys.quality import padded_rows
 from cfbench_recsys.ranking import ranks_of, top_k
 from cfbench_recsys.scoring import score_blocks, score_once
@@ -45,7 +46,13 @@ def declares_what_it_can(subject: Subject) -> None:
         require(name not in access or hasattr(implementation, method), f"declares {name}, has no {method}")
 
 
-def gives_logits_of_all_items(subject: Subject) -> None:
+def declares_its_link(subject: Subject) -> None:
+    """Is the link that it declares for its scores one of sigmoid, softmax and identity?"""
+    link = getattr(_fitted(subject), "link", DEFAULT_LINK)
+    require(link in LINKS, f"declares the link {link!r}, which is none of {', '.join(LINKS)}")
+
+
+def gives_scores_of_all_items(subject: Subject) -> None:
     """Are scores finite float64, for all items, for empty profiles too?"""
     model, graph = _fitted(subject), split().profiles
     edits = Edits.concatenate([Edits.nothing(np.arange(graph.shape[0])), _emptied(graph, TWIN)])
@@ -136,7 +143,7 @@ def follows_edits(subject: Subject) -> None:
 
 
 def is_as_linear_as_it_says(subject: Subject) -> None:
-    """Is its logit a sum of its weights over any profile, if it declares access weights?"""
+    """Is its score a sum of its weights over any profile, if it declares access weights?"""
     if "weights" not in subject.spec.provides.get("access", frozenset()):
         raise NotApplicable("it does not declare access weights")
     model = _fitted(subject)
@@ -145,7 +152,7 @@ def is_as_linear_as_it_says(subject: Subject) -> None:
     nothing = model.score_profiles(scipy.sparse.csr_matrix((1, len(items))))
     weights = model.weights(rows=items[:, None], columns=items[None, :])
     scores = model.score_profiles(profiles)
-    _require_close(scores, profiles @ weights + nothing, "the logit is not the sum of weights", 1e-8)
+    _require_close(scores, profiles @ weights + nothing, "the score is not the sum of weights", 1e-8)
     rows, columns = np.stack([items[::2], items[1::2]])[:, :, None], np.array([[[0, 3, 3]], [[1, 0, 5]]])
     some = model.weights(rows=rows, columns=columns)
     require(
@@ -240,7 +247,8 @@ def leaves_its_input_alone(subject: Subject) -> None:
 
 RECOMMENDER_CHECKS = checks_of(
     declares_what_it_can,
-    gives_logits_of_all_items,
+    declares_its_link,
+    gives_scores_of_all_items,
     is_independent_of_the_batch,
     fits_the_same_under_a_seed,
     restores_its_state,
