@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from cfbench_explainers_native.exhaustive import Config, Exhaustive
 from cfbench_explainers_native.greedy import Config as GreedyConfig
 from cfbench_explainers_native.greedy import Greedy
+from cfbench_recsys.recommenders.popularity import Config as PopularityConfig
+from cfbench_recsys.recommenders.popularity import Popularity
+from cfbench_recsys.scoring import counted
 
 
 class OnlyScores:
@@ -153,3 +157,17 @@ def test_all_items_of_a_user_share_the_sets(world, curved):
         answer(setting, targets)
         costs.append(setting.model.scored)
     assert costs[0] == costs[1], "no item leaves a list of all items: each set is tested once"
+
+
+@pytest.mark.parametrize("level", ["item", "list"])
+def test_for_the_recommender_popularity_it_proves_without_a_search_that_there_is_no_answer(world, level):
+    """A history of 60 has more than 36,000 sets of at most three; the weights are 0, so none need be tested."""
+    model = Popularity(PopularityConfig())
+    model.load_state({"count": np.arange(70.0)}, sparse.csr_matrix((1, 70)))
+    setting = world(counted(model), [range(60)], 70)
+    items = [69] if level == "item" else [[69, 68]]
+    answer = Exhaustive(Config()).counterfactuals(setting.targets([0], items, k=2), setting.context)
+    assert answer.edits.counts().tolist() == [0]
+    assert answer.details["proven"].tolist() == [1.0]
+    assert answer.details["none_up_to"].tolist() == [60.0]
+    assert setting.model.queries <= 61
