@@ -17,6 +17,7 @@ from cfbench_explainers_gnn import pyg_recommender
 from cfbench_explainers_gnn.pyg_recommender import Config, PyG
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.links import link_of
 from cfbench_recsys.recommenders import lightgcn
 from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
 
@@ -117,6 +118,11 @@ def test_pytorch_geometrics_lightgcn_scores_as_our_own_with_the_same_weights(fac
     np.testing.assert_allclose(
         model.score_weighted(*edges, fractions), ours.score_weighted(*edges, fractions), rtol=1e-5, atol=1e-6
     )
+
+
+def test_its_link_is_that_of_a_ranking_loss_or_the_configured_one() -> None:
+    assert link_of(PyG(Config())) == "softmax"
+    assert link_of(PyG(Config(link="sigmoid"))) == "sigmoid"
 
 
 def test_it_scores_as_the_module_itself_in_pytorch_geometric() -> None:

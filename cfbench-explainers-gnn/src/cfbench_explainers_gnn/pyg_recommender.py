@@ -22,7 +22,9 @@ union, by the algebra of ``cfbench_recsys.recommenders.graph_convolution``, whic
 of the cost.
 
 Without weights the module is trained with BPR as cfbench's own graph recommenders are, by Adam; the epoch with the best
-NDCG@10 on validation data is selected. It computes on the CPU.
+NDCG@10 on validation data is selected. It computes on the CPU. BPR and other ranking losses fix differences of logits
+within a user only, hence the link ``softmax`` (see ``graph_convolution``); a module that was trained elsewhere with the
+binary cross-entropy has the link ``sigmoid``.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from cfbench_explainers_gnn.pyg_modules import (
     GraphModule,
     created_module,
 )
+from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Weights, changes
@@ -83,6 +86,9 @@ class Config:
     weights: Annotated[
         str | None, InputFile(), Help("its state dict, .safetensors, .pt or .pth; none: trained here")
     ] = None
+    link: Annotated[Link, Help("what the scores mean; sigmoid: trained with the binary cross-entropy")] = (
+        "softmax"
+    )
     learning_rate: Annotated[
         float, Range(above=0), Search(low=0.005, high=0.1, log=True), Help("of Adam")
     ] = 0.03
@@ -110,6 +116,7 @@ class PyG:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.link = config.link
 
     def fit(
         self,
