@@ -75,8 +75,6 @@ def prepare(
     Raises:
         UserError: with a line for everything that is wrong.
     """
-    if explanations is not None and not Path(explanations).is_file():
-        raise UserError(f"{explanations}: no such file (explanations as Parquet, CSV or JSON lines)")
     registry = registry or installed()
     document = _document(configuration, suite, registry)
     document.allowed_variables = frozenset(allow_env)

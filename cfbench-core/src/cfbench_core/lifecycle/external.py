@@ -50,6 +50,8 @@ class ExternalTable:
     ) -> None:
         self.path, self.known, self.needed, self.form = path, tuple(known), tuple(needed), form
         self.values = values or {}
+        if not path.is_file():
+            raise UserError(f"{path}: no such file ({self.form})")
         self.labels, self._combinations = self.combinations()
 
     @functools.cached_property

@@ -23,7 +23,7 @@ from cfbench_core.cli.options import StudyOptions
     "--explanations",
     metavar="FILE",
     required=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Parquet or CSV, texts also JSON lines; columns as in a run's explanations.parquet.",
 )
 @options.study
