@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from torch_geometric.explain import Explanation
+from torch_geometric.nn import LGConv
+from torch_geometric.utils import k_hop_subgraph
 
 from cfbench_core.errors import UserError
+from cfbench_explainers_gnn.pyg import from_explanation, importances_from_explanation, to_explanation
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.recommenders.lightgcn import Config as LightGCNConfig
 from cfbench_recsys.recommenders.lightgcn import LightGCN
 from cfbench_recsys.scopes import edges_in_scope
 from cfbench_recsys.targets import Targets
-
-pytest.importorskip("torch_geometric", reason="needs cfbench-explainers-gnn[pyg]")
-
-import torch
-from torch_geometric.explain import Explanation
-from torch_geometric.nn import LGConv
-from torch_geometric.utils import k_hop_subgraph
-
-from cfbench_explainers_gnn.pyg import from_explanation, importances_from_explanation, to_explanation
 
 
 def graph_of(seed: int, users: int = 7, items: int = 9) -> sparse.csr_matrix:

@@ -10,8 +10,6 @@ Geometric represents undirected graphs. It holds the edges of the scope k-hop, t
 which: user u is u, item i is |U| + i. ``edge_mask`` holds, for both directions of an edge, 1 for an edge that is
 edited and 0 for one that is not, or the importance of an interaction of the user's. ``edge_added`` marks the edges that
 edits add; the others exist.
-
-Needs the extra ``cfbench-explainers-gnn[pyg]``.
 """
 
 from __future__ import annotations
@@ -50,12 +48,9 @@ def to_explanation(
     Returns:
         x (none), edge_index (2, 2E), edge_mask (2E,) float32, edge_added (2E,) bool; node_id (N,), user: the
         place of the user among the nodes, target (T,): those of the explained items; num_users, num_items.
-
-    Raises:
-        UserError: if PyTorch Geometric is not installed.
     """
-    explanation_type = _pyg()
     import torch
+    from torch_geometric.explain import Explanation
 
     one = replace(targets.take(slice(unit, unit + 1)), scope="k-hop")
     near = edges_in_scope(interactions, one, hops)
@@ -77,7 +72,7 @@ def to_explanation(
     nodes = np.unique(np.concatenate([ends.ravel(), one.users, count + explained]))
     local = np.searchsorted(nodes, ends)
     both = np.concatenate([local, local[::-1]], axis=1)
-    return explanation_type(
+    return Explanation(
         edge_index=torch.from_numpy(both),
         edge_mask=torch.from_numpy(np.tile(mask, 2)).to(torch.float32),
         edge_added=torch.from_numpy(np.tile(added, 2)),
@@ -154,13 +149,3 @@ def _importance_of(one: Targets, importances: FloatArray, users: IntArray, items
 def _keys(users: IntArray, items: IntArray) -> IntArray:
     """A number for each edge."""
     return users * 2**32 + items
-
-
-def _pyg() -> Any:
-    try:
-        from torch_geometric.explain import Explanation
-    except ImportError as error:
-        raise UserError(
-            "PyTorch Geometric is not installed: pip install 'cfbench-explainers-gnn[pyg]'"
-        ) from error
-    return Explanation
