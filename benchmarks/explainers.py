@@ -201,12 +201,15 @@ class Study:
     def chunks(self, scope: str) -> Iterator[Any]:
         import numpy as np
 
+        from cfbench_recsys.config import Protocol
         from cfbench_recsys.edits import Edits
         from cfbench_recsys.ranking import top_k
+        from cfbench_recsys.scope_labels import parse_scope
         from cfbench_recsys.scoring import score_blocks
         from cfbench_recsys.targets import Targets
 
         graph, k = self.split.profiles, self.options.k
+        kind, hops = parse_scope(scope)
         for start in range(0, len(self.users), USERS_AT_ONCE):
             users = self.users[start : start + USERS_AT_ONCE]
             blank = Targets.of(graph, users, np.zeros((len(users), 1)), k, "item", "user-vector")
@@ -216,16 +219,16 @@ class Study:
             users, lists = users[full], lists[full]
             if self.options.level == "item":
                 users, lists = np.repeat(users, k), lists.reshape(-1, 1)
-            yield Targets.of(graph, users, lists, k, self.options.level, scope)
+            yield Targets.of(
+                graph, users, lists, k, self.options.level, kind, hops=hops, max_edits=Protocol().max_edits
+            )
 
     def edges_in_scope(self, cell: Any) -> float:
         """How many edges a unit may edit, on average."""
         from cfbench_recsys.scopes import edges_in_scope
 
-        stage = cell.stages["explanations"]
-        hops = stage.parameters["explainer"]["options"].get("hops", 2)
         targets = next(self.chunks(str(cell.labels["scope"])))
-        return round(len(edges_in_scope(self.split.profiles, targets, hops).rows) / len(targets), 1)
+        return round(len(edges_in_scope(self.split.profiles, targets).rows) / len(targets), 1)
 
     def context(self, state: Any = None) -> Any:
         import functools

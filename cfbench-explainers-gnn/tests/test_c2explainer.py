@@ -45,7 +45,7 @@ def test_the_gradient_is_that_of_the_hard_graph(graph_world: MakeWorld) -> None:
     """Straight through: in p, the same as in how far the edits are made."""
     world = graph_world("lightgcn", 14)
     targets = world.targets(2, "item", "full").take(slice(0, 3))
-    block = Block(targets, possible_edits(targets, world.context, 2), world.context)
+    block = Block(targets, possible_edits(targets, world.context), world.context)
     inside = torch.from_numpy(targets.items >= 0)
     method = C2Explainer(Config(beta=0.0))
     p = torch.linspace(-1, 0.1, len(block.rows), dtype=torch.float64).requires_grad_()

@@ -19,7 +19,7 @@ def test_the_loss_by_hand(lightgcn_with: MakeWorld) -> None:
     """One layer, one dimension: s(0, 1) = 1/4 w(0,0) w(1,1) / sqrt of degrees; removing (1, 1) by half, and upholding it."""
     world = lightgcn_with([[1, 0, 0], [1, 1, 0]], users=[[0], [1]], items=[[1], [0], [0.1]])
     targets = world.targets(1, "item", "full").take(np.array([0]))
-    block = Block(targets, possible_edits(targets, world.context, 2), world.context)
+    block = Block(targets, possible_edits(targets, world.context), world.context)
     inside = torch.from_numpy(targets.items >= 0)
     mask = np.array([0.1, 0.2, 0.5])  # of the edges (0, 0), (1, 0), (1, 1)
 
@@ -42,7 +42,7 @@ def test_the_loss_by_hand(lightgcn_with: MakeWorld) -> None:
 def test_the_factual_term_costs_twice_and_still_succeeds(graph_world: MakeWorld) -> None:
     world = graph_world("lightgcn", 11)
     targets = world.targets(2, "item", "full")
-    answer = CF2(Config(factual=True, prefixes=0, steps=3)).counterfactuals(targets, world.context)
+    answer = CF2(Config(factual=True, prefixes=False, steps=3)).counterfactuals(targets, world.context)
     assert (answer.details["queries"] >= 2).all()
     for row in np.flatnonzero(answer.edits.counts()):
         assert world.displaced(targets, answer.edits, row) == 1
@@ -52,8 +52,10 @@ def test_prefixes_answer_no_less_and_no_larger(graph_world: MakeWorld) -> None:
     world = graph_world("lightgcn", 12, users=6)
     targets = world.targets(2, "item", "full")
     without, with_prefixes = (
-        CF2(Config(prefixes=count, beta=0.1, steps=6)).counterfactuals(targets, world.context).edits.counts()
-        for count in (0, 32)
+        CF2(Config(prefixes=prefixes, beta=0.1, steps=6))
+        .counterfactuals(targets, world.context)
+        .edits.counts()
+        for prefixes in (False, True)
     )
     answered = without > 0
     assert (with_prefixes[answered] <= without[answered]).all() and (with_prefixes[answered] > 0).all()

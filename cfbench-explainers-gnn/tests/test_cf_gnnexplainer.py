@@ -107,7 +107,7 @@ def test_a_soft_mask_that_flips_the_prediction_does_not_end_the_search() -> None
     model, csr = TwoHops(graph, pull, path=0.5), sparse.csr_matrix(graph)
     targets = Targets.of(csr, np.array([0]), np.array([[2]]), 1, "item", "full")
     where = context(model, csr)
-    block = Block(targets, possible_edits(targets, where, 2), where)
+    block = Block(targets, possible_edits(targets, where), where)
     removed_at_start = torch.full((6,), 1 / (1 + np.exp(1.0)), dtype=torch.float64)
     assert block.margins(torch.zeros(6, dtype=torch.float64)).item() > 0.1
     assert block.margins(removed_at_start).item() < -0.1

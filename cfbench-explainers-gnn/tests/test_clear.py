@@ -36,7 +36,7 @@ def network_of(context: Context) -> dict[str, Any]:
 
 
 def block_of(world: Any, targets: Any, context: Context) -> Block:
-    return Block(targets, possible_edits(targets, context, 2), context)
+    return Block(targets, possible_edits(targets, context), context)
 
 
 def by_edge(answer: Answer, row: int) -> set[tuple[int, int]]:
@@ -65,7 +65,7 @@ def test_it_finds_the_one_edge_of_another_user_that_holds_the_item(
     world = lightgcn_with(graph, users=users, items=items)
     others = sparse.diags(np.r_[0.0, 0.0, np.ones(2 * pairs - 2)]) @ world.graph
     others.eliminate_zeros()
-    method = CLEAR(Config(steps=150, batch=8, k=1, slack=0.01, scope=scope))
+    method = CLEAR(Config(steps=150, batch=8, k=1, slack=0.01, training_scope=scope))
     context = dataclasses.replace(world.context, training=others.tocsr())
     context = dataclasses.replace(context, state=method.prepare(context))
     targets = world.targets(1, "item", scope).take(np.array([0]))
@@ -166,15 +166,16 @@ def test_an_answer_is_a_prefix_that_just_succeeds(graph_world: MakeWorld) -> Non
         for length, displaced in ((lengths[row], 1), (lengths[row] - 1, 0)):
             edits = block.possible.where(np.isin(np.arange(len(block.rows)), ranked[:length]))
             assert world.displaced(targets, edits, row) == displaced
-        assert answer.details["queries"][row] <= 2 * np.log2(Config().max_edits) + 1
+        assert answer.details["queries"][row] <= 2 * np.log2(len(block.rows)) + 1
 
 
 def test_it_gives_up_after_the_longest_prefix(graph_world: MakeWorld) -> None:
     world = graph_world("lightgcn", 26)
     targets = world.targets(2, "item", "full")
     for longest in (1, 3):
-        method, context = trained(world, steps=2, max_edits=longest)
-        assert method.counterfactuals(targets, context).edits.counts().max() == longest
+        method, context = trained(world, steps=2)
+        limited = dataclasses.replace(targets, max_edits=longest)
+        assert method.counterfactuals(limited, context).edits.counts().max() == longest
 
 
 def test_a_unit_has_the_same_answer_in_any_batch(recommender: str, graph_world: MakeWorld) -> None:
@@ -207,7 +208,9 @@ def test_it_learns_from_edges_of_training_users_alone(
         return seen[-1]
 
     monkeypatch.setattr(CLEAR, "_lesson", watched)
-    CLEAR(Config(**QUICK, scope="full")).prepare(dataclasses.replace(world.context, training=some.tocsr()))
+    CLEAR(Config(**QUICK, training_scope="full")).prepare(
+        dataclasses.replace(world.context, training=some.tocsr())
+    )
     removed = set(itertools.chain.from_iterable(block.possible.edge_users.tolist() for block in seen))
     explained = set(itertools.chain.from_iterable(block.targets.users.tolist() for block in seen))
     assert removed == explained == {0, 1, 2, 3}

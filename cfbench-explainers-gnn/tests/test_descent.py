@@ -193,7 +193,7 @@ def test_edits_wholly_made_are_the_graph_rebuilt_and_none_made_the_graph_itself(
     world = graph_world(name, seed, users=5, items=7)
     targets = world.targets(2, "item", scope, additions=True)
     few = AdditionsConfig(own=3, rivals=2, neighbours=2)
-    block = Block(targets, possible_edits(targets, world.context, 2, few), world.context)
+    block = Block(targets, possible_edits(targets, world.context, few), world.context)
     made = np.random.default_rng(seed).random(len(block.rows)) < 0.5
     edits = block.possible.where(made)
     scores = block.scores(torch.from_numpy(made.astype(float))).numpy()
@@ -218,7 +218,7 @@ def test_an_item_that_ties_with_the_next_is_not_its_own_rival(lightgcn_with: Mak
     world = lightgcn_with([[1, 0, 0], [1, 1, 1]], users=[[0], [1]], items=[[1], [0], [0]])
     targets = world.targets(1, "item", "full").take(np.array([0]))
     assert targets.items.tolist() == [[1]]
-    block = Block(targets, possible_edits(targets, world.context, 2), world.context)
+    block = Block(targets, possible_edits(targets, world.context), world.context)
     made = torch.zeros(len(block.rows), dtype=torch.float64, requires_grad=True)
     margins = block.margins(made)
     assert margins.tolist() == [[0.0]]
@@ -235,7 +235,7 @@ def test_half_made_edits_have_the_gradient_of_finite_differences(
     """Degrees follow the mask, and so does the gradient."""
     world = graph_world(recommender, 6, users=4, items=6)
     targets = world.targets(2, "item", "full").take(slice(0, 2))
-    block = Block(targets, possible_edits(targets, world.context, 2), world.context)
+    block = Block(targets, possible_edits(targets, world.context), world.context)
     made = torch.linspace(0.1, 0.9, len(block.rows), dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradcheck(lambda m: block.margins(m).sum(dim=1), (made,), atol=1e-6)
 

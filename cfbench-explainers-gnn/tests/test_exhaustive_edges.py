@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -19,7 +20,7 @@ MakeWorld = Callable[..., Any]
 
 def literal(world: Any, one: Any, max_size: int, additions: AdditionsConfig | None) -> tuple[int, int]:
     """(most items displaced, fewest edits with which), over all sets of at most ``max_size``."""
-    scope = possible_edits(one, world.context, 2, additions)
+    scope = possible_edits(one, world.context, additions)
     count, best = len(scope.rows), (0, 0)
     for size in range(1, max_size + 1):
         for some in combinations(range(count), size):
@@ -39,7 +40,7 @@ def test_it_is_brute_force(graph_world: MakeWorld, level: str, additions: bool) 
         displaced, size = literal(world, one, 2, config if additions else None)
         assert answer.edits.counts()[row] == size
         assert world.displaced(targets, answer.edits, row) == displaced
-        possible = len(possible_edits(one, world.context, 2, config if additions else None).rows)
+        possible = len(possible_edits(one, world.context, config if additions else None).rows)
         all_out = displaced == one.items.shape[1]
         assert answer.details["none_up_to"][row] == (size - 1 if all_out else min(2, possible))
         assert answer.details["proven"][row] == (all_out or possible <= 2)
@@ -49,7 +50,8 @@ def test_it_is_brute_force(graph_world: MakeWorld, level: str, additions: bool) 
 def test_greedy_is_never_better(recommender: str, graph_world: MakeWorld) -> None:
     world = graph_world(recommender, 3, users=6, items=7)
     targets = world.targets(2, "item", "indirect")
-    greedy = GradientGreedy(GreedyConfig(max_edits=2)).counterfactuals(targets, world.context).edits.counts()
+    limited = replace(targets, max_edits=2)
+    greedy = GradientGreedy(GreedyConfig()).counterfactuals(limited, world.context).edits.counts()
     answer = ExhaustiveEdges(Config(max_size=2)).counterfactuals(targets, world.context)
     smallest = answer.edits.counts()
     assert ((smallest > 0) & (smallest <= greedy))[greedy > 0].all()

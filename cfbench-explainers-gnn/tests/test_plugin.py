@@ -13,7 +13,7 @@ NAMES = [
     for c in installed().components("explainer", "recsys")
     if c.distribution == "cfbench-explainers-gnn"
 ]
-QUICK = {"pyg": PyGConfig(epochs=3, learning_rate=0.3, prefixes=4)}
+QUICK = {"pyg": PyGConfig(epochs=3, learning_rate=0.3)}
 """Options of explainers whose defaults take long."""
 
 

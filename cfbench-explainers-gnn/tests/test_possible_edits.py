@@ -24,7 +24,7 @@ def added(world: Any, scope: str, user: int, item: int, **options: int) -> set[t
     row = targets.users.tolist().index(user)
     assert targets.items[row].tolist() == [item]
     one = targets.take(np.array([row]))
-    edits = possible_additions(one, world.context, 2, AdditionsConfig(**options))
+    edits = possible_additions(one, world.context, AdditionsConfig(**options))
     return set(zip(edits.edge_users.tolist(), edits.edge_items.tolist(), strict=True))
 
 
@@ -61,9 +61,9 @@ def test_each_addition_is_in_scope_once_it_is_there(
     seed: int, scope: str, level: str, hops: int, graph_world: MakeWorld
 ) -> None:
     world = graph_world("lightgcn", seed, users=6, items=9, density=0.2)
-    targets = world.targets(2, level, scope, additions=True)
+    targets = dataclasses.replace(world.targets(2, level, scope, additions=True), hops=hops)
     few = AdditionsConfig(own=4, rivals=2, neighbours=3)
-    edits = possible_additions(targets, world.context, hops, few)
+    edits = possible_additions(targets, world.context, few)
     assert (np.diff(edits.rows) >= 0).all()
     assert (edits.counts() <= 4 + 3 * (2 + targets.items.shape[1])).all()
     for row, user, item in zip(edits.rows, edits.edge_users, edits.edge_items, strict=True):
@@ -75,7 +75,7 @@ def test_each_addition_is_in_scope_once_it_is_there(
         if scope == "user-only":
             assert user == targets.users[row]
             continue
-        there = edges_in_scope(graph.tocsr(), one, hops)
+        there = edges_in_scope(graph.tocsr(), one)
         assert (user, item) in set(zip(there.users.tolist(), there.items.tolist(), strict=True))
 
 
@@ -83,9 +83,9 @@ def test_removals_come_first_and_are_the_scope(graph_world: MakeWorld) -> None:
     world = graph_world("lightgcn", 8)
     targets = world.targets(2, "item", "k-hop", additions=True)
     scope = edges_in_scope(world.graph, targets)
-    edits = possible_edits(targets, world.context, 2, AdditionsConfig())
+    edits = possible_edits(targets, world.context, AdditionsConfig())
     removals = edits.where(edits.ops == REMOVE)
     assert np.array_equal(removals.rows, scope.rows) and np.array_equal(removals.edge_items, scope.items)
     assert (edits.ops == ADD).any()
     alone = dataclasses.replace(targets, additions=False)
-    assert np.array_equal(possible_edits(alone, world.context, 2).edge_users, scope.users)
+    assert np.array_equal(possible_edits(alone, world.context).edge_users, scope.users)

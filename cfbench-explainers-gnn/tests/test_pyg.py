@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -119,7 +121,7 @@ def test_missing_attributes_of_an_explanation_are_reported() -> None:
 def test_the_scope_is_the_union_of_pygs_k_hop_subgraphs(seed: int, hops: int) -> None:
     graph = graph_of(seed)
     user, item = (int(n) for n in np.random.default_rng(seed).integers(0, [7, 9]))
-    ours = edges_in_scope(graph, targets_of(graph, user, [item]), hops)
+    ours = edges_in_scope(graph, replace(targets_of(graph, user, [item]), hops=hops))
     theirs = set()
     for start in (user, graph.shape[0] + item):
         _, ends, _, _ = k_hop_subgraph(start, hops, edge_index_of(graph), num_nodes=sum(graph.shape))

@@ -169,6 +169,6 @@ def test_the_other_algorithms_pass_the_conformance_kit(algorithm: Any) -> None:
     """The default one is checked with all explainers of this distribution."""
     if algorithm == "captum":
         pytest.importorskip("captum", reason="needs cfbench-explainers-gnn[captum]")
-    config = Config(algorithm=algorithm, epochs=1, training_users=3, prefixes=3, attribution="Saliency")
+    config = Config(algorithm=algorithm, epochs=1, training_users=3, attribution="Saliency")
     report = check_component("recsys/explainer/pyg", options=config)
     assert report.passed, str(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -115,8 +116,8 @@ def test_it_finds_the_one_edge_that_holds_the_item_in_the_list() -> None:
 def test_searched_to_the_end_it_finds_the_smallest_set_that_brute_force_finds(level: str, prior: Any) -> None:
     model, graph = world(3)
     targets = targets_of(model, graph, level, "user-only")
-    config = Config(simulations=100_000, patience=100_000, width=1000, max_edges=3, batch=64, prior=prior)
-    edits = answers(targets, context(model, graph), config)
+    config = Config(simulations=100_000, patience=100_000, width=1000, batch=64, prior=prior)
+    edits = answers(replace(targets, max_edits=3), context(model, graph), config)
     for unit in range(len(targets)):
         user, wanted = int(targets.users[unit]), targets.items[unit]
         best = (0, 0)  # displaced, minus the number of edges
@@ -137,8 +138,8 @@ def test_searched_to_the_end_it_finds_the_smallest_set_that_brute_force_finds(le
 def test_on_the_whole_graph_no_pair_of_edges_is_smaller_than_its_answer() -> None:
     model, graph = world(5, users=4, items=7, share=0.3)
     targets = targets_of(model, graph, "item", "full")
-    config = Config(simulations=100_000, patience=100_000, width=1000, max_edges=2, batch=64, connected=False)
-    edits = answers(targets, context(model, graph), config)
+    config = Config(simulations=100_000, patience=100_000, width=1000, batch=64, connected=False)
+    edits = answers(replace(targets, max_edits=2), context(model, graph), config)
     edges = list(zip(*graph.nonzero(), strict=True))
     after = {
         removed: scores_after(model, graph, removed)
@@ -159,7 +160,7 @@ def test_the_reward_follows_its_formula_on_rebuilt_graphs() -> None:
     model, graph = world(1)
     targets = targets_of(model, graph, "list", "full")
     where, partial = context(model, graph), 0.25
-    block = Block(targets, possible_edits(targets, where, 2), where)
+    block = Block(targets, possible_edits(targets, where), where)
     first, draw, rewards = first_margins(block), np.random.default_rng(0), []
     untouched = scores_after(model, graph, [])
     users, items = graph.nonzero()

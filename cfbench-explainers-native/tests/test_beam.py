@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ def answer(setting, targets, **options):
 
 
 def greedy(setting, targets, **options):
-    return removed(Greedy(GreedyConfig(**options)).counterfactuals(targets, setting.context), targets)
+    return removed(Greedy(GreedyConfig(**options)).counterfactuals(targets, setting.context).edits, targets)
 
 
 def test_it_finds_sets_that_greedy_misses(world, linear):
@@ -52,8 +54,9 @@ def test_narrow_it_is_greedy_and_wide_it_is_exhaustive(
     users = [0, 1, 2] if level == "list" else np.repeat([0, 1, 2], k)
     targets = setting.targets(users, lists if level == "list" else lists.ravel(), k)
     steps = int(draw.integers(1, 6))
-    assert answer(setting, targets, width=1, max_steps=steps) == greedy(setting, targets, max_steps=steps)
-    wide = answer(setting, targets, width=1000, max_steps=steps)
+    limited = replace(targets, max_edits=steps)
+    assert answer(setting, limited, width=1) == greedy(setting, limited)
+    wide = answer(setting, limited, width=1000)
     for unit, user in enumerate(targets.users):
         items = targets.items[unit].tolist()
         most, size = smallest_by_brute_force(setting, user, items, k, steps)
@@ -91,7 +94,8 @@ def test_fewer_candidates_than_places_can_never_push_an_item_out(world, linear):
 def test_awkward_users_stand_alone(awkward, curved):
     setting = type(awkward)(curved(420, 1), awkward.profiles, awkward.training)
     targets = setting.targets([0, 1, 2, 2, 3, 4, 5], [419, 419, 401, 402, 419, 419, 410], k=3)
-    options = {"width": 3, "max_steps": 3, "pool": 8}
+    targets = replace(targets, max_edits=3)
+    options = {"width": 3, "pool": 8}
     together = answer(setting, targets, **options)
     assert [answer(setting, targets.take([unit]), **options)[0] for unit in range(7)] == together
     assert together[4] == together[5], "the same interactions, the same answer"

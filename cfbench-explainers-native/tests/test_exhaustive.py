@@ -107,7 +107,7 @@ def test_greedy_is_never_better(make_world, make_models, count_gone, seed, bent,
     lists = setting.lists(2)
     targets = setting.targets([0, 0], lists[0], 2) if level == "item" else setting.targets([0], lists, 2)
     found, _, _ = answer(setting, targets, Config(max_size=7))
-    greedy = Greedy(GreedyConfig()).counterfactuals(targets, setting.context)
+    greedy = Greedy(GreedyConfig()).counterfactuals(targets, setting.context).edits
     for unit in range(len(targets)):
         items = targets.items[unit].tolist()
         other = set(greedy.edge_items[greedy.rows == unit].tolist())

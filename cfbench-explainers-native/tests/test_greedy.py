@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -55,7 +56,7 @@ def literal_order(setting, user, items, k, steps):
 
 def answer(setting, targets, config=None):
     """The removed items of each unit."""
-    edits = Greedy(config or Config()).counterfactuals(targets, setting.context)
+    edits = Greedy(config or Config()).counterfactuals(targets, setting.context).edits
     assert (edits.ops == -1).all()
     assert (edits.edge_users == targets.users[edits.rows]).all()
     return [set(edits.edge_items[edits.rows == unit].tolist()) for unit in range(len(targets))]
@@ -89,8 +90,8 @@ def test_it_is_the_literal_search(make_world, make_models, seed, k, level, bent)
     users = [0, 1, 2] if level == "list" else np.repeat([0, 1, 2], k)
     targets = setting.targets(users, lists if level == "list" else lists.ravel(), k)
     steps = int(draw.integers(1, 6))
-    found = answer(setting, targets, Config(max_steps=steps))
-    importances = Greedy(Config(max_steps=steps)).importances(targets, setting.context)
+    found = answer(setting, replace(targets, max_edits=steps))
+    importances = Greedy(Config(depth=steps)).importances(targets, setting.context)
     for unit, user in enumerate(targets.users):
         items = targets.items[unit].tolist()
         order, displaced = literal_order(setting, user, items, k, steps)
@@ -129,7 +130,7 @@ def test_it_never_beats_the_smallest_counterfactual(make_world, make_models, see
 def test_after_the_last_step_the_order_is_that_of_single_removals(world, linear):
     setting = world(linear(items=30), [range(15)], 30)
     targets = setting.targets([0], [20])
-    importances = Greedy(Config(max_steps=1)).importances(targets, setting.context)[0]
+    importances = Greedy(Config(depth=1)).importances(targets, setting.context)[0]
     margins = [margin(scores_without(setting, 0, [item]), 20, 1) for item in range(15)]
     assert np.argsort(-importances).tolist() == np.argsort(margins, kind="stable").tolist()
     assert sorted(importances) == list(range(15))
@@ -141,7 +142,7 @@ def test_width_bounds_the_cost_and_a_wide_search_is_the_full_one(world, linear):
     for width in (4, 40, 1000):
         setting = world(linear(items=60), histories, 60)
         targets = setting.targets([0], [50])
-        found = Greedy(Config(max_steps=4, width=width)).importances(targets, setting.context)
+        found = Greedy(Config(depth=4, width=width)).importances(targets, setting.context)
         costs[width] = setting.model.scored
         if width >= 40:
             literal, _ = literal_order(setting, 0, [50], 1, 4)
@@ -153,7 +154,7 @@ def test_width_bounds_the_cost_and_a_wide_search_is_the_full_one(world, linear):
 
 def test_an_item_that_stays_whatever_is_removed_is_answered_with_none(world, linear):
     setting = world(linear(bias=[0] * 11 + [1000.0]), [[0, 1, 2], [5]], 12)
-    edits = Greedy(Config()).counterfactuals(setting.targets([0, 1], [11, 11], k=3), setting.context)
+    edits = Greedy(Config()).counterfactuals(setting.targets([0, 1], [11, 11], k=3), setting.context).edits
     assert edits.counts().tolist() == [0, 0]
 
 
@@ -179,20 +180,21 @@ def test_fewer_candidates_than_places_can_never_push_an_item_out(world, linear):
 def test_awkward_users_stand_alone(awkward, curved, method):
     setting = type(awkward)(curved(420, 1), awkward.profiles, awkward.training)
     targets = setting.targets([0, 2, 2, 3, 4, 5], [419, 401, 402, 419, 419, 410], k=3)
-    explainer = Greedy(Config(max_steps=3))
+    targets = replace(targets, max_edits=3)
+    explainer = Greedy(Config(depth=3))
     if method == "importances":
         together = explainer.importances(targets, setting.context)
         for unit in range(len(targets)):
             alone = explainer.importances(targets.take(slice(unit, unit + 1)), setting.context)[0]
             assert np.array_equal(together[unit, : len(alone)], alone)
         return
-    together = answer(setting, targets, Config(max_steps=3))
-    assert [answer(setting, targets.take([unit]), Config(max_steps=3))[0] for unit in range(6)] == together
+    together = answer(setting, targets)
+    assert [answer(setting, targets.take([unit]))[0] for unit in range(6)] == together
     assert together[3] == together[4], "the same interactions, the same answer"
 
 
 def test_the_first_removal_of_a_long_history_is_the_best_single_one(awkward):
     targets = awkward.targets([1], [419])
-    order = Greedy(Config(max_steps=2, width=2)).importances(targets, awkward.context)[0]
+    order = Greedy(Config(depth=2, width=2)).importances(targets, awkward.context)[0]
     drops = LeaveOneOut(LeaveOneOutConfig()).importances(targets, awkward.context)[0]
     assert order.argmax() == drops.argmax(), "item 419 is the only candidate, without a rival"

@@ -43,8 +43,8 @@ def test_it_is_the_literal_forward_search(make_world, make_models, seed, bent):
     setting = make_world(make_models(items, seed, bent), [[0, 2, 3], [1, 4, 5, 6]], items)
     lists = setting.lists(k)
     targets = targets_of(setting, [0, 1], lists[:, 0], k)
-    config = Config(additions=extra, width=50, max_steps=4)
-    found = answer(setting, targets, config)
+    config = Config(additions=extra, width=50)
+    found = answer(setting, replace(targets, max_edits=4), config)
     for user in (0, 1):
         assert sorted(found[user]) == sorted(literal(setting, user, int(lists[user, 0]), k, extra, 4))
 

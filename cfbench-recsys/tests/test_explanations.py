@@ -139,7 +139,7 @@ def test_implicit_answers_need_importances() -> None:
             ("anna", "anna", "s", "remove", None),
             "unit 'anna' removes an interaction that is not there: (anna, s)",
         ),
-        (("anna", "bob", "p", "remove", None), "names an edge of user 'bob', outside its scope user-vector"),
+        (("anna", "bob", "p", "remove", None), "edits (bob, p), outside its scope user-vector"),
     ],
 )
 def test_edits_that_do_not_fit_are_one_line(row: tuple[Any, ...], said: str) -> None:

@@ -36,8 +36,9 @@ def found(
         2,
         level,
         scope,  # type: ignore[arg-type]
+        hops=hops,
     )
-    scoped = edges_in_scope(graph, targets, hops)
+    scoped = edges_in_scope(graph, targets)
     assert (np.diff(scoped.rows) >= 0).all()
     pairs = list(zip(scoped.rows.tolist(), scoped.users.tolist(), scoped.items.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs)

@@ -1,6 +1,7 @@
 """The best counterfactuals that a method has found: hard choices, tested on the edited graph.
 
-Of each unit it is the one that displaces most items, then the one with the fewest edits. A unit rests when its
+Of each unit it is the one that displaces most items, then the one with the fewest edits; sets with more edits than
+``targets.max_edits`` are no answers. A unit rests when its
 answer cannot get better (all items displaced by one edit), or has not got better for some steps.
 """
 
@@ -64,7 +65,7 @@ class BestAnswers:
     def offer(self, part: Block, chosen: BoolArray, displaced: IntArray, step: int) -> None:
         """Stores of ``chosen`` (E of ``part``), seen to displace so many (units of ``part``,), what is better."""
         units, size = part.units, np.bincount(part.possible.rows[chosen], minlength=len(part))
-        better = displaced > 0
+        better = (displaced > 0) & (size <= part.targets.budget)
         better &= (displaced > self.displaced[units]) | (
             (displaced == self.displaced[units]) & (size < self.size[units])
         )

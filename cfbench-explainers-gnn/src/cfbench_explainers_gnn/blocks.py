@@ -37,7 +37,6 @@ CELLS_AT_ONCE = 4_000_000
 class SearchConfig:
     """What every method of this kind lets one set."""
 
-    hops: Annotated[int, Range(minimum=1), Help("levels of the scope k-hop")] = 2
     max_batch_edges: Annotated[
         int,
         Range(minimum=1),
@@ -206,7 +205,7 @@ def in_blocks(
     found: dict[int, tuple[Edits, dict[str, float]]] = {}
     for rows in _slices(len(targets), units_at_once(context)):
         some = targets.take(rows)
-        possible = possible_edits(some, context, config.hops, additions)
+        possible = possible_edits(some, context, additions)
         for units in _groups(possible, config.max_batch_edges):
             part = answer(Block(some.take(units), possible.choose(units), context))
             for place, unit in enumerate(units):

@@ -14,8 +14,8 @@ margin(i) = s_i - (the K-th best other candidate's score), the loss of a unit wi
 unit_i = max(|margin(i) at the start|, slack), and its gradient in m_e is taken for that in p_e (straight-through
 estimator). While the target stays, the steepest edits gain; once it has left by ``slack``, only the second term remains,
 and the weakest are taken back, until it returns. The answer is the smallest set of edits met on the way that displaces
-the target on the real model, at list level the one that displaces most items; at the end the 1, 2, ..., ``prefixes``
-edits with the largest p are tried too.
+the target on the real model, at list level the one that displaces most items; at the end the 1, 2, 3, ...
+edits with the largest p are tried too, up to the protocol's number of edits (``prefixes``).
 
 Departures from the paper, and why:
 - The hinge on the margin is in place of a class's likelihood; it knows the target (in the papers' code the item that is
@@ -63,11 +63,9 @@ class Config(AdditionsConfig, DescentConfig):
     patience: Annotated[
         int, Range(minimum=1), Help("steps without a better answer after which the search for a unit ends")
     ] = 15
-    prefixes: Annotated[
-        int,
-        Range(minimum=0),
-        Help("of the strongest edits at the end the first 1, 2, ..., up to this number are tested"),
-    ] = 32
+    prefixes: Annotated[bool, Help("at the end the first 1, 2, 3, ... of the strongest edits are tested")] = (
+        True
+    )
     learning_rate: Annotated[
         float,
         Range(above=0),

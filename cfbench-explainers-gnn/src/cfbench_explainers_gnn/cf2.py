@@ -14,11 +14,11 @@ margin(i) = s_i - (the K-th best other candidate's score), the loss of a unit wi
 where edges out of scope have weight 1, and unit_i = max(|margin(i) at the start|, slack). The explanation is
 {e : M_e > 0.5}. The answer is the smallest explanation met on the way whose removal displaces the target on the real
 model, at list level the one that displaces most items. Is there no success, or might there be a smaller one, the 1,
-2, ..., ``prefixes`` edges with the largest M are tried too.
+2, 3, ... edges with the largest M are tried too, up to the protocol's number of edits (``prefixes``).
 
 Departures from the paper, and why:
 - The prefixes: the loss is content when a *soft* mask flips the prediction, of which often no edge exceeds 0.5. The
-  order of the mask is right all the same. Without them (``prefixes: 0``, the paper) a third of the targets have no answer.
+  order of the mask is right all the same. ``prefixes: false`` is the paper.
 - The hinge compares with the K-th best other candidate, not with the runner-up class.
 - p starts at -``start`` for every edge, in place of random numbers: hardly anything is removed at first.
 - Steps are gradients in units of the unit's largest component, not Adam's (see ``cf_gnnexplainer.py``).
@@ -58,11 +58,9 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DescentConfig):
-    prefixes: Annotated[
-        int,
-        Range(minimum=0),
-        Help("of the strongest edits at the end the first 1, 2, ..., up to this number are tested"),
-    ] = 32
+    prefixes: Annotated[bool, Help("at the end the first 1, 2, 3, ... of the strongest edits are tested")] = (
+        True
+    )
     learning_rate: Annotated[
         float, Range(above=0), Search(0.5, 4), Help("step of the steepest edge's parameter")
     ] = 1.0

@@ -38,11 +38,11 @@ Departures from the paper: it decodes a dense (nodes, nodes) matrix and matches 
 memory on ML-1M; here only edges in scope can go, one number for each, and features and additions are left out.
 The encoder's convolution is the recommender's. The desired label is always "has left", so it is no input.
 The answer is not the edges with p_e > 1/2 but, in the order of p_e, the shortest prefix that was seen to succeed
-on the edited graph: lengths 1, 2, 4, ... up to ``max_edits``, then bisection. At list level it displaces
+on the edited graph: lengths 1, 2, 4, ... up to the protocol's number of edits, then bisection. At list level it displaces
 most items first. As that is not monotone in the length, a shorter one may exist.
 
 Learns from edges and targets of users who are not explained; degrees, walks and scores are those of the graph
-that the recommender scores. Cost: log2(max_edits) + 1 queries where nothing succeeds, at most twice as many
+that the recommender scores. Cost: log2(n) + 1 queries where nothing succeeds, at most twice as many
 otherwise, none with gradients. Training: one evaluation with its gradient for each unit of a batch and step.
 """
 
@@ -95,7 +95,7 @@ GRID = 2.0**20
 
 @dataclass(frozen=True, kw_only=True)
 class Config(SearchConfig):
-    scope: Annotated[
+    training_scope: Annotated[
         Literal["user-only", "indirect", "k-hop", "full"], Help("in which training removes edges")
     ] = "k-hop"
     k: Annotated[int, Range(minimum=1), Help("training takes targets from the top k")] = 5
@@ -114,7 +114,6 @@ class Config(SearchConfig):
     slack: Annotated[
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
     ] = 0.1
-    max_edits: Annotated[int, Range(minimum=1), Help("the longest prefix that is tested")] = 256
 
 
 class CLEAR:
@@ -144,7 +143,7 @@ class CLEAR:
             places = random.integers(np.count_nonzero(lists[drawn] >= 0, axis=1))
             items = lists[drawn] if step % 2 else lists[drawn, places][:, None]
             level: Literal["item", "list"] = "list" if step % 2 else "item"
-            targets = Targets.of(learned, users[drawn], items, config.k, level, config.scope)
+            targets = Targets.of(learned, users[drawn], items, config.k, level, config.training_scope)
             block = self._lesson(targets, dataclasses.replace(context, interactions=learned))
             noise = random.standard_normal((len(targets), config.latent))[: len(block)]
             terms = loss_terms(network, block, around, torch.from_numpy(noise), config.slack)
@@ -171,7 +170,7 @@ class CLEAR:
         def explain(block: Block) -> Answer:
             logits = removal_logits(network, block, around)
             place = places(logits, block.possible)
-            first = place < self.config.max_edits  # the others are in no prefix that is tried
+            first = place < block.targets.budget  # the others are in no prefix that is tried
             best = BestAnswers(Block(block.targets, block.possible.where(first), context))
             _shortest_prefixes(best, place[first])
             return best.answer()
@@ -181,7 +180,7 @@ class CLEAR:
     def _lesson(self, targets: Targets, context: Context) -> Block:
         """The first units, as many as fit into a step."""
         width = units_at_once(context)
-        possible = possible_edits(targets.take(slice(width)), context, self.config.hops)
+        possible = possible_edits(targets.take(slice(width)), context)
         fits = np.cumsum(possible.counts()) <= self.config.batch_edges
         count = max(1, int(np.count_nonzero(fits)))
         return Block(targets.take(slice(count)), possible.take(0, count), context)

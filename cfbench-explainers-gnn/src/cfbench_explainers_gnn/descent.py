@@ -6,6 +6,7 @@ that rest leave the block: what remains gets cheaper.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -32,11 +33,9 @@ class DescentConfig(SearchConfig):
     restart_noise: Annotated[float, Range(minimum=0), Help("of the noise on the parameters in a restart")] = (
         0.5
     )
-    prefixes: Annotated[
-        int,
-        Range(minimum=0),
-        Help("of the strongest edits at the end the first 1, 2, ..., up to this number are tested"),
-    ] = 0
+    prefixes: Annotated[bool, Help("at the end the first 1, 2, 3, ... of the strongest edits are tested")] = (
+        False
+    )
 
 
 class Descent(Protocol):
@@ -93,12 +92,12 @@ def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> 
                 p = p[awake[part.possible.rows]]
                 part = part.take(np.flatnonzero(awake))
         if config.prefixes:
-            try_prefixes(best, strength, config.prefixes)
+            try_prefixes(best, strength)
     return best
 
 
-def try_prefixes(best: BestAnswers, strength: FloatArray, most: int) -> None:
-    """Tests the 1, 2, ..., ``most`` strongest edits of each unit, as long as that could be a better answer.
+def try_prefixes(best: BestAnswers, strength: FloatArray) -> None:
+    """Tests prefixes of the strongest edits of each unit (:func:`prefix_lengths`), while they could be better answers.
 
     strength: (E of the block of ``best``,); of equal ones the first counts as stronger, -inf is never tested.
     """
@@ -106,9 +105,21 @@ def try_prefixes(best: BestAnswers, strength: FloatArray, most: int) -> None:
     possible = block.possible
     sizes = np.bincount(possible.rows[strength > -np.inf], minlength=len(block))
     place = places(strength, possible)
-    for length in range(1, most + 1):
+    for length in prefix_lengths(min(int(sizes.max(initial=0)), block.targets.budget)):
         units = np.flatnonzero((sizes >= length) & best.could_be_better(length))
         if not len(units):
             break
         part = block.take(units)
         best.test(part, place[part.edges] < length, 0)
+
+
+EVERY_LENGTH = 256
+"""Prefixes up to this length are all tested."""
+
+
+def prefix_lengths(most: int) -> Iterator[int]:
+    """1, 2, 3, ..., from ``EVERY_LENGTH`` on each a twentieth longer than the one before, at last ``most``."""
+    length = 0
+    while length < most:
+        length = min(most, length + max(1, length // 20 if length >= EVERY_LENGTH else 1))
+        yield length

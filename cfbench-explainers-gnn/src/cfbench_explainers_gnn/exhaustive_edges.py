@@ -51,7 +51,9 @@ SETS_AT_ONCE = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, SearchConfig):
-    max_size: Annotated[int, Range(minimum=1), Help("edits of an answer at most")] = 2
+    max_size: Annotated[
+        int, Range(minimum=1), Help("largest sets that are tried, within 'protocol.max_edits'")
+    ] = 2
     budget: Annotated[int, Range(minimum=1), Help("sets tested for one explanation")] = 2_000
 
 
@@ -77,7 +79,8 @@ class ExhaustiveEdges:
         """Offers the sets of a unit to ``best``; returns the last size of which all were tried."""
         part = best.block.take(np.array([unit]))
         edits, left = len(part.edges), self.config.budget
-        for size in range(1, min(self.config.max_size, edits) + 1):
+        largest = min(self.config.max_size, part.targets.budget, edits)
+        for size in range(1, largest + 1):
             for sets in _sets(edits, size):
                 tried = sets[:left]
                 displaced = part.displaced(_made(part, tried), np.zeros(len(tried), dtype=np.int64))
@@ -91,7 +94,7 @@ class ExhaustiveEdges:
                     return size - 1
                 if left == 0:
                     return size if size == edits else size - 1
-        return min(self.config.max_size, edits)
+        return largest
 
 
 def _sets(count: int, size: int) -> Iterator[IntArray]:

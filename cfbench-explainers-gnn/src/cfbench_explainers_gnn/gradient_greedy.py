@@ -5,9 +5,12 @@ each step makes the edit e (not yet made) with the most negative
 
     d/dm_e of sum over i in T of max(0, margin(i)),    at the graph as edited so far,
 
-degrees included, queries the real model whether the target has left, and computes the gradient anew. It ends when all
-targets have left, after ``max_edits`` edits, or when the gradient says that no edit helps. The answer is the shortest
-prefix that displaces the most items; ties go to the lower user, then the lower item; none: no answer.
+degrees included, queries the real model whether the target has left, and computes the gradient anew. An edit after which
+the sum has not fallen is taken back and not tried again: each step is a descent. The search ends when all targets have
+left, when the answer has as many edits as the protocol allows, when the gradient says that no edit helps, or when
+``PATIENCE`` edits in a row were taken back. The answer is the shortest prefix that displaces the most items; ties go to
+the lower user, then the lower item; none: no answer. The detail ``taken_back`` counts the edits that did not lower the
+sum.
 
 Not published elsewhere. A reference for every method that follows gradients: it follows the exact one at a real graph,
 never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does, and a
@@ -51,7 +54,6 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, SearchConfig):
-    max_edits: Annotated[int, Range(minimum=1), Help("after which the search ends")] = 20
     width: Annotated[int, Range(minimum=1), Help("steepest edits that are tested in each step")] = 1
 
 
@@ -65,24 +67,28 @@ class GradientGreedy:
 
     def _explain(self, block: Block) -> Answer:
         best = BestAnswers(block)
+        taken_back = np.zeros(len(block))
         part = block.take(np.flatnonzero(~best.finished()))
-        made = np.zeros(len(part.possible.rows), dtype=bool)
-        for step in range(self.config.max_edits):
-            if not len(part):
-                break
+        state = _State.start(part)
+        while len(part):
             best.queries[part.units] += 1
-            units, edges = _steepest(slopes(part, made), part.possible.rows, self.config.width)
-            if self.config.width > 1:
-                units, edges = self._best(part, made, units, edges, best)
-            made[edges] = True
-            displaced = best.test(part, made, step)
+            not_lower = state.update(part)
+            taken_back[part.units[not_lower]] += 1
+            units, edges = _steepest(state.open_slope(), part.possible.rows, self.config.width)
+            falling = state.in_vain[units] < PATIENCE
+            units, edges = units[falling], edges[falling]
+            if self.config.width > 1 and len(units):
+                units, edges = self._best(part, state.made, units, edges, best)
+            state.make(edges)
+            displaced = best.test(part, state.made, 0)
             goes_on = np.zeros(len(part), dtype=bool)
             goes_on[units] = True
             goes_on &= displaced < best.wanted[part.units]
-            if not goes_on.all():
-                made = made[goes_on[part.possible.rows]]
-                part = part.take(np.flatnonzero(goes_on))
-        return best.answer()
+            goes_on &= np.bincount(part.possible.rows[state.made], minlength=len(part)) < part.targets.budget
+            state = state.take(goes_on, part.possible.rows)
+            part = part.take(np.flatnonzero(goes_on))
+        answer = best.answer()
+        return Answer(answer.edits, {**answer.details, "taken_back": taken_back})
 
     def _best(
         self, part: Block, made: BoolArray, units: IntArray, edges: IntArray, best: BestAnswers
@@ -107,6 +113,64 @@ class GradientGreedy:
         return units[least], edges[least]
 
 
+PATIENCE = 10
+"""Edits in a row that did not lower the margins, after which a search ends."""
+
+
+@dataclass
+class _State:
+    """The searches of B units with E possible edits.
+
+    Attributes:
+        made: (E,) the edits so far. newest: (E,) the last of each unit. barred: (E,) those that were taken back.
+        left: (B,) what is left of the margins without the newest edit. slope: (E,) its derivatives there.
+        in_vain: (B,) how many edits in a row were taken back.
+    """
+
+    made: BoolArray
+    newest: BoolArray
+    barred: BoolArray
+    left: FloatArray
+    slope: FloatArray
+    in_vain: IntArray
+
+    @staticmethod
+    def start(part: Block) -> _State:
+        none = np.zeros(len(part.possible.rows), dtype=bool)
+        left: FloatArray = np.full(len(part), np.inf)
+        return _State(
+            none, none.copy(), none.copy(), left, np.zeros(len(none)), np.zeros(len(part), np.int64)
+        )
+
+    def update(self, part: Block) -> BoolArray:
+        """Evaluates the newest edits and takes back those that lower nothing; (B,) where it took one back."""
+        rows = part.possible.rows
+        left, slope = margins_and_slopes(part, self.made)
+        not_lower: BoolArray = np.rint(left * GRID) >= np.rint(self.left * GRID)
+        back = not_lower[rows] & self.newest
+        self.made, self.barred = self.made & ~back, self.barred | back
+        self.left = np.where(not_lower, self.left, left)
+        self.slope = np.where(not_lower[rows], self.slope, slope)
+        self.in_vain = np.where(not_lower, self.in_vain + 1, 0)
+        return not_lower
+
+    def open_slope(self) -> FloatArray:
+        """(E,) the derivatives; infinite for edits that are made or barred."""
+        slope: FloatArray = np.where(self.made | self.barred, np.inf, self.slope)
+        return slope
+
+    def make(self, edges: IntArray) -> None:
+        self.newest = np.zeros(len(self.made), dtype=bool)
+        self.newest[edges] = True
+        self.made = self.made | self.newest
+
+    def take(self, units: BoolArray, rows: IntArray) -> _State:
+        """The state of the marked units; ``rows`` (E,) says to which unit an edit belongs."""
+        edges = units[rows]
+        of_edges = (self.made[edges], self.newest[edges], self.barred[edges])
+        return _State(*of_edges, self.left[units], self.slope[edges], self.in_vain[units])
+
+
 def _left(block: Block, made: Any) -> Any:
     """(B,) tensor: the margins of the items that are still in the list, added up."""
     import torch
@@ -118,14 +182,14 @@ SLACK = 1e-9
 """An item whose score ties with the K-th best other candidate's may still be in the list."""
 
 
-def slopes(block: Block, made: BoolArray) -> FloatArray:
-    """(E,) derivative of the margins of the items in the list, in units of each unit's steepest one; infinite if made."""
+def margins_and_slopes(block: Block, made: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """(B,) margins of the items in the list, and (E,) their derivatives in units of each unit's steepest one."""
     import torch
 
     m = torch.from_numpy(made.astype(np.float64)).requires_grad_()
-    slope: FloatArray = block.gradient(_left(block, m), m).numpy()
-    slope[made] = np.inf
-    return slope
+    left = _left(block, m)
+    slope: FloatArray = block.gradient(left, m).numpy()
+    return left.detach().numpy(), slope
 
 
 def _steepest(slope: FloatArray, rows: IntArray, width: int) -> tuple[IntArray, IntArray]:

@@ -7,7 +7,7 @@ edits are sorted by
 
 the most negative first; ties go to the lower user, then the lower item. The answer is the shortest prefix of this order
 that displaces the most items on the real model, among the edits with a negative derivative and up to the protocol's
-number of edits; none: no answer.
+number of edits (of more than 256, prefixes that grow by a twentieth); none: no answer.
 
 Not published elsewhere. The baseline for every method that follows gradients for many steps: an explainer whose answers
 are those of this one gains nothing by its further steps. It can be smaller than gradient-greedy's answer, which takes
@@ -18,16 +18,14 @@ Cost: one evaluation with its gradient, and one query for each prefix that is te
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 
-from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.descent import try_prefixes
-from cfbench_explainers_gnn.gradient_greedy import slopes
+from cfbench_explainers_gnn.gradient_greedy import margins_and_slopes
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -49,7 +47,7 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, SearchConfig):
-    max_edits: Annotated[int, Range(minimum=1), Help("the longest prefix that is tested")] = 20
+    """The edges that may be added, and what bounds memory."""
 
 
 class OneGradient:
@@ -65,8 +63,8 @@ class OneGradient:
         part = block.take(np.flatnonzero(~best.finished()))
         strength = np.full(len(block.possible.rows), -np.inf)
         if len(part):
-            slope = slopes(part, np.zeros(len(part.possible.rows), dtype=bool))
+            _, slope = margins_and_slopes(part, np.zeros(len(part.possible.rows), dtype=bool))
             best.queries[part.units] += 1
             strength[part.edges] = np.where(slope < 0, -slope, -np.inf)
-        try_prefixes(best, strength, self.config.max_edits)
+        try_prefixes(best, strength)
         return best.answer()

@@ -10,7 +10,7 @@ Additions are bounded and stated, never all pairs of users and items:
 
 Of these an edge may be added if it is in scope once it is there. So user-only has the user's own alone; indirect
 has own items that lead over another user to an explained item, and explained items for users who share an item;
-k-hop has what begins or ends at most ``hops`` - 1 steps from the user or an explained item; full has all.
+k-hop has what begins or ends at most k - 1 steps from the user or an explained item; full has all.
 """
 
 from __future__ import annotations
@@ -39,16 +39,14 @@ class AdditionsConfig:
     ] = 16
 
 
-def possible_edits(
-    targets: Targets, context: Context, hops: int, additions: AdditionsConfig | None = None
-) -> Edits:
+def possible_edits(targets: Targets, context: Context, additions: AdditionsConfig | None = None) -> Edits:
     """B edits of everything that each unit may edit: the edges in scope, then additions, if any."""
-    scope = edges_in_scope(context.interactions, targets, hops)
+    scope = edges_in_scope(context.interactions, targets)
     ops = np.full(len(scope.rows), REMOVE, dtype=np.int8)
     removals = Edits(targets.users, scope.rows.astype(np.int64), scope.users, scope.items, ops)
     if additions is None:
         return removals
-    return _together(removals, possible_additions(targets, context, hops, additions))
+    return _together(removals, possible_additions(targets, context, additions))
 
 
 def _together(first: Edits, second: Edits) -> Edits:
@@ -58,14 +56,16 @@ def _together(first: Edits, second: Edits) -> Edits:
     return Edits(first.users, *(np.concatenate(pair)[order] for pair in pairs))
 
 
-def possible_additions(targets: Targets, context: Context, hops: int, config: AdditionsConfig) -> Edits:
+def possible_additions(targets: Targets, context: Context, config: AdditionsConfig) -> Edits:
     """B edits of everything that each unit may add, ascending by user and item."""
     graph = context.interactions
     scores = context.graph_model.score_edits(Edits.nothing(targets.users))
     length = targets.k + max(config.own, config.rivals)
     ranked = top_k(scores, targets.history, targets.padding, length)[:, targets.k :]
     found = [
-        _Around(graph, int(user), items[items >= 0]).additions(next_items, targets.scope, hops, config)
+        _Around(graph, int(user), items[items >= 0]).additions(
+            next_items, targets.scope, targets.hops, config
+        )
         for user, items, next_items in zip(targets.users, targets.items, ranked, strict=True)
     ]
     rows = np.repeat(np.arange(len(targets)), [len(users) for users, _ in found])

@@ -52,8 +52,8 @@ def to_explanation(
     import torch
     from torch_geometric.explain import Explanation
 
-    one = replace(targets.take(slice(unit, unit + 1)), scope="k-hop")
-    near = edges_in_scope(interactions, one, hops)
+    one = replace(targets.take(slice(unit, unit + 1)), scope="k-hop", hops=hops)
+    near = edges_in_scope(interactions, one)
     users, items = near.users, near.items
     added = np.zeros(len(users), dtype=bool)
     if isinstance(answer, Edits):

@@ -14,7 +14,7 @@
   ``pyg`` whose module has layers with attention. It does not depend on the explained item.
 
 The answer is the shortest prefix of the edges by descending mask that displaces the most items on the real model, of at
-most ``prefixes`` edges; attributions that are not positive are left out. None: no answer.
+most as many edges as the protocol allows; attributions that are not positive are left out. None: no answer.
 
 The algorithms run on the edges in scope of many units at once (see ``pyg_masks.py``). Departs from PyTorch Geometric,
 where a mask multiplies messages after normalisation and differs by direction: the mask is the weight of the edge, in
@@ -81,7 +81,6 @@ class Config(SearchConfig):
         Literal["IntegratedGradients", "Saliency"], Help("captum: the method of attribution")
     ] = "IntegratedGradients"
     training_users: Annotated[int, Range(minimum=1), Help("pgexplainer: users to train on, at most")] = 32
-    prefixes: Annotated[int, Range(minimum=1), Help("the longest prefix that is tested")] = 20
 
 
 class PyGExplainer:
@@ -123,7 +122,7 @@ class PyGExplainer:
         if len(part):
             found = self._strength(part, best)
             strength[part.edges] = on_grid(found, part)
-        try_prefixes(best, strength, self.config.prefixes)
+        try_prefixes(best, strength)
         return best.answer()
 
     def _strength(self, part: Block, best: BestAnswers) -> FloatArray:
@@ -160,7 +159,7 @@ class PyGExplainer:
         blocks = []
         for unit in range(len(targets)):
             one = targets.take(slice(unit, unit + 1))
-            possible = possible_edits(one, context, self.config.hops)
+            possible = possible_edits(one, context)
             if len(possible.rows):
                 blocks.append(Block(one, possible, context))
         return blocks

@@ -20,7 +20,7 @@ mean, as in the published code. In each round each unit goes down its tree ``bat
 and these, of all units, are scored together. With ``prune`` a new best answer is pruned at once: the sets with one
 edge less are tried. The answer is the set that displaces most items, then the smallest, as the edited graph
 says. "No answer" if none displaces any. A search ends when it has tried ``simulations`` sets, when ``patience`` of
-them did not improve its answer, or when no smaller set is left.
+them did not improve its answer, or when no smaller set is left. No set has more edges than the protocol allows.
 
 Departures from the paper, and why:
 - The search is guided (``prior: gradient``), because scoring a set is what costs. One exact gradient on the untouched
@@ -82,7 +82,6 @@ class Config(SearchConfig):
         int, Range(minimum=1), Help("sets tried without a better answer after which a search ends")
     ] = 96
     batch: Annotated[int, Range(minimum=1), Help("sets of a unit that are scored together")] = 4
-    max_edges: Annotated[int, Range(minimum=1), Help("of a set")] = 300
     width: Annotated[
         int, Range(minimum=1), Search(choices=(12, 24, 48, 96)), Help("edges that a set may grow by")
     ] = 48
@@ -139,8 +138,9 @@ class UNRExplainer:
             **{
                 name: getattr(self.config, name)
                 for name in TreeOptions.__dataclass_fields__
-                if name != "guided"
+                if name not in ("guided", "max_edges")
             },
+            max_edges=max(1, min(block.targets.budget, int(block.possible.counts().max(initial=0)))),
             guided=self.config.prior == "gradient",
         )
         gains: FloatArray = np.zeros(len(block.possible.rows))

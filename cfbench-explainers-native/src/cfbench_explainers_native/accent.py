@@ -176,7 +176,8 @@ class Accent:
             first = np.arange(chosen.shape[1]) < plan.size[:, None]
             np.put_along_axis(chosen, plan.order, first, axis=1)
             removed[units, : chosen.shape[1]] = chosen
-        return Edits.removals(targets.users, targets.history, removed & ~targets.padding)
+        edits = Edits.removals(targets.users, targets.history, removed & ~targets.padding)
+        return targets.within_budget(edits)
 
     def _blocks(self, targets: Targets) -> Iterator[tuple[IntArray, Targets]]:
         """All units of some users at a time, users of like history together: rows, and their targets."""

@@ -9,11 +9,11 @@ go to the set whose parent was better, then to the lower item index). The retain
 - List level: the shortest set that displaced the most, over all steps; it ends when all are displaced.
 
 With ``width`` 1 the steps are those of ``greedy``; with a width that no step exceeds, and a pool of |I_u|, every
-set of up to ``max_steps`` interactions is tested, and an answer is as small as that of ``exhaustive`` (where
+set of up to ``protocol.max_edits`` interactions is tested, and an answer is as small as that of ``exhaustive`` (where
 several are, it may be another).
 
 Not published elsewhere. As in ``greedy``, the steps after the first look only at the ``pool`` interactions
-that lowered the margin most alone, at least ``max_steps`` of them.
+that lowered the margin most alone, of those that are not in the set.
 Cost: |I_u| model queries for each user, then at most ``width`` x ``pool`` for each unit and step.
 """
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_explainers_native.greedy import margins, margins_alone, pool_of
+from cfbench_explainers_native.greedy import margins, margins_alone, open_of, order_alone
 from cfbench_explainers_native.shared import Readers
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
@@ -51,7 +51,6 @@ SPEC = ComponentSpec(
 @dataclass(frozen=True, kw_only=True)
 class Config:
     width: Annotated[int, Range(minimum=1), Help("sets retained at each step")] = 8
-    max_steps: Annotated[int, Range(minimum=1), Help("removals after which the search ends")] = 10
     pool: Annotated[int, Range(minimum=1), Help("interactions considered in each step after the first")] = 32
 
 
@@ -87,17 +86,18 @@ class Beam:
     def counterfactuals(self, targets: Targets, context: Context) -> Edits:
         """B edits: for each unit the first of the smallest sets found that displace the most."""
         alone = margins_alone(targets, context)
-        pool = pool_of(alone, targets, max(self.config.pool, self.config.max_steps))
+        order = order_alone(alone)
         wanted = (targets.items >= 0).sum(axis=1)
         most = np.zeros(len(targets), dtype=np.int64)
         answer = np.zeros(targets.history.shape, dtype=np.bool_)
         retained = _single(alone, ~targets.padding).best(self.config.width)
-        for step in range(1, self.config.max_steps + 1):
+        most_steps = min(targets.budget, targets.history.shape[1])
+        for step in range(1, most_steps + 1):
             self._test_on_recommender(retained, most, answer, targets, context)
             retained = retained.take(most[retained.units] < wanted[retained.units])
-            if step == self.config.max_steps or not len(retained.units):
+            if step == most_steps or not len(retained.units):
                 break
-            retained = _enlarged(retained, pool, targets, context).best(self.config.width)
+            retained = _enlarged(retained, order, self.config.pool, targets, context).best(self.config.width)
         return Edits.removals(targets.users, targets.history, answer)
 
     def _test_on_recommender(
@@ -126,9 +126,10 @@ def _single(alone: FloatArray, present: BoolArray) -> Sets:
     return Sets(units, removed, alone[units, places])
 
 
-def _enlarged(retained: Sets, pool: BoolArray, targets: Targets, context: Context) -> Sets:
-    """Every retained set with one more interaction, each set once."""
-    parents, places = np.nonzero(pool[retained.units] & ~retained.removed)
+def _enlarged(retained: Sets, order: IntArray, pool: int, targets: Targets, context: Context) -> Sets:
+    """Every retained set with one of ``pool`` more interactions, each set once."""
+    closed = retained.removed | targets.padding[retained.units]
+    parents, places = np.nonzero(open_of(order[retained.units], closed, pool))
     removed = retained.removed[parents]
     removed[np.arange(len(parents)), places] = True
     units = retained.units[parents]

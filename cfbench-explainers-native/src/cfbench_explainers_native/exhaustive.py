@@ -61,7 +61,9 @@ FIRST_ROUND, LAST_ROUND = 64, 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    max_size: Annotated[int, Range(minimum=1), Help("interactions removed at most")] = 3
+    max_size: Annotated[
+        int, Range(minimum=1), Help("largest sets that are tried, within 'protocol.max_edits'")
+    ] = 3
     budget: Annotated[int, Range(minimum=1), Help("sets tested for one user")] = 20_000
 
 
@@ -71,20 +73,19 @@ class Exhaustive:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """B edits, with the size up to which nothing does better."""
+        config = dataclasses.replace(self.config, max_size=min(self.config.max_size, targets.budget))
         linear = hasattr(context.model, "weights")
         if linear and targets.level == "item":
-            return self._by_sums(targets, context)
-        known = _LinearLists(targets, context, self.config.max_size) if linear else None
-        return _Search(targets, context, known, self.config).run()
+            return self._by_sums(targets, context, config)
+        known = _LinearLists(targets, context, config.max_size) if linear else None
+        return _Search(targets, context, known, config).run()
 
-    def _by_sums(self, targets: Targets, context: Context) -> Answer:
+    def _by_sums(self, targets: Targets, context: Context, config: Config) -> Answer:
         removed = np.zeros(targets.history.shape, dtype=np.bool_)
         none_up_to, sets = np.zeros((2, len(targets)), dtype=np.int64)
         for unit, _, sums in sums_of_units(targets, context):
             recommender = Recommender(targets, unit, context)
-            found, none_up_to[unit] = smallest_set(
-                sums, recommender, self.config.max_size, self.config.budget
-            )
+            found, none_up_to[unit] = smallest_set(sums, recommender, config.max_size, config.budget)
             sets[unit] = recommender.sets
             if found is not None:
                 removed[unit, found] = True

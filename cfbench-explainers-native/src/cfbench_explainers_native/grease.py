@@ -16,7 +16,7 @@ i over the targets that are still in the list, and w' the derivative of the weig
 to 1: an edge is worth removing if it moves the margin by more than ``distance`` times what the steepest edge
 does. Whenever the hard mask has changed it is tried on the recommender. The first that works (at list level:
 that displaces more than before) is stored. Of its edges, lowest p first, the shortest prefix that works as well is
-the answer (of long ones, the shortest of some thirty).
+the answer (of long ones, the shortest of some thirty). An answer with more edits than the protocol allows is none.
 
 Details: ``surrogate fidelity``, Spearman's correlation of the surrogate's and the recommender's scores over the
 user's candidates, and ``surrogate list``, the share of the recommender's top K in the surrogate's.
@@ -83,8 +83,8 @@ PREFIXES = 16
 @dataclass(frozen=True, kw_only=True)
 class Config:
     layers: Annotated[int, Range(minimum=1), Search(choices=(1, 2, 3)), Help("of the surrogate")] = 2
-    hops: Annotated[
-        int, Range(minimum=1), Help("around user and target: what the surrogate is fitted on")
+    fit_radius: Annotated[
+        int, Range(minimum=1), Help("steps around user and target: the nodes that the surrogate is fitted on")
     ] = 2
     ridge: Annotated[
         float, Range(above=0), Search(0.01, 100, log=True), Help("penalty of the surrogate's weights")
@@ -120,13 +120,14 @@ class Grease:
         details = {
             name: np.concatenate([answer.details[name] for answer in answers]) for name in answers[0].details
         }
-        return Answer(Edits.concatenate([answer.edits for answer in answers]), details)
+        edits = Edits.concatenate([answer.edits for answer in answers])
+        return Answer(targets.within_budget(edits), details)
 
     def _groups(self, targets: Targets, context: Context) -> Any:
         """Runs of units, with their edges in scope, that are searched for together."""
         for start in range(0, len(targets), BLOCK):
             units = np.arange(start, min(start + BLOCK, len(targets)))
-            block = edges_in_scope(context.interactions, targets.take(units), self.config.hops)
+            block = edges_in_scope(context.interactions, targets.take(units))
             ends = np.cumsum(np.bincount(block.rows, minlength=len(units)))
             first = 0
             while first < len(units):
@@ -152,7 +153,7 @@ class _Search:
         import torch
 
         self.config, self.targets, self.scope, self.context = config, targets, scope, context
-        self.surrogate = neighbourhood.fit(targets, config.hops, config.ridge)
+        self.surrogate = neighbourhood.fit(targets, config.fit_radius, config.ridge)
         self.rows = torch.from_numpy(scope.rows)
         self.edges = (torch.from_numpy(scope.users), torch.from_numpy(scope.items))
         self.users = torch.from_numpy(targets.users)

@@ -5,15 +5,16 @@ mean of the margins of i_1..i_K under the shared edit. It is compared in whole s
 which ranks are decided; ties go to the lower item index.
 
 - Explicit: the removals up to the first success (the item has left the top K; at list level: all have, or
-  else the shortest prefix with which the most have). Nothing within ``max_steps`` removals: no answer.
-- Implicit: the order of removal, continued up to ``max_steps`` whatever is reached on the way, then the
+  else the shortest prefix with which the most have). Nothing within the protocol's number of edits: no answer. The detail
+  ``ascents`` counts the steps after which the margin had not fallen: there the search goes on, but descends no more.
+- Implicit: the order of removal, continued up to ``depth`` steps whatever is reached on the way, then the
   remaining interactions by their margin when removed alone. The importance is the number of interactions that
   come later: only its order means something.
 
 Not published elsewhere. A reference: it considers joint effects and the rivals of y, which leave-one-out does not, but
 it may name more interactions than the smallest counterfactual has.
 To bound the cost on long histories, the steps after the first consider only the ``width`` interactions
-that lowered the margin most alone: with at least ``width`` = |I_u| it is the full search.
+that lowered the margin most alone, of those that are left: with at least ``width`` = |I_u| it is the full search.
 Cost: |I_u| model queries for each user (shared by all its units), then at most ``width`` for each unit
 and step.
 """
@@ -32,7 +33,7 @@ from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.target_functions import margins as item_margins
-from cfbench_recsys.targets import Context, Targets
+from cfbench_recsys.targets import Answer, Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/greedy",
@@ -52,7 +53,11 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    max_steps: Annotated[int, Range(minimum=1), Help("removals after which the search ends")] = 10
+    depth: Annotated[
+        int,
+        Range(minimum=1),
+        Help("steps of the search for importances; the rest is ordered by removal alone"),
+    ] = 10
     width: Annotated[int, Range(minimum=1), Help("interactions considered in each step after the first")] = 32
 
 
@@ -65,12 +70,14 @@ class Search:
         removed: (B, H) what was removed so far.
         steps: (B, H) the step at which each interaction went, counted from 0; a large number if it did not.
         left: one (B,) for each step, the number of target items outside the top K after it (-1: search over).
+        ascents: (B,) steps after which the margin had not fallen.
     """
 
     alone: FloatArray
     removed: BoolArray
     steps: IntArray
     left: list[IntArray]
+    ascents: FloatArray
 
 
 NEVER = np.iinfo(np.int64).max
@@ -82,30 +89,36 @@ class Greedy:
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) number of interactions that come later in the order of removal."""
-        search = self._search(targets, context, stop_at_success=False)
+        search = self._search(targets, context, self.config.depth, stop_at_success=False)
         order = np.lexsort((search.alone, search.steps, targets.padding), axis=-1)
         places = np.argsort(order, axis=-1, kind="stable")
         lengths = (~targets.padding).sum(axis=1, keepdims=True)
         return np.where(targets.padding, 0.0, (lengths - 1 - places).astype(np.float64))
 
-    def counterfactuals(self, targets: Targets, context: Context) -> Edits:
+    def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """B edits: the shortest prefix of the order of removal that displaces the most target items."""
-        search = self._search(targets, context, stop_at_success=True)
+        search = self._search(targets, context, targets.budget, stop_at_success=True)
         left = np.stack(search.left, axis=1)  # (B, steps)
         shortest = np.where(left.max(axis=1) > 0, left.argmax(axis=1), -1)
-        return Edits.removals(targets.users, targets.history, search.steps <= shortest[:, None])
+        edits = Edits.removals(targets.users, targets.history, search.steps <= shortest[:, None])
+        return Answer(edits, {"ascents": search.ascents})
 
-    def _search(self, targets: Targets, context: Context, stop_at_success: bool) -> Search:
+    def _search(self, targets: Targets, context: Context, most: int, stop_at_success: bool) -> Search:
         alone, shape = margins_alone(targets, context), targets.history.shape
-        search = Search(alone, np.zeros(shape, dtype=np.bool_), np.full(shape, NEVER), [])
-        pool = pool_of(alone, targets, max(self.config.width, self.config.max_steps))
+        search = Search(alone, np.zeros(shape, dtype=bool), np.full(shape, NEVER), [], np.zeros(len(targets)))
+        order = order_alone(alone)
+        current: FloatArray = np.full(len(targets), np.inf)  # the margin so far; the first step is not judged
         active = np.arange(len(targets))
-        for step in range(min(self.config.max_steps, shape[1])):
+        for step in range(min(most, shape[1])):
             active = active[(~search.removed & ~targets.padding)[active].any(axis=1)]
             if not len(active):
                 break
-            found = alone if step == 0 else _next_margins(search, pool, active, targets, context)
-            best = np.lexsort((found[active], ~_open(search, pool, targets)[active]), axis=-1)[:, 0]
+            width = shape[1] if step == 0 else self.config.width
+            considered = open_of(order, search.removed | targets.padding, width)
+            found = alone if step == 0 else _next_margins(search, considered, active, targets, context)
+            best = np.lexsort((found[active], ~considered[active]), axis=-1)[:, 0]
+            search.ascents[active] += found[active, best] >= current[active]
+            current[active] = found[active, best]
             search.removed[active, best] = True
             search.steps[active, best] = step
             left = np.full(len(targets), -1, dtype=np.int64)
@@ -117,15 +130,25 @@ class Greedy:
         return search
 
 
-def _open(search: Search, pool: BoolArray, targets: Targets) -> BoolArray:
-    return pool & ~search.removed & ~targets.padding
+def order_alone(alone: FloatArray) -> IntArray:
+    """(B, H) the interactions by their margin when removed alone (B, H), the lowest first."""
+    return np.argsort(alone, axis=1, kind="stable")
+
+
+def open_of(order: IntArray, closed: BoolArray, width: int) -> BoolArray:
+    """(B, H) the first ``width`` interactions in ``order`` (B, H) of those that are not ``closed`` (B, H)."""
+    available = ~np.take_along_axis(closed, order, axis=1)
+    first = available & (np.cumsum(available, axis=1) <= width)
+    marks = np.zeros(closed.shape, dtype=np.bool_)
+    np.put_along_axis(marks, order, first, axis=1)
+    return marks
 
 
 def _next_margins(
-    search: Search, pool: BoolArray, active: IntArray, targets: Targets, context: Context
+    search: Search, considered: BoolArray, active: IntArray, targets: Targets, context: Context
 ) -> FloatArray:
     """(B, H) margins with one more interaction removed; +inf where that is not considered."""
-    rows, positions = np.nonzero(_open(search, pool, targets)[active])
+    rows, positions = np.nonzero(considered[active])
     units = active[rows]
     removed = search.removed[units]
     removed[np.arange(len(units)), positions] = True
@@ -143,14 +166,6 @@ def margins_alone(targets: Targets, context: Context) -> FloatArray:
         singles.edits, singles.readers, targets, context
     )
     return alone
-
-
-def pool_of(alone: FloatArray, targets: Targets, width: int) -> BoolArray:
-    """(B, H) the ``width`` interactions that lower the margin most alone."""
-    order = np.argsort(alone, axis=1, kind="stable")[:, :width]
-    pool = np.zeros(alone.shape, dtype=np.bool_)
-    np.put_along_axis(pool, order, True, axis=1)
-    return pool & ~targets.padding
 
 
 def margins(edits: Edits, readers: Readers, targets: Targets, context: Context) -> FloatArray:

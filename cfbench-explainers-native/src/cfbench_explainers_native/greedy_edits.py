@@ -23,7 +23,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_explainers_native.greedy import margins
+from cfbench_explainers_native.greedy import margins, open_of, order_alone
 from cfbench_explainers_native.shared import Readers
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
@@ -50,7 +50,6 @@ SPEC = ComponentSpec(
 @dataclass(frozen=True, kw_only=True)
 class Config:
     additions: Annotated[int, Range(minimum=1), Help("items that may be added: the next in the ranking")] = 32
-    max_steps: Annotated[int, Range(minimum=1), Help("edits after which the search ends")] = 10
     width: Annotated[int, Range(minimum=1), Help("edits considered in each step after the first")] = 32
 
 
@@ -87,15 +86,20 @@ class GreedyEdits:
         wanted = np.count_nonzero(targets.items >= 0, axis=1)
         chosen = np.zeros_like(candidates.allowed)
         best, most = chosen.copy(), np.zeros(len(targets), dtype=np.int64)
-        pool = candidates.allowed
         active = np.arange(len(targets))
-        for step in range(self.config.max_steps):
-            active = active[(most < wanted)[active] & (pool & ~chosen)[active].any(axis=1)]
+        order: IntArray = np.empty(0, dtype=np.int64)
+        for step in range(min(targets.budget, chosen.shape[1])):
+            active = active[(most < wanted)[active] & (candidates.allowed & ~chosen)[active].any(axis=1)]
             if not len(active):
                 break
-            found = _margins(candidates, chosen, pool, active, targets, context)
+            considered = candidates.allowed
+            if step:
+                considered = open_of(order, chosen | ~candidates.allowed, self.config.width)
+            found = _margins(candidates, chosen, considered, active, targets, context)
             if step == 0:
-                pool = pool & _smallest(found, max(self.config.width, self.config.max_steps))
+                alone = np.full(chosen.shape, np.inf)
+                alone[active] = found
+                order = order_alone(alone)
             chosen[active, found.argmin(axis=1)] = True
             edits = candidates.edits(targets.users, active, chosen[active])
             displaced = count_displaced(context.model, targets, edits, active, context.interactions)
@@ -127,13 +131,13 @@ class GreedyEdits:
 def _margins(
     candidates: Candidates,
     chosen: BoolArray,
-    pool: BoolArray,
+    considered: BoolArray,
     active: IntArray,
     targets: Targets,
     context: Context,
 ) -> FloatArray:
     """(len(active), C) margin with one more candidate edited; +inf where that is not considered."""
-    rows, places = np.nonzero((pool & ~chosen)[active])
+    rows, places = np.nonzero((considered & ~chosen)[active])
     units = active[rows]
     tried = chosen[units]
     tried[np.arange(len(units)), places] = True
@@ -141,11 +145,3 @@ def _margins(
     found = np.full((len(active), chosen.shape[1]), np.inf)
     found[rows, places] = margins(edits, Readers(np.arange(len(units)), units), targets, context)
     return found
-
-
-def _smallest(values: FloatArray, count: int) -> BoolArray:
-    """(B, C) marks the ``count`` smallest finite values of each row; of equal ones the first."""
-    order = np.argsort(values, axis=1, kind="stable")[:, :count]
-    marks = np.zeros(values.shape, dtype=np.bool_)
-    np.put_along_axis(marks, order, True, axis=1)
-    return marks & np.isfinite(values)

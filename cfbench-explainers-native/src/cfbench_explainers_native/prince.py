@@ -21,7 +21,8 @@ for all explained users. For u, each item i in S has one more neighbour, u, wher
 
 PageRank is not the recommender. The sets that PageRank calls successful are tried on the recommender, the
 smallest first (then that of the better ranked replacement), at most ``attempts`` of them; the first with which
-y leaves the top K is the answer. The detail ``ppr_success`` says whether PageRank had any set to offer.
+y leaves the top K is the answer, if it has no more edits than the protocol allows. The detail ``ppr_success`` says
+whether PageRank had any set to offer.
 
 As in the paper, an action is an edge that leaves u: what leads from items to u stays when it is removed.
 Departs from the paper: the graph holds training users and the explained user, but no other explained user.
@@ -99,7 +100,8 @@ class Prince:
         proposals = self._proposals(targets, context)
         chosen = self._first_that_works(proposals, targets, context)
         succeeded = np.array([float(len(own) > 0) for own in proposals])
-        return Answer(Edits.removals(targets.users, targets.history, chosen), {"ppr_success": succeeded})
+        edits = targets.within_budget(Edits.removals(targets.users, targets.history, chosen))
+        return Answer(edits, {"ppr_success": succeeded})
 
     def _proposals(self, targets: Targets, context: Context) -> list[list[IntArray]]:
         """For each unit the sets of PageRank, smallest first, as positions in its history."""

@@ -66,13 +66,13 @@ class Smallest:
             found, none_up_to[unit] = smallest_set(
                 sums,
                 recommender,
-                largest=targets.history.shape[1],
+                largest=min(targets.history.shape[1], targets.budget),
                 budget=self.config.budget,
                 width=self.config.width,
                 nodes=self.config.nodes,
             )
             sets[unit] = recommender.sets
-            if found is not None:
+            if found is not None and len(found) <= targets.budget:
                 removed[unit, found] = True
         sizes = removed.sum(axis=1)
         edits = Edits.removals(targets.users, targets.history, removed)

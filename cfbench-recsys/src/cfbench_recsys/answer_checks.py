@@ -21,7 +21,7 @@ def check_importances(importances: FloatArray, targets: Targets, label: str) -> 
 
 
 def check_edits(edits: Edits, targets: Targets, graph: scipy.sparse.csr_matrix, label: str) -> None:
-    """That there is an edit for each target, of edges of the graph. Which of these may be edited is checked in scoring.
+    """That there is an edit for each target, of edges of the graph. ``answer_limits.py`` checks scope and budget.
 
     Args:
         graph: (users, items) the interactions.

@@ -42,9 +42,9 @@ def derived(
     interactions: scipy.sparse.csr_matrix,
     how: str,
 ) -> Edits:
-    """Edits made of importances; ``how``: "threshold" or "smallest-prefix"."""
+    """Edits made of importances; ``how``: "threshold" or "smallest-prefix". None has more than ``targets.max_edits``."""
     if how == "threshold":
-        return threshold(targets, importances)
+        return targets.within_budget(threshold(targets, importances))
     return smallest_prefix(model, targets, importances, interactions)
 
 
@@ -73,15 +73,16 @@ def smallest_prefix(
 
     Where no c displaces all (list level), the smallest of those that displace the most; where none displaces
     anything, no answer. What a prefix displaces is not monotone in c, so bisection may miss the smallest: all
-    are tried, in rounds of growing size, until the unit is done.
+    are tried, in rounds of growing size, until the unit is done. c is at most ``targets.max_edits``.
     """
     order = ImportanceOrder.of(targets, importances)
+    longest = np.minimum(order.lengths, targets.budget)
     all_of_it = np.count_nonzero(targets.items >= 0, axis=1)
     most, prefix = np.zeros(len(targets), dtype=np.int64), np.zeros(len(targets), dtype=np.int64)
     tried, width = 0, FIRST_ROUND
-    while (searching := np.flatnonzero((most < all_of_it) & (order.lengths > tried))).size:
+    while (searching := np.flatnonzero((most < all_of_it) & (longest > tried))).size:
         lengths = np.arange(tried + 1, tried + width + 1)
-        row, column = np.nonzero(lengths <= order.lengths[searching, None])
+        row, column = np.nonzero(lengths <= longest[searching, None])
         units = searching[row]
         removals = OrderedRemovals(order, units, np.zeros_like(units), lengths[column])
         displaced = np.zeros((len(searching), width), dtype=np.int64)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cfbench_core.config import ConfiguredComponent, Distinct, Help, InputFile, OfKind, Range
 from cfbench_core.suites import Experiment
+from cfbench_recsys.scope_labels import scope_labels
 from cfbench_recsys.splits import SplitConfig
 
 
@@ -63,11 +65,17 @@ class Protocol:
         tuple[Literal["implicit", "explicit"], ...], Help("importances, or interactions to edit")
     ] = ("implicit", "explicit")
     scope: Annotated[
-        tuple[Literal["user-only", "indirect", "k-hop", "full"], ...],
+        tuple[Literal["user-only", "indirect", "k-hop", "full"] | Mapping[str, Any], ...],
         Help(
-            "edges of a graph recommender that may be edited; of other recommenders it is the user's profile"
+            "edges of a graph recommender that may be edited, {k-hop: 2} with its levels (3 unless given);"
+            " of other recommenders it is the user's profile"
         ),
     ] = ("user-only",)
+    max_edits: Annotated[
+        int | None,
+        Range(minimum=1),
+        Help("edits of an explicit answer at most, the same for all explainers; null: any number"),
+    ] = 100
     edits: Annotated[
         tuple[Literal["remove", "remove-or-add"], ...],
         Help(
@@ -80,6 +88,14 @@ class Protocol:
         str | None, InputFile(), Help("explain these in place of a draw: a CSV file with a column user")
     ] = None
     postprocess: Postprocess = field(default_factory=Postprocess)
+
+    def __post_init__(self) -> None:
+        scope_labels(self.scope)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The labels of the scopes: ("user-only", "k-hop-3")."""
+        return scope_labels(self.scope)
 
 
 @dataclass(frozen=True, kw_only=True)

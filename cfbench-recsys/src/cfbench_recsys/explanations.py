@@ -11,6 +11,7 @@ import pandas as pd
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
+from cfbench_recsys.answer_limits import check_limits
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.targets import Targets
@@ -80,10 +81,13 @@ def read_edits(
     units: pd.Series,
     graph: scipy.sparse.csr_matrix,
 ) -> Edits:
-    """B edits; those of units without rows are empty. Checked against ``graph`` (users, items)."""
+    """B edits; those of units without rows are empty.
+
+    Raises:
+        UserError: if an edge to be removed is not in ``graph`` (users, items), or one to be added is; if an edit is
+            outside the scope of its unit, or has more edges than the protocol allows.
+    """
     edges = _Edges(table, interactions, units)
-    if targets.scope in ("user-vector", "user-only"):
-        edges.own(targets)
     ops = edges.table["op"].map(OPS)
     if ops.isna().any():
         wrong = edges.table["op"][ops.isna()].iloc[0]
@@ -92,6 +96,7 @@ def read_edits(
     edits = Edits(
         targets.users, edges.rows[order], edges.users[order], edges.items[order], ops.to_numpy(np.int8)[order]
     )
+    check_limits(edits, targets, graph, units, interactions)
     exists = (
         np.asarray(graph[edits.edge_users, edits.edge_items]).ravel() > 0 if len(order) else np.empty(0, bool)
     )

@@ -2,7 +2,7 @@
 
 - ``user-only`` (and ``user-vector``): the user's own interactions.
 - ``indirect``: edges on paths user - item' - user' - target.
-- ``k-hop``: edges met by breadth-first search up to k levels from the user and the targets.
+- ``k-hop``: edges met by breadth-first search up to k levels (``targets.hops``) from the user and the targets.
 - ``full``: every edge.
 """
 
@@ -31,14 +31,14 @@ class EdgesInScope:
     items: IntArray
 
 
-def edges_in_scope(graph: scipy.sparse.csr_matrix, targets: Targets, hops: int = 2) -> EdgesInScope:
+def edges_in_scope(graph: scipy.sparse.csr_matrix, targets: Targets) -> EdgesInScope:
     """The edges of ``graph`` (users, items) that each target may edit under ``targets.scope``."""
     if targets.scope in ("user-vector", "user-only"):
         rows, columns = np.nonzero(~targets.padding)
         return EdgesInScope(rows, targets.users[rows], targets.history[rows, columns])
     transposed = graph.T.tocsr()
     found = [
-        _edges(graph, transposed, int(user), items[items >= 0], targets.scope, hops)
+        _edges(graph, transposed, int(user), items[items >= 0], targets.scope, targets.hops)
         for user, items in zip(targets.users, targets.items, strict=True)
     ]
     counts = [len(users) for users, _ in found]

@@ -28,6 +28,7 @@ from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 from cfbench_recsys.explainer_contracts import CONTRACTS
 from cfbench_recsys.labels import LABEL_FORMATS
 from cfbench_recsys.metrics import DEFAULT_METRICS
+from cfbench_recsys.scope_labels import scope_kind
 
 STEPS = "cfbench_recsys.steps"
 
@@ -96,7 +97,7 @@ class RecsysSuite(LifecycleSuite):
         for level in protocol.level:
             for format in protocol.format:
                 for edit in protocol.edits if format == "explicit" else ("remove",):
-                    for scope in protocol.scope if on_graph else ("user-vector",):
+                    for scope in protocol.scopes if on_graph else ("user-vector",):
                         for k in protocol.k:
                             yield {"level": level, "format": format, "scope": scope, "edit": edit, "k": k}
 
@@ -136,9 +137,9 @@ class RecsysSuite(LifecycleSuite):
         derivable = point["format"] == "explicit" and cell.config.protocol.postprocess.derive != "none"
         if point["format"] not in formats and not (derivable and "implicit" in formats):
             return f"no {point['format']} format"
-        for axis in ("level", "scope"):
-            if point[axis] not in provides.get(axis, frozenset()):
-                return f"no {point[axis]} {axis}"
+        for axis, value in (("level", point["level"]), ("scope", scope_kind(str(point["scope"])))):
+            if value not in provides.get(axis, frozenset()):
+                return f"no {value} {axis}"
         edits = provides.get("edit", frozenset({"remove"}))
         if point["edit"] == "remove-or-add" and "add" not in edits:
             return "never adds an interaction"
@@ -158,6 +159,10 @@ class RecsysSuite(LifecycleSuite):
         return format in formats and level in metric.spec.provides.get("level", frozenset({level}))
 
     # Parameters of stages
+
+    def chunk_parameters(self, setting: Setting) -> Mapping[str, Any]:
+        explicit = setting.point["format"] == "explicit"
+        return {**setting.point, **({"max_edits": setting.config.protocol.max_edits} if explicit else {})}
 
     def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
         protocol = setting.config.protocol

@@ -10,6 +10,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.scope_labels import DEFAULT_HOPS, K_HOP
 
 if TYPE_CHECKING:
     from cfbench_recsys.contracts import (
@@ -28,6 +29,8 @@ T = TypeVar("T")
 Level = Literal["item", "list"]
 Format = Literal["implicit", "explicit"]
 Scope = Literal["user-vector", "user-only", "indirect", "k-hop", "full"]
+NO_LIMIT = np.iinfo(np.int64).max
+"""The budget of an answer that may have any number of edits."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Targets:
         padding: (B, H) True where there is no interaction.
         scope: the edges that may be edited.
         additions: whether edges that do not exist may be added, too.
+        hops: the levels of the scope "k-hop".
+        max_edits: how many edits an explicit answer may have; None: as many as it likes.
     """
 
     users: IntArray
@@ -53,9 +58,25 @@ class Targets:
     padding: BoolArray
     scope: Scope = "user-vector"
     additions: bool = False
+    hops: int = DEFAULT_HOPS
+    max_edits: int | None = None
 
     def __len__(self) -> int:
         return len(self.users)
+
+    @property
+    def budget(self) -> int:
+        """``max_edits`` as a number; without a limit a very large one."""
+        return NO_LIMIT if self.max_edits is None else self.max_edits
+
+    @property
+    def scope_label(self) -> str:
+        """ "k-hop-3", "full", ..."""
+        return f"{self.scope}-{self.hops}" if self.scope == K_HOP else self.scope
+
+    def within_budget(self, edits: Edits) -> Edits:
+        """B edits, of which those with more edges than ``max_edits`` become empty: no answer."""
+        return edits.where((edits.counts() <= self.budget)[edits.rows])
 
     def take(self, rows: IntArray | slice) -> Targets:
         """Some of the units, histories trimmed to the longest of them."""
@@ -70,6 +91,8 @@ class Targets:
             padding[:, :width],
             self.scope,
             self.additions,
+            self.hops,
+            self.max_edits,
         )
 
     @staticmethod
@@ -81,6 +104,8 @@ class Targets:
         level: Level,
         scope: Scope,
         additions: bool = False,
+        hops: int = DEFAULT_HOPS,
+        max_edits: int | None = None,
     ) -> Targets:
         """Targets with the users' histories looked up in ``interactions`` (users, items)."""
         users = np.asarray(users, dtype=np.int64)
@@ -93,7 +118,7 @@ class Targets:
         )
         history = np.where(padding, 0, interactions.indices[flat].astype(np.int64))
         wanted = np.atleast_2d(np.asarray(items, dtype=np.int64))
-        return Targets(users, wanted, k, level, history, padding, scope, additions)
+        return Targets(users, wanted, k, level, history, padding, scope, additions, hops, max_edits)
 
 
 @dataclass(frozen=True)

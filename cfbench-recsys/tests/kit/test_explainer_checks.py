@@ -38,6 +38,14 @@ class Removing(Good):
         return Edits.removals(targets.users, targets.history, first)
 
 
+class RemovingTwo(Good):
+    """Removes each user's first two interactions, whatever the budget."""
+
+    def counterfactuals(self, targets: Targets, context: Context) -> Edits:
+        first = ~targets.padding & (np.arange(targets.history.shape[1]) < 2)
+        return Edits.removals(targets.users, targets.history, first)
+
+
 class NoMethods:
     def __init__(self, config: None) -> None:
         self.config = config
@@ -226,6 +234,7 @@ def test_a_good_pre_trained_explainer_passes_every_check_that_applies() -> None:
         (AddingAgain, "stays-in-scope", "adds an edge that exists"),
         (Twice, "stays-in-scope", "names an edge twice"),
         (Nowhere, "stays-in-scope", "names an edge that does not exist"),
+        (RemovingTwo, "stays-within-the-budget", "answers with 2 edits where 'targets.max_edits' is 1"),
         (Removing, "says-none-when-nothing-helps", "names 1 edges for an item that they do not move"),
         (GivesUp, "says-none-when-nothing-helps", "RuntimeError: no counterfactual"),
         (Overwriting, "leaves-its-input-alone", "changes history"),

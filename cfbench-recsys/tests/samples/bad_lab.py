@@ -79,6 +79,8 @@ class Confused:
                 return replace(edits, edge_items=edits.edge_items + items)
             case "foreign":
                 return replace(edits, edge_users=np.zeros_like(edits.edge_users))
+            case "everything":
+                return Edits.removals(targets.users, targets.history, ~targets.padding)
             case "absent":
                 # an item that the user has not: the first of the list that is explained
                 return replace(edits, edge_items=targets.items[:, 0])

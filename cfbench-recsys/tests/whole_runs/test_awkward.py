@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from studies import SAMPLES, by_explainer, study, values
 
@@ -215,7 +217,7 @@ def test_invalid_counterfactuals_fail_with_a_reason(shop: Path, tmp_path: Path) 
         "others": "counterfactuals must give one edit for each target, for its user",
         "disorder": "the rows of its edits must ascend from 0 to ",
         "beyond": "it edits item 1",
-        "foreign": "names an edge of user 'all', outside its scope user-vector",
+        "foreign": " edits (all, ",
         "absent": "removes an interaction that is not there: (",
     }
     bad = [{"import": "bad_lab:Confused", "label": how, "how": how} for how in [*said, "well"]]
@@ -231,6 +233,33 @@ def test_invalid_counterfactuals_fail_with_a_reason(shop: Path, tmp_path: Path) 
     assert cells.pop("well").status == "ok"
     for how, cell in cells.items():
         assert cell.status == "failed" and said[how] in cell.reason, (how, cell.reason)
+
+
+def test_an_answer_beyond_the_budget_fails_its_cell_and_derived_answers_keep_to_it(
+    shop: Path, tmp_path: Path
+) -> None:
+    explainers = [
+        {"import": "bad_lab:Confused", "label": "everything", "how": "everything"},
+        {"import": "my_lab:ByIndex"},
+    ]
+    protocol = {"k": [3], "level": ["item"], "format": ["explicit"], "users": 100}
+    unlimited = {**protocol, "max_edits": None, "postprocess": {"verify": False}}
+    done = run(study(shop, explainers=explainers, protocol=unlimited), out=tmp_path / "unlimited")
+    assert {cell.status for cell in done.cells()} == {"ok"}
+    assert num_edits(done, "by-index").max() > 1
+    limited = {**unlimited, "max_edits": 1}
+    done = run(study(shop, explainers=explainers, protocol=limited), out=tmp_path / "limited")
+    cells = by_explainer(done)
+    assert cells["by-index"].status == "ok" and num_edits(done, "by-index").max() == 1
+    assert cells["everything"].status == "failed"
+    assert re.search(
+        r"unit '\w+/i\d+' has \d+ edits, \(\w+, i\d+\) is one too many", cells["everything"].reason
+    )
+
+
+def num_edits(done: Run, explainer: str) -> pd.Series:
+    scores = done.scores
+    return scores[(scores["explainer"] == explainer) & (scores["metric"] == "#Perturb")]["value"]
 
 
 def test_a_pretrained_explainer_without_a_state_fails_with_a_reason(shop: Path, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from cfbench_recsys.analysis.shared import (
     settings,
     style_numbers,
 )
+from cfbench_recsys.scope_labels import parse_scope, scope_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +51,12 @@ SCOPES = ("user-only", "indirect", "k-hop", "full")
 """The narrowest first."""
 
 
+def _width(scope: str) -> tuple[int, int]:
+    """Narrower scopes have smaller values: the kind of the scope, then the levels of k-hop."""
+    kind, hops = parse_scope(scope)
+    return SCOPES.index(kind), hops
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """As in the paper, with the size of the answers."""
@@ -66,7 +73,7 @@ class Scopes:
         self.config = config
 
     def _wanted(self, cell: RunCell) -> bool:
-        return cell.labels.get("scope") in SCOPES and has_metric(*self.config.metrics)(cell)
+        return scope_kind(str(cell.labels.get("scope"))) in SCOPES and has_metric(*self.config.metrics)(cell)
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         if any(differ_in("scope", (cell.labels for cell in finished([run], self._wanted))) for run in runs):
@@ -88,7 +95,7 @@ class Scopes:
         table = normalized(table).rename(columns={"scope": "within"})  # here no label of the setting
         plain = table[table["against"] == ""]
         places = style_numbers(plain)
-        names = [scope for scope in SCOPES if (plain["within"] == scope).any()]
+        names = sorted(plain["within"].unique(), key=_width)
         plain = plain.assign(at=plain["within"].map(names.index)).sort_values("at", kind="stable")
         note = "Each explainer answers for the same lists in every scope. Vertical lines are 95% intervals."
         groups = by_setting(longest(plain), "metric")
@@ -113,7 +120,7 @@ class Scopes:
 
 def _state(statements: Statements, methods: Sequence[Method], metric: str, common: dict[str, Any]) -> None:
     """One explainer in all its scopes: means, and each narrower scope less the widest."""
-    ordered = sorted(methods, key=lambda method: SCOPES.index(str(method.cell.labels["scope"])))
+    ordered = sorted(methods, key=lambda method: _width(str(method.cell.labels["scope"])))
     scopes = [str(method.cell.labels["scope"]) for method in ordered]
     if len(scopes) < 2:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,11 @@ from cfbench_core.stages import TaskContext
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.scope_labels import parse_scope
 from cfbench_recsys.scoring import QUERIES
 from cfbench_recsys.splits import Split
 from cfbench_recsys.steps.data import SplitData
-from cfbench_recsys.targets import Targets
+from cfbench_recsys.targets import Scope, Targets
 
 WITHHELD = "withheld.parquet"
 """Next to the units: further users from whom nothing may be learned (``user_index``), where there are any."""
@@ -61,13 +62,16 @@ class Chunk:
 def open_chunk(context: TaskContext, data: SplitData, model: ScoringModel, units: pd.DataFrame) -> Chunk:
     """The units of a task with their histories."""
     point = context.parameters
+    scope, hops = parse_scope(point["scope"])
     targets = Targets.of(
         data.split.profiles,
         units["user_index"].to_numpy(np.int64),
         np.stack(units["items_index"].to_list()).astype(np.int64),
         point["k"],
         point["level"],
-        point["scope"],
+        cast(Scope, scope),
         point.get("edit") == "remove-or-add",
+        hops,
+        point.get("max_edits"),
     )
     return Chunk(units, model, data.interactions, data.split, targets, point["format"])

@@ -41,6 +41,9 @@ KNOWN = {
     "edit": frozenset({"remove", "add"}),
     "pretraining": frozenset({"yes"}),
 }
+BUDGET = 20
+"""Edits that an answer may have."""
+
 TOLERANCE = 1e-6
 """By how much a number may change with the batch that it is computed in."""
 
@@ -141,6 +144,16 @@ def stays_in_scope(subject: Subject) -> None:
             _check_edges(case, unit, answer.edges or (), in_scope, subject)
 
 
+def stays_within_the_budget(subject: Subject) -> None:
+    """Does no answer have more edits than the protocol allows, be it one?"""
+    _require_explicit(subject)
+    for case in cases(subject, ORDINARY):
+        limited = dataclasses.replace(case, targets=dataclasses.replace(case.targets, max_edits=1))
+        sizes = [len(answer.edges or ()) for answer in answers(subject, limited)]
+        message = f"{case.name}: answers with {max(sizes, default=0)} edits where 'targets.max_edits' is 1"
+        require(max(sizes, default=0) <= 1, message)
+
+
 def says_none_when_nothing_helps(subject: Subject) -> None:
     """Does it answer without edges, rather than fail, for an item that stays whatever is removed?"""
     for case in cases(subject, ORDINARY, unmovable=True):
@@ -196,6 +209,7 @@ EXPLAINER_CHECKS = checks_of(
     explains_a_user_with_one_interaction,
     explains_a_user_with_nearly_everything,
     stays_in_scope,
+    stays_within_the_budget,
     says_none_when_nothing_helps,
     leaves_its_input_alone,
     learns_from_training_users_only,
@@ -258,9 +272,10 @@ def _targets(
     for block, scores in score_blocks(recommender, Edits.nothing(users), graph):
         lists[block] = top_k(scores, all_users.history[block], all_users.padding[block], K)
     if level == "list":
-        return Targets.of(graph, users, lists, K, level, scope)
+        return Targets.of(graph, users, lists, K, level, scope, max_edits=BUDGET)
     rows, places = np.nonzero(lists == only if only is not None else lists >= 0)
-    return Targets.of(graph, users[rows], lists[rows, places][:, None], K, level, scope)
+    items = lists[rows, places][:, None]
+    return Targets.of(graph, users[rows], items, K, level, scope, max_edits=BUDGET)
 
 
 def _prepared(subject: Subject, case: Case) -> Case:

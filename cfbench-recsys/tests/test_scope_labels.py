@@ -1,0 +1,27 @@
+"""Scopes in a configuration and as labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cfbench_core.errors import UserError
+from cfbench_recsys.scope_labels import parse_scope, scope_kind, scope_labels
+
+
+def test_labels_hold_the_levels_of_k_hop() -> None:
+    assert scope_labels(["user-only", "k-hop", {"k-hop": 2}]) == ("user-only", "k-hop-3", "k-hop-2")
+    assert parse_scope("k-hop-12") == ("k-hop", 12)
+    assert [scope_kind(label) for label in ("k-hop-2", "full")] == ["k-hop", "full"]
+
+
+@pytest.mark.parametrize("entry", [{"k-hop": 0}, {"k-hop": True}, {"hops": 2}, {"k-hop": 2, "full": 1}, {}])
+def test_another_mapping_is_an_error_that_shows_what_would_be_right(entry: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"scope\[1\]: must be user-only.*\{k-hop: 3\}"):
+        scope_labels(["full", entry])
+
+
+def test_one_scope_in_two_spellings_is_given_twice() -> None:
+    with pytest.raises(UserError, match=r"scope\[1\]: k-hop-3 is given twice"):
+        scope_labels(["k-hop", {"k-hop": 3}])
