@@ -45,6 +45,17 @@ def test_fresh_computes_again_and_replaces(tmp_path: Path) -> None:
     assert (store.path("scores", task("answer").key) / "answer.txt").read_text() == "42\n"
 
 
+def test_a_task_whose_folder_is_removed_by_others_is_computed_once_more(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    once = task("loses_its_folder", {"counter": str(tmp_path / "once"), "times": 1})
+    assert compute(once, store).summary == {"attempts": 2}
+    always = task("loses_its_folder", {"counter": str(tmp_path / "always"), "times": 9})
+    outcome = compute(always, store)
+    assert outcome.status == "failed" and outcome.reason.startswith("FileNotFoundError: ")
+    assert (tmp_path / "always").read_text() == "2"
+    assert [entry.key for entry in store.entries()] == [once.key]
+
+
 def test_a_stage_may_write_and_say_nothing(tmp_path: Path) -> None:
     outcome = compute(task("silent"), Store(tmp_path))
     assert (outcome.status, outcome.summary) == ("ok", {})

@@ -58,12 +58,15 @@ def compute(
     if found is not None:
         store.mark_used(task.kind, task.key)
         return _outcome("cached", found)
-    watch = Watch(task)
-    with restored():
-        outcome = _watched(task, store, report, fresh, begin, interruptible, watch)
-    if watch.unfit:
-        unfit()
-    return outcome
+    for last in (False, True):
+        watch = Watch(task)
+        with restored():
+            outcome = _watched(task, store, report, fresh, begin, interruptible, watch, last)
+        if watch.unfit:
+            unfit()
+        if outcome is not None:
+            return outcome
+    raise AssertionError("the last attempt has an outcome")
 
 
 def _watched(
@@ -74,7 +77,9 @@ def _watched(
     begin: Callable[[], None],
     interruptible: bool,
     watch: Watch,
-) -> Outcome:
+    last: bool,
+) -> Outcome | None:
+    """Computes a task. None: its folder was removed meanwhile, by a component of another process; try again."""
     meter = _Meter()
     temporary: Path | None = None
     try:
@@ -98,7 +103,11 @@ def _watched(
         meter.stop()
         if interruptible and isinstance(error, KeyboardInterrupt):
             raise
-        failure = _failure(_blamed(error, watch), store.root, meter.seconds, meter.peak_bytes)
+        blamed = _blamed(error, watch)
+        lost_folder = temporary is not None and not temporary.is_dir()
+        if lost_folder and not last and blamed is error and not watch.unfit:
+            return None
+        failure = _failure(blamed, store.root, meter.seconds, meter.peak_bytes)
         wrong_input = task.kind == DATA and isinstance(error, UserError)
         return dataclasses.replace(failure, wrong_input=wrong_input)
     finally:

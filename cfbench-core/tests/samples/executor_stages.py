@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,17 @@ from cfbench_core.stages import TaskContext
 def answer(task: TaskContext) -> dict[str, int]:
     (task.output / "answer.txt").write_text("42\n")
     return {"answer": 42}
+
+
+def loses_its_folder(task: TaskContext) -> dict[str, int]:
+    """As if a component of another process had removed the folder of this task, ``times`` times."""
+    done = Path(task.parameters["counter"])
+    number = int(done.read_text()) + 1 if done.exists() else 1
+    done.write_text(str(number))
+    if number <= task.parameters["times"]:
+        shutil.rmtree(task.output)
+    (task.output / "answer.txt").write_text("42\n")
+    return {"attempts": number}
 
 
 def silent(task: TaskContext) -> None:
