@@ -39,9 +39,8 @@ def log_normalizers(scores: FloatArray) -> FloatArray:
     """(B,) log sum_j exp(s_j) of each row of (B, items), without overflow; a row's value does not depend on others."""
     import numpy as np
 
-    rows = np.ascontiguousarray(
-        scores
-    )  # NumPy adds the entries of a row in the same order only if it is contiguous
+    # NumPy adds the entries of a row in the same order only if the array is contiguous.
+    rows = np.ascontiguousarray(scores)
     largest = rows.max(axis=1, keepdims=True)
     shifted = rows - largest
     sums: FloatArray = np.exp(shifted, out=shifted).sum(axis=1)
