@@ -60,7 +60,7 @@ def test_answers_are_counterfactuals_of_the_model_that_is_built_on_the_edited_gr
 
 def block_of(world: Any, count: int) -> Block:
     targets = world.targets(2, "item", "indirect").take(slice(0, count))
-    return Block(targets, possible_edits(targets, world.context, 2), world.context)
+    return Block(targets, possible_edits(targets, world.context), world.context)
 
 
 def test_gnnexplainer_explains_units_together_as_alone(graph_world: MakeWorld) -> None:
@@ -138,7 +138,7 @@ def test_attention_is_that_of_the_layer(graph_world: MakeWorld) -> None:
         _, (looped, alpha) = layer(table, edge_index, return_attention_weights=True)
     both = {(int(a), int(b)): float(value) for (a, b), value in zip(looped.T, alpha[:, 0], strict=True)}
     targets = world.targets(2, "item", "full").take(slice(0, 3))
-    block = Block(targets, possible_edits(targets, context, 2), context)
+    block = Block(targets, possible_edits(targets, context), context)
     from cfbench_explainers_gnn.pyg_explainer import _attention
 
     expected = [
