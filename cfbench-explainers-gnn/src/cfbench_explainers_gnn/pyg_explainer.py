@@ -56,6 +56,7 @@ SPEC = ComponentSpec(
     },
     needs={"recommender": {"access": {"gradients", "embeddings"}}},
     papers=("fey2019pyg", "ying2019gnnexplainer", "luo2020pgexplainer"),
+    details={"default": False},
 )
 
 TRAINING_K = 5
