@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cfbench_core.isolation.functions import Functions
+from cfbench_core.isolation.global_state import restored
 from cfbench_core.testing.watched_runs import check_watched_run
 
 STUDY = {
@@ -29,3 +31,14 @@ STUDY = {
 @pytest.mark.parametrize("recommender", ["vae", "lightgcn"])
 def test_no_component_of_the_project_counts_as_harmful(recommender: str, tmp_path: Path) -> None:
     check_watched_run({**STUDY, "recommenders": [recommender]}, tmp_path)
+
+
+def test_the_default_type_of_torch_is_a_setting_that_is_restored() -> None:
+    import torch
+
+    functions, storage = Functions(), torch.Storage
+    functions.note()
+    with restored():
+        torch.set_default_dtype(torch.float16)
+        assert functions.replaced() == []
+    assert torch.get_default_dtype() == torch.float32 and torch.Storage is storage

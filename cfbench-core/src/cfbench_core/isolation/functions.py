@@ -55,6 +55,9 @@ CLASSES = (
 )
 """Classes of others whose methods are compared."""
 
+SETTINGS = frozenset({"torch.Storage"})
+"""Attributes that a setting changes: ``torch.set_default_dtype``. Settings are restored, see ``global_state.py``."""
+
 _CONSTANTS = (int, float, str, tuple, frozenset)
 """Compared in the project's own modules only: other libraries have settings among theirs."""
 
@@ -82,7 +85,11 @@ class Functions:
         """Notes the functions of modules and classes that were not noted yet."""
         for owner, label in _owners(self._noted):
             own = label.partition(".")[0] in own_packages()
-            known = {name: value for name, value in vars(owner).items() if _is_compared(name, value, own)}
+            known = {
+                name: value
+                for name, value in vars(owner).items()
+                if _is_compared(name, value, own) and f"{label}.{name}" not in SETTINGS
+            }
             self._known.append((owner, label, known))
 
     def replaced(self) -> list[Place]:
