@@ -114,11 +114,12 @@ def _show(rows: list[Row]) -> None:
 
 def _write(rows: list[Row], path: Path) -> None:
     """The table as ``path``, and what produced it as JSON under the same name."""
+    known = capture(Path(__file__).parent)
+    commit = known["git"]["commit"][:9] if known["git"] else ""
     with path.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["part", "tried", "survived", "seconds"])
-        writer.writerows([row.part, row.tried, row.survived, f"{row.seconds:.0f}"] for row in rows)
-    known = capture(Path(__file__).parent)
+        writer.writerow(["part", "tried", "survived", "seconds", "commit"])
+        writer.writerows([row.part, row.tried, row.survived, f"{row.seconds:.0f}", commit] for row in rows)
     about = {
         "command": "python tests/chaos/run.py " + " ".join(sys.argv[1:]),
         "commit": known["git"],
