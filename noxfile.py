@@ -6,6 +6,7 @@ Every distribution is tested in an environment of its own that holds only what i
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -130,7 +131,7 @@ def pythons(session: nox.Session, version: str) -> None:
         Path(tempfile.mkdtemp(prefix="cfbench-python-")) / version
     )  # outside the repository: tests look at git
     session.run(python, "-m", "venv", "--clear", str(folder), external=True)
-    own = str(next(folder.glob("*/python*")))
+    own = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     names = DISTRIBUTIONS if "all" in session.posargs else ["cfbench-core"]
     needed = dict.fromkeys(sibling for name in names for sibling in declared_siblings(name))
     wheels = [f"{wheel_of(name)}[test]" if name in names else str(wheel_of(name)) for name in needed]
