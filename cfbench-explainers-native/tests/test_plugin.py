@@ -39,6 +39,7 @@ def test_these_explainers_are_registered_with_their_roles() -> None:
         "grease": "",
         "shap": "",
         "accent": "",
+        "spinrec": "",
     }
 
 
