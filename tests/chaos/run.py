@@ -29,14 +29,14 @@ from trial import Budget
 from cfbench_core.environment import capture
 
 PARTS = {
-    "bad_inputs": 1,
-    "starved": 2,
-    "damages": 3,
-    "hostile_names": 4,
-    "hostile_plugins": 8,
-    "kills": 10,
+    "bad_inputs": 2,
+    "starved": 12,
+    "damages": 8,
+    "hostile_names": 10,
+    "hostile_plugins": 14,
+    "kills": 14,
 }
-"""The parts, with their shares of the time; what a part does not need is left to the following ones."""
+"""The parts, with shares of the time that follow what their minima cost; what a part does not need is left to the following ones."""
 
 
 @dataclass(frozen=True)
