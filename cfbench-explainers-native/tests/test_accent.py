@@ -15,7 +15,7 @@ from cfbench_recsys.targets import Targets
 from cfbench_recsys.testing.models import kit_models
 from cfbench_recsys.testing.world import interactions
 
-VARIANTS = ("leave-one-out", "input-gradient", "influence", "refit")
+EFFECTS = ("leave-one-out", "input-gradient", "influence", "refit")
 
 
 class Towers:
@@ -190,7 +190,7 @@ def test_the_gradient_is_the_effect_of_removal_on_a_linear_logit(world):
     setting = world(Towers(30), [range(9), [3], range(20)], 30)
     targets = setting.targets([0, 1, 2, 2], [[25], [28], [29], [22]], k=2)
     exact = explain(setting, targets)
-    assert explain(setting, targets, variant="input-gradient") == pytest.approx(exact, abs=1e-8)
+    assert explain(setting, targets, effect="input-gradient") == pytest.approx(exact, abs=1e-8)
 
 
 def test_the_gradient_is_the_slope_at_the_profile(world):
@@ -198,7 +198,7 @@ def test_the_gradient_is_the_slope_at_the_profile(world):
     model = Towers(12, bent=True)
     setting = world(model, [[1, 4, 6]], 12)
     best = setting.lists(2)[0]
-    found = explain(setting, setting.targets([0], [best[0]]), variant="input-gradient", rivals=1)[0]
+    found = explain(setting, setting.targets([0], [best[0]]), effect="input-gradient", rivals=1)[0]
     profile = setting.profiles.toarray()
     for place, item in enumerate([1, 4, 6]):
         moved = profile.copy()
@@ -221,7 +221,7 @@ def test_on_a_graph_the_gradient_is_the_slope_too():
         -np.where(graph[[5]].toarray()[0] > 0, -np.inf, model.score_edits(Edits.nothing(np.array([5])))[0])
     )[:2]
     targets = Targets.of(graph, np.array([5]), np.array([[target]]), 1, "item", "user-only")
-    found = Accent(Config(variant="input-gradient", rivals=1)).importances(targets, context)[0]
+    found = Accent(Config(effect="input-gradient", rivals=1)).importances(targets, context)[0]
     for place, item in enumerate(targets.history[0]):
         scores = [
             model.score_weighted(
@@ -272,7 +272,7 @@ def test_refit_is_the_minimum_without_the_interaction(world, bent, negatives):
     history = np.array([0, 2, 5, 7])
     setting = world(model, [history], 14)
     best = setting.lists(2)[0]
-    found = explain(setting, setting.targets([0], [best[0]]), variant="refit", rivals=1, **options)[0]
+    found = explain(setting, setting.targets([0], [best[0]]), effect="refit", rivals=1, **options)[0]
     for place, item in enumerate(history):
         before, after = loss_without(model, history, options, item)
         fall = model.Q @ (before - after)
@@ -285,8 +285,8 @@ def test_influence_orders_interactions_as_fitting_again_does(world, dimensions, 
     setting = world(Towers(60, dimensions, bent=True), [range(20)], 60)
     targets = setting.targets([0] * 5, setting.lists(5)[0][:, None], k=5)
     options = {"damping": 0.05, "negatives": negatives}
-    fast = explain(setting, targets, variant="influence", rivals=1, **options)
-    true = explain(setting, targets, variant="refit", rivals=1, **options)
+    fast = explain(setting, targets, effect="influence", rivals=1, **options)
+    true = explain(setting, targets, effect="refit", rivals=1, **options)
     for unit in range(5):
         assert spearmanr(fast[unit], true[unit]).statistic > 0.9
 
@@ -317,18 +317,18 @@ def test_influence_of_a_recommender_on_a_graph_uses_its_user_vectors(world):
     found = []
     for model in (OfGraph(), OfProfile()):
         setting = world(model, [[0, 1], [2, 3, 4]], 10)
-        found.append(explain(setting, setting.targets([1], [8]), variant="influence"))
+        found.append(explain(setting, setting.targets([1], [8]), effect="influence"))
     assert np.array_equal(*found)
     assert np.ptp(found[0]) > 0
 
 
 @pytest.mark.parametrize(
-    ("variant", "skipped"),
+    ("effect", "skipped"),
     [("leave-one-out", ""), ("influence", "embeddings"), ("refit", "embeddings"), ("input-gradient", "")],
 )
-def test_a_variant_is_skipped_where_the_recommender_lacks_what_it_needs(variant, skipped):
+def test_an_estimate_is_skipped_where_the_recommender_lacks_what_it_needs(effect, skipped):
     study = {"suite": "recsys", "data": "debian-python", "recommenders": ["ease"]}
-    (cell,) = prepare({**study, "explainers": [{"name": "accent", "variant": variant}]}).plan.cells[:1]
+    (cell,) = prepare({**study, "explainers": [{"name": "accent", "effect": effect}]}).plan.cells[:1]
     assert cell.skipped == (f"needs access {skipped}, which ease does not offer" if skipped else "")
 
 
@@ -357,24 +357,24 @@ def test_an_item_that_stays_whatever_is_removed_gets_no_answer(world):
 
     setting = world(Stuck(20), [range(5), [3], [2, 4]], 20)
     targets = setting.targets([0, 1, 2], [15, 15, 15])
-    for variant in VARIANTS:
-        edits, left = answer(setting, targets, variant=variant)
+    for effect in EFFECTS:
+        edits, left = answer(setting, targets, effect=effect)
         assert len(edits) == 3
         assert not edits.counts().any()
         assert not left.any()
-        assert np.isfinite(explain(setting, targets, variant=variant)).all()
+        assert np.isfinite(explain(setting, targets, effect=effect)).all()
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("effect", EFFECTS)
 @pytest.mark.parametrize("length", [1, 2, 800])
-def test_short_and_long_histories(world, variant, length):
-    if variant == "refit" and length == 800:
+def test_short_and_long_histories(world, effect, length):
+    if effect == "refit" and length == 800:
         pytest.skip("slow by design")
     setting = world(Towers(830), [range(length)], 830)
     targets = setting.targets([0] * 3, setting.lists(3)[0][:, None], k=3)
-    edits, left = answer(setting, targets, variant=variant)
-    assert explain(setting, targets, variant=variant).shape == (3, length)
-    if variant in ("leave-one-out", "input-gradient"):
+    edits, left = answer(setting, targets, effect=effect)
+    assert explain(setting, targets, effect=effect).shape == (3, length)
+    if effect in ("leave-one-out", "input-gradient"):
         assert ((left > 0) == (edits.counts() > 0)).all()
 
 
@@ -396,7 +396,7 @@ def test_an_item_outside_the_list_can_be_explained(world, linear):
 
 
 @pytest.mark.parametrize(
-    "options", [*({"variant": v} for v in VARIANTS), {"stopping_rule": "overtaken", "rivals": 3}]
+    "options", [*({"effect": v} for v in EFFECTS), {"stopping_rule": "overtaken", "rivals": 3}]
 )
 def test_each_unit_stands_alone(world, assert_each_unit_stands_alone, options):
     draw = np.random.default_rng(3)

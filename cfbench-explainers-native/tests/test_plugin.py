@@ -69,7 +69,7 @@ def test_every_way_to_shapley_values_conforms(options) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"variant": "input-gradient"}, {"stopping_rule": "overtaken", "rivals": 2}], ids=str
+    "options", [{"effect": "input-gradient"}, {"stopping_rule": "overtaken", "rivals": 2}], ids=str
 )
 def test_every_accent_for_the_recommenders_of_the_kit_conforms(options) -> None:
     report = check_component(Subject(SPECS["accent"], AccentConfig(**options)), checks=checks["explainer"])

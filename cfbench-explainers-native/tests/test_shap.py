@@ -85,7 +85,7 @@ def test_all_parts_give_what_all_orders_give(world, curved):
     length=st.integers(1, 30),
     samples=st.integers(2, 300),
     estimator=st.sampled_from(ESTIMATORS),
-    variant=st.sampled_from(["interactions", "clusters"]),
+    variant=st.sampled_from(["cfbench", "clusters"]),
     count=st.integers(1, 3),
     seed=st.integers(0, 5),
 )

@@ -36,7 +36,7 @@ PARTS = {
     "hostile_plugins": 14,
     "kills": 14,
 }
-"""The parts, with shares of the time that follow what their minima cost; what a part does not need is left to the following ones."""
+"""The parts, with shares of the time by what their minima cost; what a part does not need is left to the following ones."""
 
 
 @dataclass(frozen=True)

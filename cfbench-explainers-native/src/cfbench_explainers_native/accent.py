@@ -15,7 +15,7 @@ it. ``stopping_rule: overtaken`` is the rule of the paper: stop when r is predic
 in the top K. ``stopping_rule: verified`` determines on the real model which prefix of the order against that rival does it.
 Importances: G_r(i) for the rival of the answer.
 
-What I(i, c) is (``variant``). A recommender that computes the user's vector from the profile forgets a removed
+What I(i, c) is (``effect``). A recommender that computes the user's vector from the profile forgets a removed
 interaction at its input, at once and without training; the paper's recommenders forget it by being trained again.
 
 - ``leave-one-out``: s_c(x) - s_c(x without i), on the real model. Exact for one removal.
@@ -86,7 +86,7 @@ NUMBERS_AT_ONCE = 2**21
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    variant: Annotated[
+    effect: Annotated[
         Literal["leave-one-out", "input-gradient", "influence", "refit"],
         Help("how the effect of a removal is estimated"),
     ] = "leave-one-out"
@@ -112,9 +112,9 @@ class Config:
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
-        """What the variant needs of the recommender in addition to its scores."""
+        """What the estimate needs of the recommender in addition to its scores."""
         access = {"input-gradient": "gradients", "influence": "embeddings", "refit": "embeddings"}.get(
-            self.variant
+            self.effect
         )
         return {"recommender": {"access": frozenset({access})}} if access else {}
 
@@ -220,9 +220,9 @@ class Accent:
 
     def _drops(self, users: Targets, columns: IntArray, before: FloatArray, context: Context) -> FloatArray:
         """(G, H, C) estimated fall of the logits ``before`` (G, C); what it is where nothing is, is ignored."""
-        if self.config.variant == "leave-one-out":
+        if self.config.effect == "leave-one-out":
             return left_out(users, columns, before, context)
-        if self.config.variant == "input-gradient":
+        if self.config.effect == "input-gradient":
             return gradients(users, columns, context)
         return self._influences(users, columns, context)
 
@@ -232,7 +232,7 @@ class Accent:
         for row, (own, free) in enumerate(user_vectors(context, users.users)):
             history = users.history[row, ~users.padding[row]]
             fit = Fit.of(own, free, items, history, self.config.damping, self.config.negatives)
-            moved = fit.influences() if self.config.variant == "influence" else fit.refitted()
+            moved = fit.influences() if self.config.effect == "influence" else fit.refitted()
             found[row, : len(history)] = moved @ items[columns[row]].T
         return found
 

@@ -61,7 +61,9 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    variant: Annotated[Literal["subsets", "lxr"], Help("lxr: the sampling of the papers' code")] = "subsets"
+    variant: Annotated[
+        Literal["cfbench", "lxr"], Help("lxr: the sampling of the code of LXR and its followers")
+    ] = "cfbench"
     target: Annotated[
         Target | None,
         Help("what is explained; none: logit, or margin where the recommender's link is softmax"),

@@ -85,9 +85,9 @@ ROUNDS = 100
 @dataclass(frozen=True, kw_only=True)
 class Config:
     variant: Annotated[
-        Literal["interactions", "clusters"],
+        Literal["cfbench", "clusters"],
         Help("clusters: one value for the items of a cluster, as in the papers"),
-    ] = "interactions"
+    ] = "cfbench"
     target: Annotated[
         Target | None,
         Help("what is explained; none: logit, or margin where the recommender's link is softmax"),
@@ -139,7 +139,7 @@ class Shap:
 
     def _clusters(self, context: Context) -> IntArray | None:
         """(items,) the cluster of each; None when each interaction is a player of its own."""
-        if self.config.variant == "interactions":
+        if self.config.variant == "cfbench":
             return None
         stream = context.generator("shap", "clusters")
         return context.cached("clusters", lambda: clusters_of(context.training, self.config.clusters, stream))

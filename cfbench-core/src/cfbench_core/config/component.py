@@ -98,14 +98,17 @@ class ConfiguredComponent:
                 inner = inner[key]
             inner[last] = value
         config = type(self.options)
-        return dataclasses.replace(self, options=config(**_with_tuples(config, options)))
+        changed = config(**_with_tuples(config, options))
+        named = self.label != default_label(self.spec, self.options)
+        label = self.label if named else default_label(self.spec, changed)
+        return dataclasses.replace(self, label=label, options=changed)
 
     def document(self, defaults: bool = True) -> str | dict[str, Any]:
         """As it would stand in a configuration, every default written out unless ``defaults`` is False."""
         options = _plain_options(self.options)
         if not defaults and self.options is not None:
             options = {name: options[name] for name in not_default(self.options)}
-        own = {} if self.label == self.spec.name else {"label": self.label}
+        own = {} if self.label == default_label(self.spec, self.options) else {"label": self.label}
         name = {"name": self.spec.name} if self.distribution else {"import": self.spec.target}
         return {**name, **own, **options} if options or own or not self.distribution else self.spec.name
 
@@ -114,7 +117,17 @@ def with_defaults(component: Component) -> ConfiguredComponent:
     """An installed component with the defaults of its configuration."""
     spec, owner = component.spec, f"{component.distribution} {component.distribution_version}"
     options = options_class(spec, owner)() if spec.config else None
-    return ConfiguredComponent(spec.kind, spec.name, spec, options, owner)
+    return ConfiguredComponent(spec.kind, default_label(spec, options), spec, options, owner)
+
+
+def default_label(spec: ComponentSpec, options: Any) -> str:
+    """What tables call a component to which the configuration gives no label: its name, and its variant if it has one.
+
+    A method of a paper exists as published and as cfbench improves it, by an option ``variant``; the label of a row
+    says which one it is: ``cf2-paper``, ``cf2-cfbench``.
+    """
+    variant = getattr(options, "variant", None)
+    return f"{spec.name}-{variant}" if isinstance(variant, str) else spec.name
 
 
 def loaded(target: str, spec: ComponentSpec, distribution: str) -> Any:

@@ -14,7 +14,14 @@ from typing import Any, Literal, Union, get_args, get_origin
 import yaml
 
 from cfbench_core.config.code_references import reference_problem
-from cfbench_core.config.component import ConfiguredComponent, find_module, loaded, not_default, options_class
+from cfbench_core.config.component import (
+    ConfiguredComponent,
+    default_label,
+    find_module,
+    loaded,
+    not_default,
+    options_class,
+)
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import (
     CodeReference,
@@ -77,7 +84,9 @@ def decode_options(component: Component, document: Document, registry: Registry)
     config = options_class(spec, owner) if spec.config else _NothingToSet
     options = decoder.dataclass(document.root, config, "")
     decoder.raise_errors()
-    return ConfiguredComponent(spec.kind, spec.name, spec, options if spec.config else None, owner)
+    return ConfiguredComponent(
+        spec.kind, default_label(spec, options), spec, options if spec.config else None, owner
+    )
 
 
 def decode_dataclass(document: Document, cls: type) -> Any:
@@ -395,7 +404,7 @@ class _Decoder:
         options = self.dataclass(options_node, config, path, skip=RESERVED)
         if options is WRONG:
             return WRONG
-        label = str(label_node.value) if label_node is not None else spec.name
+        label = str(label_node.value) if label_node is not None else default_label(spec, options)
         return ConfiguredComponent(kind, label, spec, options if spec.config else None, distribution)
 
     def with_preset(self, node: yaml.MappingNode, name: yaml.Node, spec: ComponentSpec, path: str) -> Any:
