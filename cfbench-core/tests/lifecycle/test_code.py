@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cfbench_core.lifecycle import code_digests
 from cfbench_core.lifecycle.code_digests import code_digest
 
 FILES = {
@@ -162,3 +163,14 @@ GUARDED = "def f(x):\n{}    try:\n        return g(x)\n    except KeyError:\n   
 )
 def test_a_docstring_changes_no_digest_and_a_statement_does(before: str, after: str, changes: bool) -> None:
     assert (code_digest(before.encode()) != code_digest(after.encode())) == changes
+
+
+@pytest.mark.parametrize("error", [OSError("full"), MemoryError()], ids=["disk", "memory"])
+def test_digests_that_cannot_be_saved_are_computed_again(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(code_digests, "write_atomically", fails)
+    code_digests._save_remembered()

@@ -54,8 +54,8 @@ def _remembered() -> dict[str, str]:
 
 
 def _save_remembered() -> None:
-    known = {content: found for content, found in _remembered().items() if content != "changed"}
-    with contextlib.suppress(OSError, UserError):  # it only saves time
+    with contextlib.suppress(OSError, UserError, MemoryError):  # it only saves time
+        known = {content: found for content, found in _remembered().items() if content != "changed"}
         write_atomically(_remembered_file(), json.dumps(known))
 
 
