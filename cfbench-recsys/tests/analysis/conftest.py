@@ -33,7 +33,8 @@ def direction(metric: str) -> str:
 def cell(explainer: str, metrics: Mapping[str, Values], **given: Any) -> dict[str, Any]:
     """A cell of a run. The units are u0/1, u0/2, u1/1, ... (item level: k for each user) or u0, u1, ... (list level).
 
-    ``given``: other labels than the usual; ``role``, ``status``, ``seconds`` (of each unit), ``stages``, ``details``.
+    ``given``: other labels than the usual; ``role``, ``status``, ``seconds`` (of each unit), ``stages``, ``details``,
+    ``answers`` (for each unit the removed items of its user, or (user, item, op) of any edit).
     """
     usual = {
         "dataset": "shop",
@@ -45,7 +46,7 @@ def cell(explainer: str, metrics: Mapping[str, Values], **given: Any) -> dict[st
         "edit": "remove",
         "k": 2,
     }
-    other = {"role": "", "status": "ok", "seconds": None, "stages": {}, "details": {}}
+    other = {"role": "", "status": "ok", "seconds": None, "stages": {}, "details": {}, "answers": []}
     return {**usual, **other, **given, "metrics": metrics}
 
 
@@ -71,6 +72,7 @@ def _written(
     directory.mkdir(parents=True)
     labels = [label for label in LABELS if label not in without]
     plan, scores, costs, details = [], [], [], []
+    answers: list[dict[str, Any]] = []
     for of in cells:
         own = {label: of[label] for label in labels}
         name = "/".join(str(value) for value in own.values())
@@ -95,6 +97,11 @@ def _written(
         costs.append(units[["cell", "unit"]].assign(elapsed_seconds=seconds))
         for reported, values in of["details"].items():
             details.append(units[["cell", "unit"]].assign(name=reported, value=values))
+        for unit, user, edits in zip(units["unit"], units["user"], of["answers"], strict=False):
+            for edit in edits:
+                edge_user, item, op = (user, edit, "remove") if isinstance(edit, str) else edit
+                edge = {"edge_user": edge_user, "edge_item": item, "op": op}
+                answers.append({"cell": name, "unit": unit, **edge})
     by = [name for name in ("dataset", "model", "level", "k", "format", "edit", "scope") if name in labels]
     layout = {"by": by, "row": "explainer", "cluster": "user"}
     (directory / "plan.json").write_text(json.dumps({"suite": "recsys", "layout": layout, "cells": plan}))
@@ -102,6 +109,8 @@ def _written(
     pd.concat(costs).to_parquet(directory / "costs.parquet")
     if details:
         pd.concat(details).to_parquet(directory / "details.parquet")
+    if answers:
+        pd.DataFrame(answers).to_parquet(directory / "explanations.parquet")
     models = {(of["dataset"], of["model"]) for of in cells}
     lines = [f"{dataset},{model},HR@10,0.25,200,0.19,0.31" for dataset, model in sorted(models)]
     (directory / "quality.csv").write_text(

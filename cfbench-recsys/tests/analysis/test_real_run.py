@@ -18,7 +18,9 @@ from cfbench_core.specs import ComponentSpec, resolve
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 ANALYSES = component_specs("cfbench_recsys", "analysis")
-OURS = ("normalized-gain", "trade-off", "optimality-gap", "fidelity", "positions", "recommenders", "cost")
+OURS = (
+    "normalized-gain", "trade-off", "optimality-gap", "agreement", "fidelity", "positions", "recommenders", "cost",
+)  # fmt: skip
 STUDY = {
     "suite": "recsys",
     "data": "debian-python",
@@ -103,6 +105,24 @@ def test_the_smallest_answers_are_edits_less_gaps(done: Run) -> None:
                 "level == 'item' and model == @model and explainer == @explainer and metric == 'gap'"
             )
             assert gap["mean"].item() == pytest.approx(expected)
+
+
+def test_agreement_is_that_of_the_stored_explanations(done: Run) -> None:
+    """Of each pair, from the table of explanations: rows of both over rows of either, unit by unit."""
+    table = made("agreement").table([done])
+    assert len(table) == 2 * 2 * 3 * 2  # models, levels, pairs of three explainers, numbers
+    stored = done.explanations
+    stored = stored[stored["format"] == "explicit"]
+    for row in table[table["n"] > 0].to_dict("records"):
+        here = stored[(stored["model"] == row["model"]) & (stored["level"] == row["level"])]
+        pair = [
+            here[here["explainer"] == row[name]].groupby("unit")["edge_item"].agg(set)
+            for name in ("explainer", "other")
+        ]
+        both = pair[0].index.intersection(pair[1].index)
+        shares = [len(pair[0][unit] & pair[1][unit]) / len(pair[0][unit] | pair[1][unit]) for unit in both]
+        expected = shares if row["metric"] == "overlap" else [share == 1 for share in shares]
+        assert row["n"] == len(both) and row["mean"] == pytest.approx(sum(expected) / len(both))
 
 
 def test_pretraining_is_reported_for_pretrained_explainers(done: Run) -> None:

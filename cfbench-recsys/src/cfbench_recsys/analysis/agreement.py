@@ -1,203 +1,144 @@
-"""How much rankings of explainers agree across levels of a model's quality, and what a sample of users makes of it.
+"""Shared answers: how often do two explainers name the same edits?
 
-Arrays alone. Throughout: U users, K places of the list, M metrics, L levels, E explainers, R resamples of users.
-``top`` is how many of the first places of each user's list are averaged, 1..K.
+For each pair of explainers of a setting, over the units that both answer,
+
+- identical answers: the share of units for which both make the same set of edits;
+- overlap: the mean Jaccard index |A and B| / |A or B| of the two sets.
+
+An edit is an edge with what is done to it (removed or added). Explainers whose answers are identical nearly everywhere
+are one method under two names, whatever their descriptions say; a high agreement with a baseline means that what makes
+a method different from the baseline has little effect. Units that one of the two leaves unanswered do not count, so a
+pair has its own ``n``: agreement on few units, the easy ones, is weaker evidence than the same agreement on all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
+from cfbench_core.analysis_tables import count_of
+from cfbench_core.specs import ComponentSpec
+from cfbench_recsys.analysis.shared import (
+    FloatArray,
+    Method,
+    Setting,
+    Statements,
+    by_setting,
+    differ_in,
+    finished,
+    longest,
+    mean_ci,
+    normalized,
+    place,
+    settings,
+)
 
-STATISTICS = ("spearman", "kendall", "rank variance", "rank changes")
-_SAME = 12  # decimals: means that agree in these tie; what differs beyond is rounding
-_BLOCK = 1_000_000  # draws of users held at once: 8 MB
+if TYPE_CHECKING:
+    import pandas as pd
 
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run, RunCell
 
-# Agreement of rankings
+SPEC = ComponentSpec(
+    id="recsys/analysis/agreement",
+    summary="How often explainers give the same answers",
+    target=f"{__name__}:Agreement",
+)
 
+IDENTICAL, OVERLAP = "identical answers", "overlap"
+MOSTLY = 0.5
+"""Pairs that agree on more than this share of their units are counted in the summary."""
 
-def agreement(costs: FloatArray) -> FloatArray:
-    """(..., 4) the ``STATISTICS`` of the rankings at L levels, from ``costs`` (..., L, E), low being good.
-
-    - spearman, kendall: the mean over pairs of levels of Spearman's rho (Pearson's r of average ranks) and of
-      Kendall's tau-b. A pair with a level at which all explainers tie has none and is left out.
-    - rank variance: that of an explainer's rank over the L levels (divided by L), mean over explainers.
-    - rank changes: the share of explainers and pairs of levels in which the rank is not the same.
-
-    NaN where a cost is missing, or no pair has a correlation.
-    """
-    signs = _signs(costs)
-    ranked = _ranks_from(signs)
-    i, j = np.triu_indices(costs.shape[-1], 1)
-    a, b = np.triu_indices(costs.shape[-2], 1)
-    changed = (ranked[..., a, :] != ranked[..., b, :]).mean(axis=(-2, -1))
-    found = (
-        _mean_correlation(ranked - (costs.shape[-1] + 1) / 2),
-        _mean_correlation(signs[..., i, j]),
-        ranked.var(axis=-2).mean(axis=-1),
-        np.where(np.isnan(ranked).any(axis=(-2, -1)), np.nan, changed),
-    )
-    return np.round(np.stack(found, axis=-1), _SAME)
-
-
-def ranks(costs: FloatArray) -> FloatArray:
-    """(..., E) ranks of ``costs`` (..., E), 1 the lowest, ties averaged; NaN where any is missing."""
-    return _ranks_from(_signs(costs))
+Answers = Mapping[str, frozenset[tuple[str, str, str]]]
+"""Of each answered unit the edits: user, item, and what is done."""
 
 
-def _signs(costs: FloatArray) -> FloatArray:
-    """(..., E, E) 1 where the first has the higher cost, -1 where the second, 0 where they tie."""
-    rounded = np.round(costs, _SAME)
-    signs: FloatArray = np.sign(rounded[..., :, None] - rounded[..., None, :])
-    return signs
+def _wanted(cell: RunCell) -> bool:
+    return cell.labels.get("format") == "explicit"
 
 
-def _ranks_from(signs: FloatArray) -> FloatArray:
-    found: FloatArray = (signs.shape[-1] + 1 + signs.sum(axis=-1)) / 2
-    return found
+class Agreement:
+    def __init__(self, config: None = None) -> None:
+        """There are no options."""
 
+    def incompatibility(self, runs: Sequence[Run]) -> str:
+        if any(differ_in("explainer", (cell.labels for cell in finished([run], _wanted))) for run in runs):
+            return ""
+        return "needs explicit answers of two explainers"
 
-def _mean_correlation(vectors: FloatArray) -> FloatArray:
-    """(...) mean cosine of the pairs of L ``vectors`` (..., L, P), of the pairs that have one."""
-    products = vectors @ np.swapaxes(vectors, -1, -2)
-    squares = np.diagonal(products, axis1=-2, axis2=-1)
-    a, b = np.triu_indices(vectors.shape[-2], 1)
-    with np.errstate(invalid="ignore"):
-        cosines = products[..., a, b] / np.sqrt(squares[..., a] * squares[..., b])
-    return mean_of_known(cosines, axis=-1)
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """A row for each pair and number; the columns are the labels, metric (identical answers, overlap), explainer,
+        role, other (the second of the pair), mean, ci_low, ci_high, n (units that both answer)."""
+        statements = Statements()
+        for setting in settings(runs, _wanted):
+            _state(statements, setting)
+        return statements.frame()
 
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        from cfbench_core.analyses import Figure
+        from cfbench_core.reports.charts import heat_map
 
-def mean_of_known(values: FloatArray, axis: int) -> FloatArray:
-    """The mean of what is there, NaN where nothing is."""
-    counts = (~np.isnan(values)).sum(axis=axis)
-    return np.asarray(np.nansum(values, axis=axis) / np.where(counts > 0, counts, np.nan))
+        table = normalized(table)
+        note = "Share of the units answered by both for which the two name the same edits."
+        drawn = []
+        for labels, rows in by_setting(longest(table[table["metric"] == IDENTICAL])):
+            names = list(dict.fromkeys([*rows["explainer"], *rows["other"]]))
+            known = {(row["explainer"], row["other"]): row["mean"] for row in rows.to_dict("records")}
+            values = [
+                [known.get((one, other), known.get((other, one), np.nan)) for other in names] for one in names
+            ]
+            title = f"Identical answers: {place(labels, table)}"
+            svg = heat_map(names, names, values, title=title, hint="stronger: more answers in common")
+            drawn.append(Figure(title, svg, "" if drawn else note))
+        return drawn
 
-
-# Samples of users
-
-
-class Sample:
-    """Scores of explanations for U users, added up so that the means of any draw of users are one product.
-
-    Explainers are compared on the same explanations: a place of a user's list counts for a metric and a level
-    where every explainer has a value.
-    """
-
-    def __init__(self, values: FloatArray, higher: BoolArray) -> None:
-        """``values`` (U, K, M, L, E), NaN where there is none; ``higher`` (M,) whether higher is better."""
-        self.users, self.places, *self._shape = values.shape
-        self._sign = np.where(higher, -1.0, 1.0)[:, None, None]
-        there = np.asarray(~np.isnan(values).any(axis=-1))
-        sums = np.where(there[..., None], values, 0.0).cumsum(axis=1)
-        counts = there.cumsum(axis=1).astype(np.float64)
-        self._sums = np.ascontiguousarray(sums.reshape(self.users, self.places, -1).swapaxes(0, 1))
-        self._counts = np.ascontiguousarray(counts.reshape(self.users, self.places, -1).swapaxes(0, 1))
-
-    def means(self, weights: FloatArray, top: int) -> FloatArray:
-        """(R, M, L, E) means over the first ``top`` places of users who count ``weights`` (R, U) times."""
-        metrics, levels, explainers = self._shape
-        sums = (weights @ self._sums[top - 1]).reshape(-1, metrics, levels, explainers)
-        counts = (weights @ self._counts[top - 1]).reshape(-1, metrics, levels, 1)
-        return np.asarray(sums / np.where(counts > 0, counts, np.nan))
-
-    def costs(self, means: FloatArray) -> FloatArray:
-        """``means`` (..., M, L, E), turned so that low is good."""
-        return self._sign * means
-
-    def explanations(self, top: int) -> IntArray:
-        """(M,) how many explanations are behind a mean over the first ``top`` places: the fewest of the levels."""
-        counts = self._counts[top - 1].sum(axis=0).reshape(self._shape[:2])
-        return np.asarray(counts.min(axis=1), dtype=np.int64)
-
-
-def plain(sample: Sample, draws: IntArray) -> FloatArray:
-    """(R, K, M, 4) agreement at top 1..K among all users of each draw, ``draws`` (R, U) indices of users."""
-    weights = _weights(draws, sample.users)
-    return np.stack([_agreement(sample, weights, top) for top in range(1, sample.places + 1)], axis=1)
-
-
-def size_matched(sample: Sample, draws: IntArray) -> FloatArray:
-    """(R, K, M, 4) as :func:`plain`, with as many explanations at top k as at top 1: U/k users, k items each.
-
-    Of each draw, the first U/k users, the next U/k, ... are k samples of that size; their agreement is averaged.
-    NaN where there are fewer than k users.
-    """
-    found = []
-    for top in range(1, sample.places + 1):
-        size = sample.users // top
-        parts = [draws[:, part * size : (part + 1) * size] for part in range(top)]
-        agreements = [_agreement(sample, _weights(part, sample.users), top) for part in parts]
-        found.append(mean_of_known(np.stack(agreements), axis=0))
-    return np.stack(found, axis=1)
-
-
-def level_means(sample: Sample, draws: IntArray) -> FloatArray:
-    """(R, 2, M, L, E) means of each explainer at each level, at top 1 and at top K."""
-    weights = _weights(draws, sample.users)
-    return np.stack([sample.means(weights, top) for top in (1, sample.places)], axis=1)
-
-
-def _agreement(sample: Sample, weights: FloatArray, top: int) -> FloatArray:
-    return agreement(sample.costs(sample.means(weights, top)))
-
-
-def _weights(draws: IntArray, users: int) -> FloatArray:
-    """(R, U) how often each user is in each of ``draws`` (R, n)."""
-    rows = len(draws)
-    places = draws + np.arange(rows)[:, None] * users
-    return np.bincount(places.ravel(), minlength=rows * users).reshape(rows, users).astype(np.float64)
-
-
-def bootstrap_draws(users: int, resamples: int, generator: np.random.Generator) -> Iterator[IntArray]:
-    """Blocks (rows, U) of users drawn with replacement."""
-    for rows in _blocks(users, resamples):
-        yield generator.integers(0, users, size=(rows, users))
-
-
-def partition_draws(users: int, partitions: int, generator: np.random.Generator) -> Iterator[IntArray]:
-    """Blocks (rows, U) of all users in random order."""
-    for rows in _blocks(users, partitions):
-        yield generator.permuted(np.tile(np.arange(users), (rows, 1)), axis=1)
-
-
-def _blocks(users: int, rows: int) -> Iterable[int]:
-    size = max(1, _BLOCK // max(1, users))
-    return [min(size, rows - start) for start in range(0, rows, size)]
-
-
-# Estimates
-
-
-class Estimate:
-    """Numbers with their replicates: ``point`` (...), ``replicates`` (R, ...) over resamples of users."""
-
-    def __init__(self, point: FloatArray, replicates: FloatArray) -> None:
-        self.point = point
-        self.replicates = replicates
-
-    def __sub__(self, other: Estimate) -> Estimate:
-        return Estimate(self.point - other.point, self.replicates - other.replicates)
-
-    def first_place(self) -> Estimate:
-        """The first along the first axis, without dropping that axis."""
-        return Estimate(self.point[:1], self.replicates[:, :1])
-
-    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Percentiles of the replicates, of those that are there; NaN where none is."""
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        known = ~np.isnan(self.replicates).all(axis=0)
-        filled = np.where(known, self.replicates, 0.0)
-        low, high = np.nanquantile(filled, tails, axis=0)
-        return np.where(known, low, np.nan), np.where(known, high, np.nan)
-
-    @staticmethod
-    def mean(estimates: list[Estimate]) -> Estimate:
-        """Of several samples: of points, and of replicates that are paired at random."""
-        return Estimate(
-            mean_of_known(np.stack([one.point for one in estimates]), axis=0),
-            mean_of_known(np.stack([one.replicates for one in estimates]), axis=0),
+    def words(self, table: pd.DataFrame) -> str:
+        table = normalized(table)
+        pairs = table[(table["metric"] == IDENTICAL) & table["mean"].notna()]
+        if pairs.empty:
+            return ""
+        most = pairs.loc[pairs["mean"].idxmax()]
+        often = int((pairs["mean"] > MOSTLY).sum())
+        return (
+            f"Of {count_of(len(pairs), 'pair')} of explainers, {often} give identical answers for more than half of "
+            f"the units that both answer. The largest share is that of {most['explainer']} and {most['other']} "
+            f"({place(most, table)}): {mean_ci(most)} of {count_of(int(most['n']), 'unit')}."
         )
+
+
+def _state(statements: Statements, setting: Setting) -> None:
+    answers = {method.name: _answers(method) for method in setting.methods}
+    for one, other in combinations(setting.methods, 2):
+        units = [str(unit) for unit in one.values.units]
+        overlap = overlaps(units, answers[one.name], answers[other.name])
+        identical = np.where(np.isnan(overlap), np.nan, overlap == 1.0)
+        for metric, numbers in ((IDENTICAL, identical), (OVERLAP, overlap)):
+            labels = {**setting.labels, "metric": metric, **one.labels(), "other": other.name}
+            statements.add(labels, numbers, one.values.clusters)
+
+
+def overlaps(units: Sequence[str], first: Answers, second: Answers) -> FloatArray:
+    """(units,) Jaccard index of two explainers' edits; NaN where one of them has no answer."""
+    return np.array(
+        [
+            len(first[unit] & second[unit]) / len(first[unit] | second[unit])
+            if unit in first and unit in second
+            else np.nan
+            for unit in units
+        ]
+    )
+
+
+def _answers(method: Method) -> Answers:
+    """What a method answered, by unit."""
+    rows = method.run.explanations_of(method.cell.id)
+    edits = zip(
+        rows["edge_user"].astype(str), rows["edge_item"].astype(str), rows["op"].astype(str), strict=True
+    )
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    for unit, edit in zip(rows["unit"].astype(str), edits, strict=True):
+        found.setdefault(unit, set()).add(edit)
+    return {unit: frozenset(own) for unit, own in found.items()}

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cfbench_core.analysis_tables import with_empty_text
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.analysis.agreement_rows import (
+from cfbench_recsys.analysis.consistency_rows import (
     ALL,
     ALL_USERS,
     LEVEL_MEAN,

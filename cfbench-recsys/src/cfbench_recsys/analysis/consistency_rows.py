@@ -9,7 +9,7 @@ import numpy as np
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_core.plan import Column
-from cfbench_recsys.analysis.agreement import (
+from cfbench_recsys.analysis.rank_agreement import (
     STATISTICS,
     Estimate,
     Sample,
