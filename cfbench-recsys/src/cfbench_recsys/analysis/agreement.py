@@ -83,7 +83,7 @@ class Agreement:
 
         table = normalized(table)
         note = "Share of the units answered by both for which the two name the same edits."
-        drawn = []
+        drawn: list[Figure] = []
         for labels, rows in by_setting(longest(table[table["metric"] == IDENTICAL])):
             names = list(dict.fromkeys([*rows["explainer"], *rows["other"]]))
             known = {(row["explainer"], row["other"]): row["mean"] for row in rows.to_dict("records")}
@@ -100,7 +100,7 @@ class Agreement:
         pairs = table[(table["metric"] == IDENTICAL) & table["mean"].notna()]
         if pairs.empty:
             return ""
-        most = pairs.loc[pairs["mean"].idxmax()]
+        most = max(pairs.to_dict("records"), key=lambda row: float(row["mean"]))
         often = int((pairs["mean"] > MOSTLY).sum())
         return (
             f"Of {count_of(len(pairs), 'pair')} of explainers, {often} give identical answers for more than half of "

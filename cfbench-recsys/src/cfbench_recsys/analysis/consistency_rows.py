@@ -9,6 +9,7 @@ import numpy as np
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_core.plan import Column
+from cfbench_recsys.analysis.levels import Ladder, Repetition, quality_of, values_of
 from cfbench_recsys.analysis.rank_agreement import (
     STATISTICS,
     Estimate,
@@ -21,7 +22,6 @@ from cfbench_recsys.analysis.rank_agreement import (
     ranks,
     size_matched,
 )
-from cfbench_recsys.analysis.levels import Ladder, Repetition, quality_of, values_of
 from cfbench_recsys.edits import FloatArray, IntArray
 
 ALL = "mean of all"
