@@ -145,6 +145,25 @@ def pythons(session: nox.Session, version: str) -> None:
 
 
 @nox.session
+def libraries(session: nox.Session) -> None:
+    """Models of implicit, LensKit and RecBole, trained by them, exported as the how-to shows, and compared. Minutes.
+
+    RecBole has an environment of its own: it needs older versions of NumPy and SciPy than cfbench.
+    """
+    siblings = [str(wheel_of(name)) for name in declared_siblings("cfbench-recsys")[:-1]]
+    wheel = f"{wheel_of('cfbench-recsys')}[test]"
+    session.install("-c", str(CONSTRAINTS), *siblings, wheel, "implicit", "lenskit")
+    recbole = Path(session.create_tmp()) / "recbole"
+    session.run("python", "-m", "venv", "--clear", str(recbole))
+    python = str(recbole / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    needed = ("recbole", "numpy<2", "scipy<1.11", "pandas<2.3", "setuptools<80", "torch")
+    session.run(python, "-m", "pip", "install", "-q", "-c", str(CONSTRAINTS), *needed, external=True)
+    session.chdir(ROOT / "cfbench-recsys")
+    session.run("pytest", "tests/conversion", "tests/test_als.py", "-rs",
+                env={"OMP_NUM_THREADS": "1", "CFBENCH_RECBOLE_PYTHON": python})  # fmt: skip
+
+
+@nox.session
 def text_models(session: nox.Session) -> None:
     """Real weights, from packages: SmolLM2-135M (GGUF) extracts, judges, writes; MiniLM compares. Minutes."""
     siblings = [str(wheel_of(name)) for name in declared_siblings("cfbench-text")[:-1]]

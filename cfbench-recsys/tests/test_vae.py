@@ -82,6 +82,27 @@ def test_one_unit_by_hand() -> None:
     np.testing.assert_allclose(scores, [[5 + t, 5 - t, 5]], rtol=1e-15)
 
 
+def test_the_activation_may_be_the_rectifier() -> None:
+    """Of the same unit, with the encoder's bias -10: its rectifier is 0, and z = 0, s = (1, -1) relu(1) = (1, -1)."""
+    state = {
+        "encoder.hidden.weight": [[3.0, 1.0]],
+        "encoder.hidden.bias": [-10.0],
+        "encoder.mean.weight": [[2.0]],
+        "encoder.mean.bias": [0.0],
+        "encoder.log_variance.weight": [[0.0]],
+        "encoder.log_variance.bias": [0.0],
+        "decoder.hidden.weight": [[1.0]],
+        "decoder.hidden.bias": [1.0],
+        "decoder.output.weight": [[1.0], [-1.0]],
+        "decoder.output.bias": [0.0, 0.0],
+    }
+    model = VAE(Config(device="cpu", activation="relu"))
+    model.load_state({name: np.array(value) for name, value in state.items()}, sparse.csr_matrix((1, 2)))
+    np.testing.assert_allclose(model.score_profiles(sparse.csr_matrix([[1.0, 1.0]])), [[1.0, -1.0]])
+    dense = torch.ones((1, 2), dtype=torch.float64)
+    np.testing.assert_allclose(model.score_dense(dense), [[1.0, -1.0]])
+
+
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
 
 

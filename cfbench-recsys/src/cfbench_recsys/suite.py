@@ -38,6 +38,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:RecsysSuite",
     details={
         "conformance": "cfbench_recsys.testing:checks",
+        "commands": {"convert": "cfbench_recsys.conversion.command:command"},
         "axes": {
             "format": ("implicit", "explicit"),
             "level": ("item", "list"),

@@ -7,9 +7,10 @@ Liang, Krishnan, Hoffman & Jebara, "Variational autoencoders for collaborative f
     mu = W_m e + b_m,  log var = W_v e + b_v    (d,) each
     s(z) = W_o tanh(W_d z + b_d) + b_o     (items,)  the logits
 
-and the score is s(mu): nothing is dropped and nothing drawn once the model is trained, and the logits are those
-before the softmax. Link: softmax. The likelihood is multinomial, so the model's value of item i is its share
-exp(s_i) / sum_j exp(s_j) of the probability over all items, and a constant added to all logits changes nothing.
+with tanh, or the rectifier as ``activation``, and the score is s(mu): nothing is dropped and nothing drawn once the
+model is trained, and the logits are those before the softmax. Link: softmax. The likelihood is multinomial, so the
+model's value of item i is its share exp(s_i) / sum_j exp(s_j) of the probability over all items, and a constant added
+to all logits changes nothing.
 Training maximises, with z = mu + exp(log var / 2) * noise,
 
     sum_i x_i log softmax(s(z))_i - beta_t KL(N(mu, var) | N(0, 1)),
@@ -65,6 +66,9 @@ class Config:
     hidden: Annotated[
         int, Range(minimum=1), Search(choices=(128, 256, 400, 600)), Help("units of each hidden layer")
     ] = 256
+    activation: Annotated[
+        Literal["tanh", "relu"], Help("of the hidden layers; relu: as in the code of LXR and CFExpRec")
+    ] = "tanh"
     dropout: Annotated[
         float, Range(minimum=0, below=1), Search(0.1, 0.8), Help("share of the input to drop in training")
     ] = 0.5
@@ -176,12 +180,19 @@ class VAE(TrainedOnProfiles):
     def _decoded(self, encoded: Any) -> Any:
         """(B, h) the last hidden layer, from W_e x/|x| (B, h)."""
         tensors = self._tensors
-        hidden = (encoded + tensors["encoder.hidden.bias"]).tanh()
+        hidden = _activated(encoded + tensors["encoder.hidden.bias"], self.config)
         mean = hidden @ tensors["encoder.mean.weight"] + tensors["encoder.mean.bias"]
-        return (mean @ tensors["decoder.hidden.weight"] + tensors["decoder.hidden.bias"]).tanh()
+        return _activated(
+            mean @ tensors["decoder.hidden.weight"] + tensors["decoder.hidden.bias"], self.config
+        )
 
     def _logits(self, hidden: Any) -> Any:
         return hidden @ self._tensors["decoder.output.weight"] + self._tensors["decoder.output.bias"]
+
+
+def _activated(values: Any, config: Config) -> Any:
+    """The activation of the hidden layers, of a tensor."""
+    return values.tanh() if config.activation == "tanh" else values.relu()
 
 
 def _normalised(profiles: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
@@ -231,7 +242,8 @@ class _Training(Training):
         mean, log_variance = self._encode(profiles)
         noise = torch.from_numpy(self.random.standard_normal(tuple(mean.shape), dtype=np.float32))
         latent = mean + (0.5 * log_variance).exp() * noise.to(self.device)
-        logits = self._linear("decoder.output", self._linear("decoder.hidden", latent).tanh())
+        hidden = _activated(self._linear("decoder.hidden", latent), self.config)
+        logits = self._linear("decoder.output", hidden)
         rows = torch.from_numpy(np.repeat(np.arange(len(mean)), np.diff(profiles.indptr))).to(self.device)
         items = torch.from_numpy(profiles.indices.astype(np.int64)).to(self.device)
         likelihood = torch.log_softmax(logits, 1)[rows, items].sum()
@@ -250,7 +262,7 @@ class _Training(Training):
             mode="sum",
             per_sample_weights=torch.from_numpy(values.astype(np.float32)).to(self.device),
         )
-        hidden = (encoded + self.parameters["encoder.hidden.bias"]).tanh()
+        hidden = _activated(encoded + self.parameters["encoder.hidden.bias"], self.config)
         return self._linear("encoder.mean", hidden), self._linear("encoder.log_variance", hidden)
 
     def _linear(self, layer: str, inputs: Any) -> Any:

@@ -1,0 +1,96 @@
+"""``cfbench convert``: a model that other software trained becomes weights of a recommender of cfbench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cfbench_core.cli import completions, options
+from cfbench_core.cli.downloads import data_access
+from cfbench_core.cli.group import subcommand
+
+if TYPE_CHECKING:
+    from cfbench_core.data_files import DataAccess
+    from cfbench_recsys.interactions import Interactions
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@subcommand(
+    "convert",
+    examples=(
+        "cfbench convert als.npz --data ml-1m --out als.safetensors",
+        "cfbench convert exported.pt --data file --set path=ratings.csv --out lightgcn.safetensors",
+        "cfbench convert E0.pth --data ml-1m --recommender lightgcn --items items.txt --out w.safetensors",
+        "cfbench convert lxr-mf-ml-1m --data ml-1m --out mf.safetensors      downloads it from its authors",
+    ),
+)
+@click.argument("source", metavar="FILE|NAME")
+@click.option(
+    "--data",
+    "dataset",
+    required=True,
+    metavar="DATASET",
+    shell_complete=completions.datasets,
+    help="Whose users and items the weights are for.",
+)
+@click.option("--set", "changes", metavar="OPTION=VALUE", multiple=True, help="Options of the data set.")
+@click.option("--out", required=True, metavar="FILE", type=_FILE, help="The weights, a .safetensors file.")
+@click.option("--recommender", metavar="NAME", help="Which it is, where the file may be of several.")
+@click.option(
+    "--users",
+    "user_file",
+    metavar="FILE",
+    type=_FILE,
+    help="Users in the order of FILE's arrays, one per line.",
+)
+@click.option("--items", "item_file", metavar="FILE", type=_FILE, help="Items in that order, one per line.")
+@options.data_dir
+def command(
+    source: str,
+    dataset: str,
+    changes: tuple[str, ...],
+    out: Path,
+    recommender: str | None,
+    user_file: Path | None,
+    item_file: Path | None,
+    data_dir: Path | None,
+) -> None:
+    """Convert a model that was trained elsewhere into weights of a recommender.
+
+    FILE is a model of RecBole, implicit or LensKit, exported as the how-to "Explain a model of another library" shows, or a
+    state dict of LXR's or CFExpRec's code. NAME is a model that was published, see the last example. Nothing in a file is
+    executed.
+    """
+    from cfbench_recsys.conversion.convert import convert
+    from cfbench_recsys.conversion.published import PUBLISHED, check_published, fetch
+    from cfbench_recsys.conversion.trained_models import read_identifiers
+
+    with data_access(data_dir, offline=False) as access:
+        interactions = _interactions(dataset, changes, access)
+        file = fetch(source, access) if source in PUBLISHED else Path(source)
+    users, items = (read_identifiers(path) if path else None for path in (user_file, item_file))
+    conversion = convert(file, interactions, out, recommender=recommender, users=users, items=items)
+    if source in PUBLISHED:
+        check_published(source, conversion)
+    counts = interactions.counts()
+    click.echo(f"{conversion.path}: {conversion.title}, {counts['users']:,} users, {counts['items']:,} items")
+    for remark in conversion.remarks:
+        click.echo(f"remark: {remark}")
+    click.echo(f"use it: recommenders: [{conversion.entry()}]")
+
+
+def _interactions(name: str, changes: tuple[str, ...], access: DataAccess) -> Interactions:
+    """The data set called ``name``, with its options."""
+    from cfbench_core.config import Document, decode_options
+    from cfbench_core.registry import installed
+
+    registry = installed()
+    component = registry.find("recsys", "dataset", name)
+    document = Document.of({}, name)
+    document.set(changes)
+    dataset = decode_options(component, document, registry).create()
+    found: Interactions = dataset.load(dataset.find(access)) if hasattr(dataset, "find") else dataset.load()
+    return found

@@ -1,0 +1,138 @@
+"""Conversions put users and items into the order of the data, and refuse what they cannot read or complete."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+from cfbench_core.errors import UserError
+from cfbench_recsys.conversion import convert
+from cfbench_recsys.interactions import Interactions, from_pairs
+
+DATA = from_pairs("drinks", np.array(["ann", "bob", "cat", "ann"]), np.array(["tea", "rum", "ale", "gin"]))
+
+
+def lenskit_ease(path: Path, items: list[str], weights: np.ndarray) -> Path:
+    np.savez(path, library="lenskit EASE", items=items, weights=weights)
+    return path
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.permutations(["tea", "rum", "ale", "gin", "fizz"]))
+def test_items_are_found_by_their_identifiers_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, items: list[str]
+) -> None:
+    """The weight from item i to item j is a number made of their names, whatever their order in the file."""
+    folder = tmp_path_factory.mktemp("order")
+    code = {name: place for place, name in enumerate(sorted(items))}
+    weights = np.array([[10.0 * code[source] + code[target] for target in items] for source in items])
+    conversion = convert(lenskit_ease(folder / "ease.npz", items, weights), DATA, folder / "w.safetensors")
+    found = load_file(conversion.path)["weight"]
+    for source, row in zip(DATA.item_ids, found, strict=True):
+        for target, weight in zip(DATA.item_ids, row, strict=True):
+            assert weight == 10.0 * code[source] + code[target]
+    assert conversion.remarks == ("1 items of the model are not in the data set",)
+
+
+def test_without_identifiers_the_order_is_that_of_the_data(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "als.npz", user_factors=np.zeros((9, 2)), item_factors=np.arange(8.0).reshape(4, 2),
+        alpha=3.0, regularization=0.5,
+    )  # fmt: skip
+    conversion = convert(tmp_path / "als.npz", DATA, tmp_path / "w.safetensors")
+    assert load_file(conversion.path)["item.factors"].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert conversion.entry() == (
+        f"{{name: als, confidence: 3.0, regularization: 0.5, weights: {tmp_path / 'w.safetensors'}}}"
+    )
+
+
+def refusal(source: Path, data: Interactions = DATA, **options: tuple[str, ...]) -> str:
+    with pytest.raises(UserError) as error:
+        convert(source, data, source.with_name("out.safetensors"), **options)  # type: ignore[arg-type]
+    assert not source.with_name("out.safetensors").exists()
+    (line,) = error.value.lines
+    return line
+
+
+def test_missing_items_are_named(tmp_path: Path) -> None:
+    said = refusal(lenskit_ease(tmp_path / "e.npz", ["tea", "rum"], np.zeros((2, 2))))
+    assert said.endswith("2 of 4 items of the data set are not in the model: ale, gin")
+
+
+def test_identifiers_must_be_as_many_as_the_arrays_have_and_each_one_once(tmp_path: Path) -> None:
+    file = lenskit_ease(tmp_path / "e.npz", ["tea", "rum", "ale", "ale"], np.zeros((4, 4)))
+    assert refusal(file).endswith("some identifiers of items are given twice")
+    assert refusal(file, items=("tea",)).endswith("weights has 4 items, but 1 identifiers are given")
+
+
+def test_another_number_of_items_needs_identifiers(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "als.npz", user_factors=np.zeros((1, 2)), item_factors=np.zeros((5, 2)), alpha=1.0,
+        regularization=1.0,
+    )  # fmt: skip
+    assert refusal(tmp_path / "als.npz").endswith(
+        "item_factors has 5 items, the data set has 4; give the identifiers in the order of the file "
+        "(--items FILE, one per line)"
+    )
+
+
+def test_values_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    weights = np.zeros((4, 4))
+    weights[1, 2] = np.nan
+    said = refusal(lenskit_ease(tmp_path / "e.npz", DATA.item_ids.tolist(), weights))
+    assert said.endswith("weight has values that are not finite")
+
+
+def test_an_unknown_model_is_described(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", tower=np.zeros((2, 3)))
+    said = refusal(tmp_path / "other.npz")
+    assert "no known model; it holds arrays: tower (2, 3). Known: the two-tower MF of LXR" in said
+
+
+class Program:
+    """What a file of somebody else's may hold: something that runs a program when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.mark),)
+
+
+@pytest.mark.parametrize("name", ["evil.pt", "evil.npz"])
+def test_nothing_in_a_file_is_executed(tmp_path: Path, name: str) -> None:
+    mark, file = tmp_path / "was-here", tmp_path / name
+    if name.endswith(".pt"):
+        torch.save({"state_dict": Program(mark)}, file)
+    else:
+        np.savez(file, weights=np.array([Program(mark)], dtype=object))
+    said = refusal(file)
+    assert "without executing what it holds" in said or "cannot be read as arrays" in said
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("gone.pt", "no such file"), ("model.h5", "it must be .safetensors, .npz, .pt or .pth")],
+)
+def test_a_file_that_is_not_there_or_of_another_form(tmp_path: Path, name: str, said: str) -> None:
+    if name.endswith(".h5"):
+        (tmp_path / name).write_bytes(b"\x89HDF")
+    assert said in refusal(tmp_path / name)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.binary(max_size=200), st.sampled_from([".pt", ".npz", ".safetensors"]))
+def test_any_bytes_give_one_line(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, suffix: str
+) -> None:
+    file = tmp_path_factory.mktemp("bytes") / f"model{suffix}"
+    file.write_bytes(content)
+    assert refusal(file)
