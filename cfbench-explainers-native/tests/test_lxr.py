@@ -323,3 +323,32 @@ def test_its_masks_beat_random_on_users_it_has_not_seen(data, needed, options, t
         gain = sign * (of_users["random"] - of_users["lxr"])
         assert len(gain) == 200
         assert gain.mean() > 3 * gain.std() / np.sqrt(len(gain))
+
+
+def test_each_row_derives_its_explicit_answers_as_its_own_option_says(tmp_path, monkeypatch):
+    """The published threshold in one row, the smallest prefix in the other, of the same masks."""
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    configuration = {
+        "suite": "recsys",
+        "data": "debian-python",
+        "recommenders": [{"name": "mf", "epochs": 3}],
+        "explainers": [
+            {"name": "lxr", "epochs": 4, "label": "prefix"},
+            {"name": "lxr", "epochs": 4, "label": "published", "derive": "threshold"},
+        ],
+        "protocol": {"users": 20, "k": [3], "level": ["item"], "postprocess": {"verify": False}},
+        "metrics": ["pos-p", "num-edits"],
+        "executor": "inline",
+    }
+    run = cfbench_core.run(configuration, out=tmp_path / "run")
+    rows = run.explanations
+    unit = ["explainer", "unit"]
+    importances = rows[rows["format"] == "implicit"].set_index([*unit, "edge_item"])["importance"]
+    edits = (
+        rows[rows["format"] == "explicit"].dropna(subset=["edge_item"]).groupby(unit)["edge_item"].agg(set)
+    )
+    masks = importances.loc["published"]
+    assert masks.sort_index().equals(importances.loc["prefix"].sort_index())
+    above = masks[masks > 0.5].reset_index().groupby("unit")["edge_item"].agg(set)
+    assert edits.loc["published"].to_dict() == above.to_dict()
+    assert edits.loc["prefix"].to_dict() != above.to_dict()

@@ -40,7 +40,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
@@ -123,6 +123,12 @@ class Config:
         Search(choices=(1, 5, 10, 20)),
         Help("targets are of the user's top k; with target margin, the place to be preserved"),
     ] = 5
+    derive: Annotated[
+        Literal["smallest-prefix", "threshold"] | None,
+        Help(
+            "explicit answers; threshold: importance above 0.5, as published; none: protocol.postprocess.derive"
+        ),
+    ] = None
     hidden: Annotated[
         int, Range(minimum=1), Search(choices=(32, 64, 128)), Help("units of each hidden layer")
     ] = 64

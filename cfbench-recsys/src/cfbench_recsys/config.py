@@ -19,7 +19,8 @@ class Postprocess:
     derive: Annotated[
         Literal["smallest-prefix", "threshold", "none"],
         Help(
-            "explicit answers of implicit methods: smallest prefix that succeeds, importance above 0.5, or none"
+            "explicit answers of implicit methods, unless the method has an option of this name: smallest prefix that"
+            " succeeds, importance above 0.5, or none"
         ),
     ] = "smallest-prefix"
     verify: Annotated[bool, Help("an edit that displaces nothing on the real model is no answer")] = True

@@ -135,7 +135,7 @@ class RecsysSuite(LifecycleSuite):
     def incompatibility(self, cell: PlannedCell) -> str:
         provides, point = cell.explainer.spec.provides, cell.point
         formats = provides.get("format", frozenset())
-        derivable = point["format"] == "explicit" and cell.config.protocol.postprocess.derive != "none"
+        derivable = point["format"] == "explicit" and derivation(cell) != "none"
         if point["format"] not in formats and not (derivable and "implicit" in formats):
             return f"no {point['format']} format"
         for axis, value in (("level", point["level"]), ("scope", scope_kind(str(point["scope"])))):
@@ -178,7 +178,7 @@ class RecsysSuite(LifecycleSuite):
     def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
         if cell.point["format"] == "implicit":
             return {}
-        return {"postprocess": vars(cell.config.protocol.postprocess)}
+        return {"postprocess": {**vars(cell.config.protocol.postprocess), "derive": derivation(cell)}}
 
     def derived_from(self, cell: PlannedCell) -> ProtocolPoint | None:
         """Edits come from importances where the explainer returns none of its own."""
@@ -207,6 +207,12 @@ class RecsysSuite(LifecycleSuite):
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
         texts = [one["text"] + "".join(f" [{text}]" for text in one["differences"]) for one in read]
         return " · ".join([*texts, *([explained_users(config, read)] if read else [])])
+
+
+def derivation(cell: PlannedCell) -> str:
+    """How edits are made of importances: as the option ``derive`` of the explainer says, else as the protocol does."""
+    own: str | None = getattr(cell.explainer.options, "derive", None)
+    return own or str(cell.config.protocol.postprocess.derive)
 
 
 class TuningSuite(RecsysSuite):
