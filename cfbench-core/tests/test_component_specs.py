@@ -111,6 +111,14 @@ def test_what_is_not_literal_is_an_error_with_file_and_line(write: Write, line: 
             'SPEC = ComponentSpec(\n    id="toy/metric/a",\n    summary=".",\n    target="m:A",\n    role="bound",\n)\n',
             "role must be one of certified, reference, baseline, not 'bound'",
         ),
+        (
+            'SPEC = ComponentSpec(\n    id="t/e/a",\n    summary=".",\n    target="m:A",\n    role="certified",\n)\n',
+            "'certificate' must say what is proven",
+        ),
+        (
+            'SPEC = ComponentSpec(\n    id="t/e/a",\n    summary=".",\n    target="m:A",\n    certificate="all",\n)\n',
+            "'certificate' must say what is proven",
+        ),
         ('SPEC = ComponentSpec(\n    id="toy/metric/a",\n    color="red",\n)\n', "'color'"),
         (
             'SPEC = ComponentSpec(\n    id="toy/metric/a",\n    summary=".",\n',

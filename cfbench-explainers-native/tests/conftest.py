@@ -145,6 +145,18 @@ def awkward(world: Any, linear: Any) -> World:
     return world(linear(items=420), histories, 420, training)
 
 
+@pytest.fixture
+def step_that_pools_miss(world: Any, linear: Any) -> tuple[World, Targets]:
+    """After 0, the best alone, 1 (the next best alone) lowers the margin of item 3 no more, but 2 does and succeeds.
+
+    Item 3 scores 2.4; its rivals 4 and 5 have 0 and -1. Without 0 item 5 has 2; 1 is about item 4 only.
+    """
+    W = np.zeros((6, 6))
+    W[0, 5], W[1, 4], W[2, 3] = -3.0, -1.0, 0.5
+    setting = world(linear(W, bias=[0, 0, 0, 1.9, 1.0, 2.0]), [[0, 1, 2]], 6)
+    return setting, setting.targets([0], [3])
+
+
 @pytest.fixture(scope="session")
 def make_world() -> Callable[..., World]:
     """The same as ``world``, for tests that hypothesis runs many times."""

@@ -19,7 +19,7 @@ def removed(edits, targets):
 
 
 def answer(setting, targets, **options):
-    return removed(Beam(Config(**options)).counterfactuals(targets, setting.context), targets)
+    return removed(Beam(Config(**options)).counterfactuals(targets, setting.context).edits, targets)
 
 
 def greedy(setting, targets, **options):
@@ -89,6 +89,13 @@ def test_an_item_that_stays_whatever_is_removed_is_answered_with_none(world, lin
 def test_fewer_candidates_than_places_can_never_push_an_item_out(world, linear):
     setting = world(linear(items=6), [range(4)], 6)
     assert answer(setting, setting.targets([0], [5], k=3)) == [set()]
+
+
+def test_where_the_pool_does_not_lower_the_margin_all_that_is_left_is_tried(step_that_pools_miss):
+    setting, targets = step_that_pools_miss
+    assert answer(setting, targets, width=1, pool=1) == [{0, 2}]
+    found = Beam(Config(width=1, pool=1)).counterfactuals(targets, setting.context)
+    assert found.details["ascents"].tolist() == [0]
 
 
 def test_awkward_users_stand_alone(awkward, curved):

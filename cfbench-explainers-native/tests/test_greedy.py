@@ -147,9 +147,24 @@ def test_width_bounds_the_cost_and_a_wide_search_is_the_full_one(world, linear):
         if width >= 40:
             literal, _ = literal_order(setting, 0, [50], 1, 4)
             assert np.argsort(-found[0])[:4].tolist() == literal
-    assert costs[4] == costs[40] == costs[1000] == 8 * BLOCK, (
-        "in each step a block, and one for what is reached"
+    assert costs[4] == costs[40] == costs[1000] == 9 * BLOCK, (
+        "the untouched profile; in each step a block, and one for what is reached"
     )
+
+
+def test_where_the_considered_removals_do_not_lower_the_margin_all_that_are_left_are_tried(
+    step_that_pools_miss,
+):
+    setting, targets = step_that_pools_miss
+    assert answer(setting, targets, Config(width=1)) == [{0, 2}]
+
+
+def test_steps_that_do_not_lower_the_margin_are_counted(world, linear):
+    W = np.zeros((5, 5))
+    W[[0, 1, 2], 4] = -1.0, -1.0, 0.5  # removing 2 lowers the margin of item 4, 0 and 1 raise it
+    setting = world(linear(W, bias=[0, 0, 0, 0, 9.0]), [[0, 1, 2]], 5)
+    found = Greedy(Config()).counterfactuals(setting.targets([0], [4]), setting.context)
+    assert found.details["ascents"].tolist() == [2] and found.edits.counts().tolist() == [0]
 
 
 def test_an_item_that_stays_whatever_is_removed_is_answered_with_none(world, linear):

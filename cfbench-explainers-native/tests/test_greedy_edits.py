@@ -19,7 +19,7 @@ def targets_of(setting, users, items, k=1, additions=True):
 
 def answer(setting, targets, config=None):
     """The edits of each unit as a list of (item, op)."""
-    edits = GreedyEdits(config or Config()).counterfactuals(targets, setting.context)
+    edits = GreedyEdits(config or Config()).counterfactuals(targets, setting.context).edits
     assert (edits.edge_users == targets.users[edits.rows]).all()
     pairs = list(zip(edits.rows.tolist(), edits.edge_items.tolist(), edits.ops.tolist(), strict=True))
     return [[(item, op) for row, item, op in pairs if row == unit] for unit in range(len(targets))]
@@ -85,6 +85,11 @@ def literal(setting, user, target, k, extra, steps):
 def test_nothing_is_answered_where_no_edit_displaces(world, linear):
     setting = world(linear(np.zeros((4, 4)), bias=[0.0, 9.0, 0.0, 0.0]), [[0]], 4)
     assert answer(setting, targets_of(setting, [0], [1])) == [[]]
+
+
+def test_where_the_considered_edits_do_not_lower_the_margin_all_that_are_left_are_tried(step_that_pools_miss):
+    setting, targets = step_that_pools_miss
+    assert answer(setting, targets, Config(width=1)) == [[(0, REMOVE), (2, REMOVE)]]
 
 
 def test_a_list_is_displaced_as_far_as_possible(world, linear):

@@ -24,7 +24,7 @@ def test_these_explainers_are_registered_with_their_roles() -> None:
     assert {name: spec.role for name, spec in SPECS.items()} == {
         "random": "baseline",
         "popularity": "baseline",
-        "exact-contribution": "certified",
+        "exact-contribution": "reference",
         "leave-one-out": "reference",
         "greedy": "reference",
         "beam": "reference",

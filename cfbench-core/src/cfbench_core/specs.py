@@ -36,8 +36,9 @@ class ComponentSpec:
         papers: the publications that it implements or comes from: keys of its package's ``papers.toml``.
         version: raise it when results change; results cached under another version are not used.
         role: of a control that does not compete with the others: ``"baseline"``, what every method should beat;
-            ``"reference"``, a strong search without proof; ``"certified"``, an optimum that is proven within a stated
-            limit. Else empty.
+            ``"reference"``, a strong search without proof; ``"certified"``, a search that proves for each answer, with
+            every configuration, how far it is optimal. Else empty.
+        certificate: of a certified control: exactly what is proven, within which limits, and where a run shows it.
         presets: named options that were found by a search, ``"package:folder/file.yaml"`` (see ``presets.py``).
         details: whatever else its suite wants to know before importing it. ``"default": False``: a run without a
             configuration leaves it out, for example because it takes long.
@@ -52,6 +53,7 @@ class ComponentSpec:
     papers: tuple[str, ...] = ()
     version: str = "1"
     role: str = ""
+    certificate: str = ""
     presets: str | None = None
     details: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
@@ -64,6 +66,10 @@ class ComponentSpec:
         if self.role not in ("", *ROLES):
             raise ValueError(
                 f"component {self.id}: role must be one of {', '.join(ROLES)}, not {self.role!r}"
+            )
+        if (self.role == "certified") != bool(self.certificate):
+            raise ValueError(
+                f"component {self.id}: 'certificate' must say what is proven, with the role certified and with no other"
             )
         papers: object = self.papers
         if isinstance(papers, str):

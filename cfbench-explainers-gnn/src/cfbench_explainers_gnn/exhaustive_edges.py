@@ -1,10 +1,10 @@
 """Exhaustive over edges: the smallest counterfactual in a scope up to a size, by trying every set of edits.
 
 All sets of one possible edit are made on the real model, then all of two, up to ``max_size``. The answer is the
-first of the smallest sets that displace the most target items. With it goes a certificate, ``none_up_to``: no set of
-at most so many edits does better, that is works at all (no answer) or displaces as many as the answer; where every
-set was tried, or nothing can be better, ``proven`` is 1. After ``budget`` sets of a unit the search ends, and the
-certificate with the last size that was finished.
+first of the smallest sets that displace the most target items. With it goes a certificate, ``none_up_to``: no set of at
+most so many edits displaces more items than the answer, nor as many with fewer edits. Where every set was tried, or
+nothing can be better, the detail ``proven`` is 1. After ``budget`` sets of a unit the search ends, and the certificate
+with the last size that was finished.
 
 Not published elsewhere. A certified control for every explainer on graphs, where the scope is small: sets grow as the number
 of edits to the power of their size. Where the protocol lets edges be added, these are tried too.
@@ -42,6 +42,9 @@ SPEC = ComponentSpec(
     },
     needs={"recommender": {"access": {"scores"}}},
     role="certified",
+    certificate="no set of at most 'none_up_to' edits displaces more items than the answer, nor as many with "
+    "fewer edits, of the removals in scope and, if the protocol allows additions, those that its "
+    "options list; where the detail 'proven' is 1, no set at all does",
     details={"default": False},
 )
 

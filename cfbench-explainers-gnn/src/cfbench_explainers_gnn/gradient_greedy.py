@@ -8,7 +8,7 @@ each step makes the edit e (not yet made) with the most negative
 degrees included, queries the real model whether the target has left, and computes the gradient anew. An edit after which
 the sum has not fallen is taken back and not tried again: each step is a descent. The search ends when all targets have
 left, when the answer has as many edits as the protocol allows, when the gradient says that no edit helps, or when
-``PATIENCE`` edits in a row were taken back. The answer is the shortest prefix that displaces the most items; ties go to
+``patience`` edits in a row were taken back. The answer is the shortest prefix that displaces the most items; ties go to
 the lower user, then the lower item; none: no answer. The detail ``taken_back`` counts the edits that did not lower the
 sum.
 
@@ -55,6 +55,11 @@ SPEC = ComponentSpec(
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, SearchConfig):
     width: Annotated[int, Range(minimum=1), Help("steepest edits that are tested in each step")] = 1
+    patience: Annotated[
+        int,
+        Range(minimum=1),
+        Help("edits in a row that did not lower the margins, after which the search ends"),
+    ] = 10
 
 
 class GradientGreedy:
@@ -75,7 +80,7 @@ class GradientGreedy:
             not_lower = state.update(part)
             taken_back[part.units[not_lower]] += 1
             units, edges = _steepest(state.open_slope(), part.possible.rows, self.config.width)
-            falling = state.in_vain[units] < PATIENCE
+            falling = state.in_vain[units] < self.config.patience
             units, edges = units[falling], edges[falling]
             if self.config.width > 1 and len(units):
                 units, edges = self._best(part, state.made, units, edges, best)
@@ -111,10 +116,6 @@ class GradientGreedy:
         order = np.lexsort((np.rint(left * GRID), units))  # stable: of equal ones the steeper
         least = order[np.diff(units[order], prepend=-1) > 0]
         return units[least], edges[least]
-
-
-PATIENCE = 10
-"""Edits in a row that did not lower the margins, after which a search ends."""
 
 
 @dataclass

@@ -8,13 +8,17 @@ go to the set whose parent was better, then to the lower item index). The retain
   answer is the first of them.
 - List level: the shortest set that displaced the most, over all steps; it ends when all are displaced.
 
+It goes on until then, or until the sets have as many interactions as the protocol allows edits. Steps are checked, and
+counted in the detail ``ascents``, as in ``greedy``: what must fall is the lowest margin of the retained sets.
+
 With ``width`` 1 the steps are those of ``greedy``; with a width that no step exceeds, and a pool of |I_u|, every
 set of up to ``protocol.max_edits`` interactions is tested, and an answer is as small as that of ``exhaustive`` (where
 several are, it may be another).
 
 Not published elsewhere. As in ``greedy``, the steps after the first look only at the ``pool`` interactions
 that lowered the margin most alone, of those that are not in the set.
-Cost: |I_u| model queries for each user, then at most ``width`` x ``pool`` for each unit and step.
+Cost: |I_u| + 1 model queries for each user, then at most ``width`` x ``pool`` for each unit and step, and ``width`` x |I_u|
+for a step that these do not help.
 """
 
 from __future__ import annotations
@@ -26,11 +30,11 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_explainers_native.greedy import margins, margins_alone, open_of, order_alone
+from cfbench_explainers_native.greedy import Descent, margins, margins_alone, open_of, order_alone
 from cfbench_explainers_native.shared import Readers
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
-from cfbench_recsys.targets import Context, Targets
+from cfbench_recsys.targets import Answer, Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/beam",
@@ -75,6 +79,11 @@ class Sets:
         place = np.arange(len(units)) - np.searchsorted(units, units)
         return self.take(order[place < width])
 
+    def lowest(self) -> tuple[IntArray, FloatArray]:
+        """The units, and the margin of the first set of each: the lowest, if the sets are sorted."""
+        units, first = np.unique(self.units, return_index=True)
+        return units, self.margins[first]
+
     def take(self, which: IntArray | BoolArray) -> Sets:
         return Sets(self.units[which], self.removed[which], self.margins[which])
 
@@ -83,8 +92,9 @@ class Beam:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, targets: Targets, context: Context) -> Edits:
+    def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """B edits: for each unit the first of the smallest sets found that displace the most."""
+        descent = Descent(targets, context)
         alone = margins_alone(targets, context)
         order = order_alone(alone)
         wanted = (targets.items >= 0).sum(axis=1)
@@ -93,12 +103,33 @@ class Beam:
         retained = _single(alone, ~targets.padding).best(self.config.width)
         most_steps = min(targets.budget, targets.history.shape[1])
         for step in range(1, most_steps + 1):
+            descent.record(*retained.lowest())
             self._test_on_recommender(retained, most, answer, targets, context)
             retained = retained.take(most[retained.units] < wanted[retained.units])
             if step == most_steps or not len(retained.units):
                 break
-            retained = _enlarged(retained, order, self.config.pool, targets, context).best(self.config.width)
-        return Edits.removals(targets.users, targets.history, answer)
+            retained = self._next(retained, order, descent, targets, context)
+        edits = Edits.removals(targets.users, targets.history, answer)
+        return Answer(edits, {"ascents": descent.ascents})
+
+    def _next(
+        self, retained: Sets, order: IntArray, descent: Descent, targets: Targets, context: Context
+    ) -> Sets:
+        """The retained sets of the next step."""
+        width, pool = self.config.width, self.config.pool
+        found = _enlarged(retained, order, pool, targets, context).best(width)
+        units, margin = found.lowest()
+        stuck = units[descent.stuck(units, margin)]
+        again = np.isin(retained.units, stuck)
+        if pool >= order.shape[1] or not again.any():
+            return found
+        wider = _enlarged(retained.take(again), order, order.shape[1], targets, context)
+        rest = found.take(~np.isin(found.units, stuck))
+        return Sets(
+            np.concatenate([rest.units, wider.units]),
+            np.concatenate([rest.removed, wider.removed]),
+            np.concatenate([rest.margins, wider.margins]),
+        ).best(width)
 
     def _test_on_recommender(
         self, retained: Sets, most: IntArray, answer: BoolArray, targets: Targets, context: Context

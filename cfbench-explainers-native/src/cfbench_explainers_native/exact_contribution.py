@@ -1,12 +1,20 @@
-"""Exact contribution: the best possible ordering for a recommender whose score is linear in the profile.
+"""Exact contribution: the weights of a recommender whose score is linear in the profile, as importances.
 
-For s(x)_y = b_y + sum_i x_i W[i, y], removing item i lowers the score of y by exactly W[i, y]; so the history
-sorted by W[:, y] is optimal for DEL@k and INS@k at every k, where the recommender's link is sigmoid or identity: no
-explainer can do better. At list level the mean over the listed items, W[i, :] . 1/T, is the decrease of their mean score.
+For s(x)_y = b_y + sum_i x_i W[i, y], removing item i lowers the score of y by exactly W[i, y]. The importance of i is
+W[i, y]; at list level it is the mean over the listed items, the decrease of their mean score.
+
+A reference, since how good it is depends on what is measured and configured. At item level, where the link of the
+recommender increases with the score alone (sigmoid, identity), and the importances are W[:, y] (target ``logit``, the
+default there; with the link sigmoid the order of ``probability`` is the same), the order is optimal for DEL@k and INS@k at
+every k: no other k interactions lower the score more, or retain more of it. Nothing is proven about
+
+- a link ``softmax``, where f(x)_y depends on the scores of all items;
+- the target ``margin``, which orders by the effect of single removals, and these do not add up;
+- explicit answers, POS-P and NEG-P, which depend on rivals: see ``smallest`` for a certificate;
+- the list level, where a link is applied to each score before the mean.
 
 ``target`` (see ``target_functions.py``): with ``probability`` and ``margin`` the contribution of i is the decrease of
-that function when i is removed alone, computed from s(x) - W[i, :]: leave-one-out without its queries. For
-``probability`` with the link sigmoid the order is that of W[:, y], and as optimal; otherwise it is not certified.
+that function when i is removed alone, computed from s(x) - W[i, :]: leave-one-out without its queries.
 
 Not published elsewhere. Needs ``access: weights`` (MF, EASE). Cost: one look-up for each interaction and
 target; with ``probability`` and ``margin`` one query for each user, and the scores of all items for each interaction.
@@ -29,7 +37,7 @@ from cfbench_recsys.targets import Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/exact-contribution",
-    summary="Optimal ordering for recommenders with a linear score",
+    summary="Weights of a linear score, the optimal order for DEL and INS",
     target=f"{__name__}:ExactContribution",
     config=f"{__name__}:Config",
     provides={
@@ -39,7 +47,7 @@ SPEC = ComponentSpec(
         "edit": {"remove"},
     },
     needs={"recommender": {"access": {"scores", "weights"}}},
-    role="certified",
+    role="reference",
 )
 
 

@@ -6,10 +6,10 @@ history (lexicographic). The answer is
 - item level: the first set with which the item has left the top K;
 - list level: the first of the smallest sets that displace the most of i_1..i_K, as ``greedy`` has it.
 
-With it goes a certificate, ``none_up_to``: no set of at most so many removals does better, that is works at
-all (item level, or no answer), or displaces as many as the answer. Where every set of the history was tested
-at and none works, it is |I_u|. ``proven`` says whether the answer is thereby the smallest, or the silence
-final; at list level also that no larger set displaces more, which only the whole search or a bound can say.
+With it goes a certificate, ``none_up_to``: no set of at most so many removals displaces more items than the answer,
+nor as many with fewer removals. Where there is no answer, no such set displaces any; where nothing can displace
+any, ``none_up_to`` is |I_u|. The detail ``proven`` is 1 where no set of any size does better: the answer is the
+smallest, or no answer exists. At list level only the whole search or a bound can show this.
 
 Each set is put to the recommender once for all units of the user. After ``budget`` sets of a user the search
 ends, and the certificate with the last size that was finished. Where the logit is linear in the profile
@@ -53,6 +53,9 @@ SPEC = ComponentSpec(
     },
     needs={"recommender": {"access": {"scores"}}},
     role="certified",
+    certificate="no set of at most 'none_up_to' removals of the user's own interactions displaces more items "
+    "than the answer, nor as many with fewer removals; where the detail 'proven' is 1, no set at all "
+    "does",
 )
 
 FIRST_ROUND, LAST_ROUND = 64, 4096

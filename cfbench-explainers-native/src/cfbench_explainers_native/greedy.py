@@ -5,8 +5,8 @@ mean of the margins of i_1..i_K under the shared edit. It is compared in whole s
 which ranks are decided; ties go to the lower item index.
 
 - Explicit: the removals up to the first success (the item has left the top K; at list level: all have, or
-  else the shortest prefix with which the most have). Nothing within the protocol's number of edits: no answer. The detail
-  ``ascents`` counts the steps after which the margin had not fallen: there the search goes on, but descends no more.
+  else the shortest prefix with which the most have). The search goes on until then, or until the answer has as many edits
+  as the protocol allows. Nothing within that number: no answer.
 - Implicit: the order of removal, continued up to ``depth`` steps whatever is reached on the way, then the
   remaining interactions by their margin when removed alone. The importance is the number of interactions that
   come later: only its order means something.
@@ -15,8 +15,11 @@ Not published elsewhere. A reference: it considers joint effects and the rivals 
 it may name more interactions than the smallest counterfactual has.
 To bound the cost on long histories, the steps after the first consider only the ``width`` interactions
 that lowered the margin most alone, of those that are left: with at least ``width`` = |I_u| it is the full search.
-Cost: |I_u| model queries for each user (shared by all its units), then at most ``width`` for each unit
-and step.
+Each step is checked: where none of the interactions considered lowers the margin, all that are left are tried. Where none
+of these does either, the step that raises it least is made, since several removals may work where each alone does not; the
+detail ``ascents`` counts such steps, and after the first of them a unit considers ``width`` interactions only.
+Cost: |I_u| + 1 model queries for each user (shared by all its units), then at most ``width`` for each unit
+and step, and |I_u| more for each step that was checked in vain.
 """
 
 from __future__ import annotations
@@ -70,17 +73,41 @@ class Search:
         removed: (B, H) what was removed so far.
         steps: (B, H) the step at which each interaction went, counted from 0; a large number if it did not.
         left: one (B,) for each step, the number of target items outside the top K after it (-1: search over).
-        ascents: (B,) steps after which the margin had not fallen.
+        descent: whether the margins still fall.
     """
 
     alone: FloatArray
     removed: BoolArray
     steps: IntArray
     left: list[IntArray]
-    ascents: FloatArray
+    descent: Descent
 
 
 NEVER = np.iinfo(np.int64).max
+
+
+class Descent:
+    """Whether the margins of B forward searches still fall.
+
+    Attributes:
+        lowest: (B,) the margin so far.
+        ascents: (B,) steps that did not lower it, with any candidate.
+    """
+
+    def __init__(self, targets: Targets, context: Context) -> None:
+        every = np.arange(len(targets))
+        self.lowest = margins(Edits.nothing(targets.users), Readers(every, every), targets, context)
+        self.ascents: FloatArray = np.zeros(len(targets))
+
+    def stuck(self, units: IntArray, found: FloatArray) -> BoolArray:
+        """(m,) which of ``units`` (m,) should try all candidates, after those considered gave ``found`` (m,) at best."""
+        stuck: BoolArray = (found >= self.lowest[units]) & (self.ascents[units] == 0)
+        return stuck
+
+    def record(self, units: IntArray, found: FloatArray) -> None:
+        """The margins ``found`` (m,) after a step of ``units`` (m,)."""
+        self.ascents[units] += found >= self.lowest[units]
+        self.lowest[units] = found
 
 
 class Greedy:
@@ -101,24 +128,28 @@ class Greedy:
         left = np.stack(search.left, axis=1)  # (B, steps)
         shortest = np.where(left.max(axis=1) > 0, left.argmax(axis=1), -1)
         edits = Edits.removals(targets.users, targets.history, search.steps <= shortest[:, None])
-        return Answer(edits, {"ascents": search.ascents})
+        return Answer(edits, {"ascents": search.descent.ascents})
 
     def _search(self, targets: Targets, context: Context, most: int, stop_at_success: bool) -> Search:
         alone, shape = margins_alone(targets, context), targets.history.shape
-        search = Search(alone, np.zeros(shape, dtype=bool), np.full(shape, NEVER), [], np.zeros(len(targets)))
+        descent = Descent(targets, context)
+        search = Search(alone, np.zeros(shape, dtype=bool), np.full(shape, NEVER), [], descent)
         order = order_alone(alone)
-        current: FloatArray = np.full(len(targets), np.inf)  # the margin so far; the first step is not judged
         active = np.arange(len(targets))
         for step in range(min(most, shape[1])):
             active = active[(~search.removed & ~targets.padding)[active].any(axis=1)]
             if not len(active):
                 break
-            width = shape[1] if step == 0 else self.config.width
-            considered = open_of(order, search.removed | targets.padding, width)
-            found = alone if step == 0 else _next_margins(search, considered, active, targets, context)
-            best = np.lexsort((found[active], ~considered[active]), axis=-1)[:, 0]
-            search.ascents[active] += found[active, best] >= current[active]
-            current[active] = found[active, best]
+            closed = search.removed | targets.padding
+            found = alone
+            if step > 0:
+                considered = open_of(order, closed, self.config.width)
+                found = _next_margins(search, considered, active, targets, context)
+                stuck = active[descent.stuck(active, found[active].min(axis=1))]
+                others = _next_margins(search, ~closed & ~considered, stuck, targets, context)
+                found = np.minimum(found, others)
+            best = np.lexsort((found[active], closed[active]), axis=-1)[:, 0]
+            descent.record(active, found[active, best])
             search.removed[active, best] = True
             search.steps[active, best] = step
             left = np.full(len(targets), -1, dtype=np.int64)

@@ -2,7 +2,8 @@
 
 As ``greedy`` (which see for the margin), with interactions that the user does not have among the candidates:
 at each step the removal or the addition that lowers the margin most is made, until the item has left the top
-K (item level), or the shortest run of steps with which the most items of the list have (list level).
+K (item level), or the shortest run of steps with which the most items of the list have (list level). Steps are checked, and
+counted in the detail ``ascents``, as in ``greedy``.
 
 Which items may be added is bounded and stated: the ``additions`` items that the recommender ranks next after
 the first K, the explained items left out. They are plausible ("had you also bought ..."), and near rivals of
@@ -10,8 +11,8 @@ the explained item. Candidates for recommendation stay those that are not in the
 added item stays in the ranking, and may be what takes the explained item's place.
 
 Not published elsewhere. A reference for methods that add, to be compared with these alone: fewer edits suffice
-where some are additions. Cost: |I_u| + ``additions`` model queries for each unit in the first step, then
-at most ``width`` in each.
+where some are additions. Cost: |I_u| + ``additions`` + 1 model queries for each unit in the first step, then
+at most ``width`` in each, and all that are left in a step that ``width`` do not help.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_explainers_native.greedy import margins, open_of, order_alone
+from cfbench_explainers_native.greedy import Descent, margins, open_of, order_alone
 from cfbench_explainers_native.shared import Readers
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
-from cfbench_recsys.targets import Context, Targets
+from cfbench_recsys.targets import Answer, Context, Targets
 
 SPEC = ComponentSpec(
     id="recsys/explainer/greedy-edits",
@@ -80,13 +81,14 @@ class GreedyEdits:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def counterfactuals(self, targets: Targets, context: Context) -> Edits:
+    def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """B edits: the shortest run of steps that displaces the most target items; none: no answer."""
         candidates = self._candidates(targets, context)
         wanted = np.count_nonzero(targets.items >= 0, axis=1)
         chosen = np.zeros_like(candidates.allowed)
         best, most = chosen.copy(), np.zeros(len(targets), dtype=np.int64)
         active = np.arange(len(targets))
+        descent = Descent(targets, context)
         order: IntArray = np.empty(0, dtype=np.int64)
         for step in range(min(targets.budget, chosen.shape[1])):
             active = active[(most < wanted)[active] & (candidates.allowed & ~chosen)[active].any(axis=1)]
@@ -100,13 +102,21 @@ class GreedyEdits:
                 alone = np.full(chosen.shape, np.inf)
                 alone[active] = found
                 order = order_alone(alone)
-            chosen[active, found.argmin(axis=1)] = True
+            stuck = np.flatnonzero(descent.stuck(active, found.min(axis=1))) if step else active[:0]
+            if len(stuck):
+                others = candidates.allowed & ~considered
+                tried = _margins(candidates, chosen, others, active[stuck], targets, context)
+                found[stuck] = np.minimum(found[stuck], tried)
+            best_edit = found.argmin(axis=1)
+            descent.record(active, found[np.arange(len(active)), best_edit])
+            chosen[active, best_edit] = True
             edits = candidates.edits(targets.users, active, chosen[active])
             displaced = count_displaced(context.model, targets, edits, active, context.interactions)
             better = active[displaced > most[active]]
             best[better] = chosen[better]
             most[active] = np.maximum(most[active], displaced)
-        return candidates.edits(targets.users, np.arange(len(targets)), best)
+        edits = candidates.edits(targets.users, np.arange(len(targets)), best)
+        return Answer(edits, {"ascents": descent.ascents})
 
     def _candidates(self, targets: Targets, context: Context) -> Candidates:
         history, present = targets.history, ~targets.padding

@@ -165,8 +165,9 @@ def _users_of_items(targets: Targets, context: Context) -> UsersOfItems:
 def certificate(smallest: BoolArray, none_up_to: IntArray, targets: Targets) -> dict[str, FloatArray]:
     """What a search has proven about its answers, as details of them.
 
-    ``none_up_to``: no set of at most so many removals does better; |I_u| where none at all does.
-    ``proven``: 1 where the answer is the smallest there is (``smallest``), or nothing does better.
+    ``none_up_to``: no set of at most so many removals displaces more items than the answer, nor as many with fewer
+    removals; |I_u| where no set displaces any. ``proven``: 1 where the answer is the smallest there is (``smallest``), or
+    nothing does better.
 
     smallest, none_up_to: (B,).
     """

@@ -41,6 +41,8 @@ SPEC = ComponentSpec(
     needs={"recommender": {"access": {"scores", "weights"}}},
     version="2",
     role="certified",
+    certificate="no set of at most 'none_up_to' removals from the user's profile puts the item out of the top K; "
+    "where the detail 'proven' is 1, the answer is the smallest, or there is none",
 )
 
 

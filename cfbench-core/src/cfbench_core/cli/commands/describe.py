@@ -87,13 +87,14 @@ def _show(component: Component, registry: Registry) -> None:
     spec = component.spec
     axes = axes_of(spec.suite, registry)
     control = {
-        "certified": "  (certified: a proven optimum within its stated limit; a control, not a competitor)",
+        "certified": "  (certified: it proves how far each answer is optimal; a control, not a competitor)",
         "reference": "  (reference: a strong search without proof; a control, not a competitor)",
         "baseline": "  (baseline: what every method should beat; a control, not a competitor)",
     }
     output.heading(spec.id)
     click.echo(f"{spec.summary}{control.get(spec.role, '')}\n")
     facts = {
+        "certificate": spec.certificate,
         "papers": _references(spec),
         **{
             axis: values(spec.provides, axis, axes)
