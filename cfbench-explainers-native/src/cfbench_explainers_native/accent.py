@@ -34,6 +34,8 @@ interaction at its input, at once and without training; the paper's recommenders
   (a constant that carries a bias) are no parameters.
 - ``refit``: the same question, answered by fitting p again without i (Newton's method). Slow: a check.
 
+This is ``variant: cfbench``. ``variant: paper`` is the method as its authors published it, see ``accent_paper.py``.
+
 Departs from the paper: H has d rows here, so that it is solved directly and not by conjugate gradients (their
 parameters are those of the user and of the target; the model was not trained on (u, y), so the second block has no part in
 the removal of another interaction); rivals lie below the list, never in it; the prediction looks at the
@@ -50,14 +52,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import Capabilities, ComponentSpec
+from cfbench_explainers_native.accent_paper import PaperAccent, Settings
 from cfbench_explainers_native.fitted_user import Fit, user_vectors
 from cfbench_explainers_native.shared import SingleRemovals, rounded
+from cfbench_explainers_native.variants import check_options, own_options
 from cfbench_recsys.answers import smallest_prefix
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
@@ -84,39 +88,77 @@ NUMBERS_AT_ONCE = 2**21
 """Predicted logits held at once: users are worked on together until they need as many."""
 
 
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "cfbench": {
+        "effect": "leave-one-out",
+        "rivals": 20,
+        "stopping_rule": "displaced",
+        "damping": 0.1,
+        "negatives": 10.0,
+    },
+    "paper": {"rivals": None, "damping": 1e-6, "weight_decay": 1e-3},
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
+    variant: Annotated[
+        Literal["cfbench", "paper"], Help("paper: influence functions as published, see accent_paper.py")
+    ] = "cfbench"
     effect: Annotated[
-        Literal["leave-one-out", "input-gradient", "influence", "refit"],
-        Help("how the effect of a removal is estimated"),
-    ] = "leave-one-out"
+        Literal["leave-one-out", "input-gradient", "influence", "refit"] | None,
+        Help("variant cfbench: how the effect of a removal is estimated; none: leave-one-out"),
+    ] = None
     rivals: Annotated[
-        int, Range(minimum=1), Search(choices=(5, 10, 20, 50)), Help("items below the list to compare with")
-    ] = 20
+        int | None,
+        Range(minimum=1),
+        Search(choices=(5, 10, 20, 50)),
+        Help(
+            "items to compare with; none: 20 below the list; variant paper: the k - 1 behind the explained one"
+        ),
+    ] = None
     stopping_rule: Annotated[
-        Literal["displaced", "overtaken", "verified"],
-        Help("by prediction; overtaken: a rival passes the target, as in the paper; verified: by the model"),
-    ] = "displaced"
+        Literal["displaced", "overtaken", "verified"] | None,
+        Help("variant cfbench; displaced: by prediction; overtaken: a rival passes; verified: by the model"),
+    ] = None
     damping: Annotated[
-        float,
+        float | None,
         Range(above=0),
         Search(1e-3, 10, log=True),
-        Help("with influence and refit, ridge relative to the sum of curvatures"),
-    ] = 0.1
+        Help(
+            "with influence and refit, ridge relative to the sum of curvatures, none: 0.1; variant paper: 1e-6"
+        ),
+    ] = None
     negatives: Annotated[
-        float,
+        float | None,
         Range(minimum=0),
-        Search(choices=(0.0, 0.1, 1.0)),
-        Help("with influence and refit, weight of the items that the user has not"),
-    ] = 0.0
+        Search(choices=(0.0, 0.1, 1.0, 10.0)),
+        Help("with influence and refit, weight of the items that the user has not; none: 10"),
+    ] = None
+    weight_decay: Annotated[
+        float | None, Range(minimum=0), Help("variant paper: that of the training; none: 1e-3")
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_options("accent", self, DEFAULTS)
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
         """What the estimate needs of the recommender in addition to its scores."""
-        access = {"input-gradient": "gradients", "influence": "embeddings", "refit": "embeddings"}.get(
-            self.effect
-        )
+        effect = "influence" if self.variant == "paper" else self.effect or ""
+        access = {"input-gradient": "gradients", "influence": "embeddings", "refit": "embeddings"}.get(effect)
         return {"recommender": {"access": frozenset({access})}} if access else {}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Those of the variant cfbench, all with values."""
+
+    effect: str
+    rivals: int
+    stopping_rule: str
+    damping: float
+    negatives: float
 
 
 @dataclass(frozen=True)
@@ -153,8 +195,30 @@ class Plan:
 
 
 class Accent:
+    """The configured variant."""
+
     def __init__(self, config: Config) -> None:
-        self.config = config
+        options = own_options(config, DEFAULTS)
+        self._variant: PaperAccent | AdditiveAccent = (
+            PaperAccent(Settings(**options))
+            if config.variant == "paper"
+            else AdditiveAccent(Options(**options))
+        )
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) by how much each removal narrows the gap to the rival."""
+        return self._variant.importances(targets, context)
+
+    def counterfactuals(self, targets: Targets, context: Context) -> Edits:
+        """B edits: the smallest set of removals that is predicted to displace the target."""
+        return self._variant.counterfactuals(targets, context)
+
+
+class AdditiveAccent:
+    """The variant cfbench."""
+
+    def __init__(self, options: Options) -> None:
+        self.config = options
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) by how much each removal narrows the gap to the rival."""

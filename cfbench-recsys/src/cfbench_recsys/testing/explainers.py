@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -13,7 +13,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.lifecycle.models import load_state, save_state
-from cfbench_core.specs import lacking, resolve
+from cfbench_core.specs import Capabilities, lacking, resolve
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
 from cfbench_recsys.edits import ADD, REMOVE, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
@@ -230,7 +230,7 @@ def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Ca
         NotApplicable: when no recommender of the kit offers what the explainer needs.
     """
     graph = interactions()
-    needs = subject.spec.needs.get("recommender", {})
+    needs = _needs(subject)
     training = training_part(graph)
     found = []
     for model in kit_models(graph):
@@ -252,6 +252,15 @@ def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Ca
             for case in found
         ]
     return [_prepared(subject, case) for case in found]
+
+
+def _needs(subject: Subject) -> Capabilities:
+    """What it needs of a recommender: by its spec, and with its options."""
+    needs = dict(subject.spec.needs.get("recommender", {}))
+    of_options: Mapping[str, Capabilities] = getattr(subject.options, "needs", {})
+    for axis, values in of_options.get("recommender", {}).items():
+        needs[axis] = needs.get(axis, frozenset()) | values
+    return needs
 
 
 def _least_taken(graph: scipy.sparse.csr_matrix, users: IntArray) -> int:
