@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cfbench_core.config import create
 from cfbench_core.presets import Preset, presets_of
-from cfbench_core.specs import resolve
 from cfbench_explainers_native.plugin import cfbench_explainers
 
 SHIPPED = [(spec, preset) for spec in cfbench_explainers() for preset in presets_of(spec).values()]
@@ -19,7 +19,7 @@ def test_presets_are_shipped() -> None:
 
 @pytest.mark.parametrize(("spec", "preset"), SHIPPED, ids=[f"{spec.name}-{p.name}" for spec, p in SHIPPED])
 def test_a_preset_has_options_of_its_explainer_and_a_source(spec: Any, preset: Preset) -> None:
-    resolve(spec.target)(resolve(spec.config)(**preset.options))
+    create({"target": spec.target, "config": spec.config, "options": preset.options})
     search = preset.search
     if "source" in search:  # published
         assert search["source"]

@@ -22,13 +22,15 @@ edge less are tried. The answer is the set that displaces most items, then the s
 says. "No answer" if none displaces any. A search ends when it has tried ``simulations`` sets, when ``patience`` of
 them did not improve its answer, or when no smaller set is left. No set has more edges than the protocol allows.
 
+This is ``variant: cfbench``; ``variant: paper`` is the method as published, see ``unr_paper.py``.
+
 Departures from the paper, and why:
 - The search is guided (``prior: gradient``), because scoring a set is what costs. One exact gradient on the untouched
   graph says by how much each removal lowers the margins, to first order. The ``width`` best edges are children (in the
   paper, random ones); which child comes next is chosen by PUCT, with the predicted reward for those not visited, in
   place of UCB1. And in each round the most promising new set is completed: with the gradient taken anew at that set, it
   is tried with as many edges more as promise to suffice, and further from there while they promised too much.
-  ``prior: none`` is the paper's way: random edges, UCB1, nothing but scores.
+  ``prior: none`` uses nothing but scores: random edges, UCB1.
 - The tree is one of sets, not of walks: two walks over the same edges are one subgraph, scored once.
 - The smallest set is the one with the fewest edges. The published code counts nodes, and stops at its first success.
 - The explained items are starting points in addition to the user: the edges that hold an item in a list are partly its
@@ -40,7 +42,7 @@ Cost: one evaluation for each set, one for the untouched graph, and in each roun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -48,10 +50,13 @@ import numpy as np
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, units_at_once
-from cfbench_explainers_gnn.edge_tree import EdgeSet, EdgeTree, Outcome, Surroundings, TreeOptions
+from cfbench_explainers_gnn.edge_sets import edits_of_sets
+from cfbench_explainers_gnn.edge_tree import EdgeTree, Outcome, Surroundings, TreeOptions
+from cfbench_explainers_gnn.unr_paper import PaperOptions, paper_answer
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.targets import Answer, Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/unr-explainer",
@@ -77,6 +82,9 @@ SMALLEST_MARGIN = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Config(SearchConfig):
+    variant: Annotated[
+        Variant, Help("cfbench: the guided search over sets; paper: the search over walks as published")
+    ] = "cfbench"
     simulations: Annotated[int, Range(minimum=1), Help("maximum number of tested sets of edges")] = 200
     patience: Annotated[
         int, Range(minimum=1), Help("sets tried without a better answer after which a search ends")
@@ -96,11 +104,15 @@ class Config(SearchConfig):
         Range(minimum=0, below=1),
         Help("reward of an item that is about to leave; 0: only displaced items count"),
     ] = 0.5
-    prior: Annotated[
-        Literal["gradient", "none"], Help("which edges are tried first; none: random ones, as in the paper")
-    ] = "gradient"
+    prior: Annotated[Literal["gradient", "none"], Help("which edges are tried first; none: random ones")] = (
+        "gradient"
+    )
     connected: Annotated[bool, Help("sets grow from the user and the explained items only")] = True
     prune: Annotated[bool, Help("repeatedly test each new best answer without one of its edges")] = False
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
+
+    def __post_init__(self) -> None:
+        check_variant(self, frozenset({"max_batch_edges"}))
 
 
 class UNRExplainer:
@@ -114,6 +126,8 @@ class UNRExplainer:
         return in_blocks(targets, context, self.config, self._explain)
 
     def _explain(self, block: Block) -> Answer:
+        if self.config.variant == "paper":
+            return paper_answer(block, self.config.paper)
         all_units = range(len(block))
         first = first_margins(block)
         trees = self._trees(block, first)
@@ -124,13 +138,13 @@ class UNRExplainer:
             if not proposed:
                 break
             units = np.array([unit for unit, _ in proposed])
-            outcomes = outcomes_of(block, _edits(block, starts, proposed), units, first, self.config.partial)
+            outcomes = outcomes_of(block, edits_of_sets(block, proposed), units, first, self.config.partial)
             for unit in np.unique(units).tolist():
                 own = np.flatnonzero(units == unit)
                 trees[unit].learn([proposed[p][1] for p in own], [outcomes[p] for p in own])
                 queries[unit] += len(own)
             queries += _new_gains(block, starts, trees, first)
-        best = _edits(block, starts, [(unit, trees[unit].best) for unit in all_units])
+        best = edits_of_sets(block, [(unit, trees[unit].best) for unit in all_units])
         return Answer(best, {"queries": queries})
 
     def _trees(self, block: Block, margins: FloatArray) -> list[EdgeTree]:
@@ -196,15 +210,6 @@ def _gains(block: Block, first: FloatArray, removed: BoolArray) -> FloatArray:
     (slope,) = torch.autograd.grad(left, made)
     gains: FloatArray = np.rint(-slope.numpy() * GRID) / GRID
     return gains
-
-
-def _edits(block: Block, starts: IntArray, sets: list[tuple[int, EdgeSet]]) -> Edits:
-    """(len(sets),) the edits that the numbers of edges within the scopes of units stand for."""
-    rows = np.repeat(np.arange(len(sets)), [len(edges) for _, edges in sets])
-    edges = np.array([starts[unit] + edge for unit, edges in sets for edge in edges], dtype=np.int64)
-    possible = block.possible
-    users = block.targets.users[np.array([unit for unit, _ in sets], dtype=np.int64)]
-    return Edits(users, rows, possible.edge_users[edges], possible.edge_items[edges], possible.ops[edges])
 
 
 def first_margins(block: Block) -> FloatArray:
