@@ -13,7 +13,7 @@ import yaml
 
 from cfbench_core.config import Document, decode_experiment, resolved_document
 from cfbench_core.errors import UserError
-from cfbench_core.presets import Preset, parse_presets, presets_of, write_preset
+from cfbench_core.presets import Preset, parse_presets, presets_of, search_problem, write_preset
 from cfbench_core.registry import Component, Registry
 from cfbench_core.testing import CHECKS, check_component
 
@@ -149,6 +149,53 @@ def test_a_file_that_holds_something_else_is_not_overwritten(tmp_path: Path) -> 
     with pytest.raises(UserError, match="suite: must be a mapping"):
         write_preset(path, Preset("small", {}))
     assert path.read_text() == "suite: toy\n"
+
+
+SEARCHED = {"metric": "POS-P", "value": 0.2, "as_configured": 0.3, "better": "lower", "trials": 20}
+HELD_OUT = {"metric": "POS-P, held out", "value": 0.25, "as_configured": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("search", "problem"),
+    [
+        ({"source": "table 3 of the paper"}, ""),
+        ({**SEARCHED, "held_out": HELD_OUT}, ""),
+        ({}, "says neither where its options were published"),
+        ({**SEARCHED, "held_out": HELD_OUT, "trials": 19}, "comes from 19 trials, fewer than 20"),
+        (SEARCHED, "does not say what it gains on held-out data"),
+        ({**SEARCHED, "held_out": {"value": 0.2}}, "does not say what the options as configured reach"),
+        (
+            {**SEARCHED, "held_out": {**HELD_OUT, "value": 0.3}},
+            "is not better than the options as configured",
+        ),
+        ({**SEARCHED, "held_out": HELD_OUT, "value": 0.3}, "is not better than the options as configured"),
+        (
+            {**SEARCHED, "held_out": HELD_OUT, "better": "higher"},
+            "is not better than the options as configured",
+        ),
+    ],
+)
+def test_a_preset_is_published_or_comes_from_a_search_with_a_gain(
+    search: dict[str, Any], problem: str
+) -> None:
+    found = search_problem(Preset("one", {}, search), held_out=True)
+    assert found == "" if not problem else found.startswith(problem)
+
+
+def test_a_model_needs_no_gain_on_held_out_data() -> None:
+    assert search_problem(Preset("one", {}, SEARCHED), held_out=False) == ""
+
+
+def test_no_preset_is_called_auto() -> None:
+    with pytest.raises(UserError, match="'preset: auto' means the preset of the data; choose another name"):
+        parse_presets("auto: {options: {count: 3}}", "mine.yaml")
+
+
+def test_the_kit_refuses_presets_that_no_search_found(registry: Registry) -> None:
+    spec = registry.find("toy", "dataset", "numbers").spec
+    searched = [check for check in CHECKS if check.name == "presets-were-searched"]
+    (failure,) = check_component(spec, registry=registry, checks=searched).failures
+    assert failure.reason == "preset 'small' comes from 0 trials, fewer than 20"
 
 
 def test_the_kit_refuses_presets_that_the_configuration_does_not_take(registry: Registry) -> None:

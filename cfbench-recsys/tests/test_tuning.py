@@ -146,14 +146,31 @@ def test_an_explainer_is_judged_on_users_who_are_neither_explained_nor_learned_f
     learned_in_run = set(learned_from(artifacts("explainer")[0]))
     before = {*artifacts("units"), *artifacts("explainer")}
     tune(explaining("Blend"), component="it", trials=2, sample=25, out=tmp_path / "tuned.yaml")
-    (units,) = set(artifacts("units")) - before
-    judged = users(units)
-    assert len(explained) == 30 and len(judged) == 25
-    assert not judged & explained
+    judged = [users(units) for units in set(artifacts("units")) - before]  # of the trials, and held out
+    assert len(explained) == 30 and {len(sample) for sample in judged} == {25}
+    assert not explained & set().union(*judged)
     for folder in set(artifacts("explainer")) - before:
         learned = learned_from(folder)
-        assert not learned & (judged | explained)
-        assert learned == learned_in_run - judged
+        assert any(learned == learned_in_run - sample for sample in judged) and not learned & explained
+
+
+def test_the_gain_is_measured_on_users_whom_no_trial_used(tmp_path: Path) -> None:
+    """Best and configured options are judged on further users, by the mean of the same metric."""
+    tuned = tune(explaining("Blend"), component="it", trials=6, sample=25, out=tmp_path / "tuned.yaml")
+    assert tuned.best is not None and tuned.best.number > 0 and tuned.held_out is not None
+    judged, held_out = sorted(artifacts("units"), key=lambda folder: folder.stat().st_mtime)
+    assert len(users(held_out)) == 25 and not users(held_out) & users(judged)
+    scores = {folder: pd.read_parquet(folder / "scores.parquet") for folder in artifacts("scores")}
+    means = [
+        own.loc[own["metric"] == "POS-P@3", "value"].mean()
+        for own in scores.values()
+        if set(own["user"]) == set(pd.read_parquet(held_out / "units.parquet")["user"])
+    ]
+    assert sorted(tuned.held_out) == pytest.approx(sorted(means)) and tuned.held_out[0] < tuned.held_out[1]
+    found = tuned.preset("here").search["held_out"]
+    assert found["metric"] == "POS-P@3 of other users, held out"
+    assert (found["value"], found["as_configured"]) == pytest.approx(tuned.held_out, rel=1e-5)
+    assert "on held-out data" in tuned.verbalize()
 
 
 def users(folder: Path) -> set[int]:

@@ -11,7 +11,11 @@ A component's spec names a YAML resource of its distribution, ``presets="package
 
 A configuration takes them by ``{name: mf, preset: ml-1m}``; options given next to ``preset`` take precedence. A run writes
 the options, not the preset's name, into its ``config.yaml``: they stay what they were when the preset changes. What
-``search`` holds is for people (``cfbench describe mf``); ``cfbench tune --preset-into`` writes both.
+``search`` holds is for people (``cfbench describe mf``); ``cfbench tune --preset-into`` writes both. ``preset: auto`` takes
+the preset of the dataset (of the dataset and the model, ``ml-1m-mf``, for an explainer), see
+``config/options_by_setting.py``.
+
+A preset that a search found must be one: ``search_problem`` says what it lacks, and the conformance kit checks it.
 """
 
 from __future__ import annotations
@@ -29,6 +33,12 @@ from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.specs import ComponentSpec
 
+AUTO = "auto"
+"""The preset of each combination of data and model; no preset has this name."""
+
+LEAST_TRIALS = 20
+"""Of a search whose best options may be a preset."""
+
 _HEAD = "# Options that searches on validation data found (cfbench tune) or that were published, and how each was found.\n"
 
 
@@ -39,6 +49,32 @@ class Preset:
     name: str
     options: Mapping[str, Any]
     search: Mapping[str, Any] = field(default_factory=dict)
+
+
+def search_problem(preset: Preset, held_out: bool) -> str:
+    """Why a preset must not be shipped; "" if it may.
+
+    Published options have a ``source``. Options of a search come from at least ``LEAST_TRIALS`` trials, and are better than
+    the options as configured: on the data that judged the trials, and with ``held_out`` on data that the search did not
+    use at all (``search.held_out``).
+    """
+    search = preset.search
+    if "source" in search:
+        return ""
+    if not search:
+        return "says neither where its options were published ('source') nor how they were found"
+    trials = search.get("trials", 0)
+    if trials < LEAST_TRIALS:
+        return f"comes from {trials} trials, fewer than {LEAST_TRIALS}"
+    if held_out and not search.get("held_out"):
+        return "does not say what it gains on held-out data ('held_out')"
+    for found in (search, *([search["held_out"]] if held_out else [])):
+        if not {"metric", "value", "as_configured"} <= set(found):
+            return "does not say what the options as configured reach ('metric', 'value', 'as_configured')"
+        gain = found["value"] - found["as_configured"]
+        if (gain if search.get("better", "higher") == "higher" else -gain) <= 0:
+            return f"is not better than the options as configured by {found['metric']}"
+    return ""
 
 
 def presets_of(spec: ComponentSpec) -> dict[str, Preset]:
@@ -75,6 +111,10 @@ def parse_presets(text: str, source: str) -> dict[str, Preset]:
         known = set(parts) == {"options", "search"} and all(isinstance(part, dict) for part in parts.values())
         if not known:
             raise UserError(f"{source}: {name}: must be a mapping with 'options' and, if wanted, 'search'")
+        if name == AUTO:
+            raise UserError(
+                f"{source}: {name}: 'preset: auto' means the preset of the data; choose another name"
+            )
         found[str(name)] = Preset(str(name), **parts)
     return found
 

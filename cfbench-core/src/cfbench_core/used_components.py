@@ -32,6 +32,9 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, ConfiguredComponent]]:
     if isinstance(value, ConfiguredComponent):
         yield place, value
         yield from _walk(value.options, place)
+        for name, options in value.options_for:
+            other = dataclasses.replace(value, options=options, options_for=())
+            yield from _walk(other, f"{place}.options_for.{name}")
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             inner = getattr(value, field.name)

@@ -201,7 +201,8 @@ class RecsysSuite(LifecycleSuite):
         from cfbench_recsys.tuning import tunable
 
         suite = TuningSuite(sample)
-        return tunable(suite, suite.study(config, registry, access), reference, metric)
+        study = suite.study(config, registry, access)
+        return tunable(suite, study, reference, metric, held_out=TuningSuite(sample, held_out=True))
 
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
@@ -223,11 +224,12 @@ class TuningSuite(RecsysSuite):
         "choose_units": f"{STEPS}.tuning:choose_tuning_units",
     }
 
-    def __init__(self, sample: int) -> None:
-        self.sample = sample
+    def __init__(self, sample: int, held_out: bool = False) -> None:
+        self.sample, self.held_out = sample, held_out
 
     def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
-        return {**super().unit_parameters(setting), "sample": self.sample}
+        chosen = {"sample": self.sample, **({"held_out": True} if self.held_out else {})}
+        return {**super().unit_parameters(setting), **chosen}
 
 
 def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> str:

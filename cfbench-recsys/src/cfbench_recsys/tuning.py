@@ -4,7 +4,8 @@
   (``fit.validation``). The test part is not used.
 - An explainer: by a metric over users who may be explained but are not: they are drawn apart from those whom a run
   with this configuration explains, and nothing that learns (``Context.training``) sees either. It is evaluated at the
-  first K of the configuration, at item level if it can, for the first recommender and data set there.
+  first K of the configuration, at item level if it can, for the first recommender and data set there. After the search
+  the best options and those as configured are compared on as many further users, whom no trial used.
 """
 
 from __future__ import annotations
@@ -38,9 +39,15 @@ EXPLANATION_METRICS = ("POS-P@{k}", "PN-S@{k}")
 
 
 def tunable(
-    suite: LifecycleSuite, study: Study, reference: ConfiguredComponent, metric: str | None
+    suite: LifecycleSuite,
+    study: Study,
+    reference: ConfiguredComponent,
+    metric: str | None,
+    held_out: LifecycleSuite,
 ) -> Tunable:
-    """See :mod:`cfbench_core.tuning.protocol`. ``suite`` explains users whom a run does not explain.
+    """See :mod:`cfbench_core.tuning.protocol`.
+
+    ``suite`` explains users whom a run does not explain, and ``held_out`` users whom neither explains.
 
     Raises:
         UserError: when the component cannot be judged, or not by ``metric``.
@@ -51,7 +58,7 @@ def tunable(
     if reference.kind == "recommender":
         return _of_recommender(suite, study, data, reference, metric)
     if reference.kind == "explainer":
-        return _of_explainer(suite, study, data, reference, metric)
+        return _of_explainer(suite, held_out, study, data, reference, metric)
     raise UserError(f"{reference.spec.id}: only recommenders and explainers can be tuned")
 
 
@@ -93,25 +100,31 @@ def _of_recommender(
 
 def _of_explainer(
     suite: LifecycleSuite,
+    held_out: LifecycleSuite,
     study: Study,
     data: PreparedDataset,
     reference: ConfiguredComponent,
     metric: str | None,
 ) -> Tunable:
     recommender = _only(study.config.recommenders, "recommender", "recommenders")
-    (model,) = suite.models(study, data, recommender)
+    (model,) = suite.models(study, data, recommender.used_for(data.name))
     setting, column, measured = _place(suite, study, model, reference, metric)
     point, one = setting.point, dataclasses.replace(study, metrics=(measured,))
 
-    def plan(candidate: ConfiguredComponent) -> TrialPlan:
-        scores = suite.cell(PlannedCell(one, model, point, candidate)).stages["scores"]
+    def plan(candidate: ConfiguredComponent, judge: LifecycleSuite = suite) -> TrialPlan:
+        scores = judge.cell(PlannedCell(one, model, point, candidate)).stages["scores"]
         return TrialPlan(
             {"scores": scores}, lambda results, store: mean_score(results, scores, store, column.name)
         )
 
+    def plan_held_out(candidate: ConfiguredComponent) -> TrialPlan:
+        return plan(candidate, held_out)
+
     where = f"{data.dataset.label}, {recommender.label}, {point['level']} level"
     shared = {"model": model.stages["model"], UNITS: units_stage(suite, setting)}
-    return Tunable(f"{column.name} of other users", _direction(column), where, plan, shared)
+    return Tunable(
+        f"{column.name} of other users", _direction(column), where, plan, shared, held_out=plan_held_out
+    )
 
 
 def _place(

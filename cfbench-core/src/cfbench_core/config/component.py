@@ -29,6 +29,7 @@ class ConfiguredComponent:
         spec: what its plugin says of it.
         options: an instance of its configuration dataclass, None when there is nothing to set.
         distribution: who brought it, "cfbench-recsys 0.1.0"; empty for a class named by ``import:``.
+        options_for: other options for some combinations of data and model, by name; see ``options_by_setting.py``.
     """
 
     kind: str
@@ -36,6 +37,17 @@ class ConfiguredComponent:
     spec: ComponentSpec
     options: Any = None
     distribution: str = ""
+    options_for: tuple[tuple[str, Any], ...] = ()
+
+    def used_for(self, *names: str) -> ConfiguredComponent:
+        """The component with its options for a combination: the names of the dataset, and of the model if it explains one.
+
+        Its label stays. A component with ``options_for`` is never created itself, only what this returns.
+        """
+        if not self.options_for:
+            return self
+        options = dict(self.options_for).get("-".join(names), self.options)
+        return dataclasses.replace(self, options=options, options_for=())
 
     def parameters(self) -> Mapping[str, Any]:
         """All that determines what the component does, as JSON: for the parameters of a stage.
@@ -46,6 +58,8 @@ class ConfiguredComponent:
 
     @functools.cached_property
     def _parameters(self) -> Mapping[str, Any]:
+        if self.options_for:
+            raise ValueError(f"{self.label}: its options depend on data and model; call used_for() first")
         return {
             "component": self.spec.id,
             "target": self.spec.target,
@@ -110,7 +124,20 @@ class ConfiguredComponent:
             options = {name: options[name] for name in not_default(self.options)}
         own = {} if self.label == default_label(self.spec, self.options) else {"label": self.label}
         name = {"name": self.spec.name} if self.distribution else {"import": self.spec.target}
-        return {**name, **own, **options} if options or own or not self.distribution else self.spec.name
+        other = {"options_for": self._other_options(defaults)} if self.options_for else {}
+        if not (options or own or other) and self.distribution:
+            return self.spec.name
+        return {**name, **own, **options, **other}
+
+    def _other_options(self, defaults: bool) -> dict[str, dict[str, Any]]:
+        """``options_for`` as plain data; without ``defaults`` what differs from the component's own options."""
+        own = _plain_options(self.options)
+        return {
+            name: {
+                key: value for key, value in _plain_options(options).items() if defaults or value != own[key]
+            }
+            for name, options in self.options_for
+        }
 
 
 def with_defaults(component: Component) -> ConfiguredComponent:

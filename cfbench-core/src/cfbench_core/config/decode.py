@@ -35,16 +35,23 @@ from cfbench_core.config.fields import (
     unwrap,
 )
 from cfbench_core.config.imported import imported_spec
+from cfbench_core.config.options_by_setting import (
+    ProblemError,
+    is_auto,
+    limited_to_study,
+    named_preset,
+    options_by_combination,
+    unknown_combinations,
+)
 from cfbench_core.config.values import infinite_numbers, is_long_number, kind_of, name_problem, shown
 from cfbench_core.config.yaml_nodes import MAPPING, MOST_ERRORS, TEXT, plain
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plain_text import one_line
-from cfbench_core.presets import presets_of
 from cfbench_core.redaction import held_secret, variable_problem
 from cfbench_core.registry import Component, Registry, installation_advice
 from cfbench_core.specs import ComponentSpec, plural
 
-RESERVED = frozenset({"name", "import", "label", "preset"})
+RESERVED = frozenset({"name", "import", "label", "preset", "options_for"})
 """Keys of a component's mapping that are not options; no option may have these names."""
 
 WRONG = object()
@@ -69,8 +76,10 @@ def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]
     config = decoder.dataclass(document.root, suite.config, "")
     if config is not WRONG:
         decoder.check_executor(config.executor)
+        for problem in unknown_combinations(config, getattr(suite, "models_key", ""), decoder.stated):
+            decoder.wrong(*problem)
     decoder.raise_errors()
-    return suite, config
+    return suite, limited_to_study(config, getattr(suite, "models_key", ""))
 
 
 def decode_options(component: Component, document: Document, registry: Registry) -> ConfiguredComponent:
@@ -128,6 +137,7 @@ class _Decoder:
         self.suite: Any = None
         self.name = ""
         self.errors: list[str] = []
+        self.stated: list[tuple[yaml.MappingNode, str]] = []  # each options_for, and where it stands
 
     # The document's head
 
@@ -367,7 +377,7 @@ class _Decoder:
         if isinstance(node, yaml.ScalarNode):
             name_node: yaml.Node | None = node
             import_node = label_node = None
-            options_node: yaml.Node = yaml.MappingNode(MAPPING, [], node.start_mark, node.end_mark)
+            options_node = yaml.MappingNode(MAPPING, [], node.start_mark, node.end_mark)
         elif isinstance(node, yaml.MappingNode):
             given = {str(key.value): value for key, value in node.value}
             name_node, import_node, label_node = given.get("name"), given.get("import"), given.get("label")
@@ -397,31 +407,32 @@ class _Decoder:
             at = import_node or name_node or node
             suffix = "" if at is node else (".import" if import_node is not None else ".name")
             return self.wrong(at, path + suffix, str(error))
-        if isinstance(node, yaml.MappingNode) and "preset" in given:
-            options_node = self.with_preset(node, given["preset"], spec, path)
-            if options_node is WRONG:
-                return WRONG
-        options = self.dataclass(options_node, config, path, skip=RESERVED)
-        if options is WRONG:
+        preset = given.get("preset") if isinstance(node, yaml.MappingNode) else None
+        try:
+            if preset is not None and not is_auto(preset):
+                options_node = named_preset(self.document, options_node, preset, spec)
+            options = self.dataclass(options_node, config, path, skip=RESERVED)
+            other = WRONG if options is WRONG else self.options_for(options_node, spec, config, path)
+        except ProblemError as problem:
+            return self.wrong(problem.node, f"{path}.{problem.key}", problem.message)
+        if options is WRONG or other is WRONG:
             return WRONG
         label = str(label_node.value) if label_node is not None else default_label(spec, options)
-        return ConfiguredComponent(kind, label, spec, options if spec.config else None, distribution)
+        return ConfiguredComponent(
+            kind, label, spec, options if spec.config else None, distribution, other if spec.config else ()
+        )
 
-    def with_preset(self, node: yaml.MappingNode, name: yaml.Node, spec: ComponentSpec, path: str) -> Any:
-        """A component's node with the options of its preset, where the node does not give them itself."""
-        try:
-            known = presets_of(spec)
-        except UserError as error:
-            return self.wrong(name, f"{path}.preset", str(error))
-        if not isinstance(name, yaml.ScalarNode) or name.value not in known:
-            hint = did_you_mean(str(name.value), known) if isinstance(name, yaml.ScalarNode) else ""
-            there = f" It has: {', '.join(known)}" if known else f" {spec.name} has no presets"
-            return self.wrong(name, f"{path}.preset", f"no preset {shown(name)}.{hint or there}")
-        given = {str(key.value) for key, _ in node.value}
-        source = f"{self.document.where(name)}: preset {name.value!r}"
-        taken = self.document.brought(known[name.value].options, source)
-        added = [(key, value) for key, value in taken.value if str(key.value) not in given]
-        return yaml.MappingNode(node.tag, [*node.value, *added], node.start_mark, node.end_mark)
+    def options_for(self, node: yaml.MappingNode, spec: ComponentSpec, cls: type, path: str) -> Any:
+        """Options for combinations of data and model (``options_by_setting.py``), by name; WRONG if some are wrong."""
+        nodes = options_by_combination(self.document, node, spec, getattr(self.suite, "model_kind", ""))
+        self.stated += [
+            (value, f"{path}.options_for") for key, value in node.value if key.value == "options_for"
+        ]
+        found = {
+            name: self.dataclass(own, cls, f"{path}.options_for.{name}", skip=RESERVED)
+            for name, own in nodes.items()
+        }
+        return WRONG if any(options is WRONG for options in found.values()) else tuple(found.items())
 
 
 def _owner(component: Component) -> str:

@@ -63,11 +63,13 @@ class LifecycleSuite(Declarations):
         self.check(study)
         explainers = () if self.models_explain else self.explainers(study)
         return [
-            self.cell(PlannedCell(study, model, point, explainer))
+            self.cell(
+                PlannedCell(study, model, point, explainer.used_for(data.name, model.component.spec.name))
+            )
             for dataset in config.data
             for data in [self.prepared(study, dataset)]
             for component in self.model_components(study)
-            for model in self.models(study, data, component)
+            for model in self.models(study, data, component.used_for(data.name))
             for point in self.points(config, model)
             for explainer in ([model.component] if self.models_explain else explainers)
         ]

@@ -13,7 +13,7 @@ from cfbench_core.config.decode import RESERVED, decode_options
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import Help, Range, hints_of, unwrap
 from cfbench_core.errors import UserError
-from cfbench_core.presets import presets_of
+from cfbench_core.presets import presets_of, search_problem
 from cfbench_core.registry import Component, Registry
 from cfbench_core.specs import resolve
 from cfbench_core.testing.checks import Misbehaviour, NotApplicable, Subject, checks_of, require
@@ -89,6 +89,16 @@ def presets_fit(subject: Subject) -> None:
             raise Misbehaviour(" ".join(error.lines)) from error
 
 
+def presets_were_searched(subject: Subject) -> None:
+    """Were its presets published, or found by enough trials, with a gain (for an explainer: on held-out data)?"""
+    presets = presets_of(subject.spec)
+    if not presets:
+        raise NotApplicable("it has no presets")
+    for preset in presets.values():
+        problem = search_problem(preset, held_out=subject.spec.kind == "explainer")
+        require(not problem, f"preset {preset.name!r} {problem}")
+
+
 def is_made_from_its_options(subject: Subject) -> None:
     """Can it be made from its configuration, twice, as two things?"""
     if subject.spec.kind == "executor":
@@ -115,6 +125,7 @@ CHECKS = checks_of(
     configuration_is_described,
     configuration_is_light,
     presets_fit,
+    presets_were_searched,
     is_made_from_its_options,
 )
 """The checks of every component, whatever its kind."""

@@ -45,6 +45,8 @@ class Tunable:
         data: what it is measured on, in a few words: "ml-1m".
         plan: the trial of a component with other options.
         shared: stages that every trial reads and none changes; computed first, and the search ends if one fails.
+        held_out: judges a component by the same metric on data that no trial uses; after the search, for the best options
+            and those as configured. None where there are no such data.
     """
 
     metric: str
@@ -52,6 +54,7 @@ class Tunable:
     data: str
     plan: Callable[[ConfiguredComponent], TrialPlan]
     shared: Mapping[str, Stage] = field(default_factory=dict)
+    held_out: Callable[[ConfiguredComponent], TrialPlan] | None = None
 
 
 def reported(results: Results, stage: Stage, *path: str) -> float:

@@ -25,11 +25,16 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Tuned:
-    """A search and its trials; ``resumed`` of them were there before the call."""
+    """A search and its trials; ``resumed`` of them were there before the call.
+
+    ``held_out``: the values of the best options and of those as configured on data that no trial used; None where these
+    are the same options, or there are no such data.
+    """
 
     search: Search
     trials: tuple[Trial, ...]
     resumed: int
+    held_out: tuple[float, float] | None = None
 
     @property
     def best(self) -> Trial | None:
@@ -72,7 +77,11 @@ class Tuned:
         )
         where = "as it was configured" if best.number == 0 else f"in trial {best.number}"
         compared = "" if best.number == 0 else f" ({before})"
-        return f"{metric} {number(best.value)} {where}, the best of {len(self.trials)}{compared}"
+        found = f"{metric} {number(best.value)} {where}, the best of {len(self.trials)}{compared}"
+        if self.held_out is None:
+            return found
+        value, configured = self.held_out
+        return f"{found}; on held-out data {number(value)} ({number(configured)} as it was configured)"
 
     def preset(self, name: str) -> Preset:
         """The best options, with everything that is needed to reproduce the search.
@@ -89,6 +98,8 @@ class Tuned:
             "metric": search.tunable.metric,
             "value": float(number(best.value)),
             "as_configured": None if first is None else float(number(first)),
+            "better": search.tunable.direction,
+            "held_out": self._held_out(),
             "trials": len(self.trials),
             "failed": len(self.failed),
             "best_trial": best.number,
@@ -103,6 +114,13 @@ class Tuned:
         return Preset(
             name, self.options, {key: value for key, value in found.items() if value not in ("", None)}
         )
+
+    def _held_out(self) -> dict[str, Any] | None:
+        if self.held_out is None:
+            return None
+        value, configured = (float(number(found)) for found in self.held_out)
+        metric = f"{self.search.tunable.metric}, held out"
+        return {"metric": metric, "value": value, "as_configured": configured}
 
 
 def number(value: float | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -145,6 +145,7 @@ def run_search(
             if resumed < trials:
                 _continue(search, journal, trials, timeout, observer or _Nobody())
             tuned = Tuned(search, tuple(journal.trials), resumed)
+            tuned = dataclasses.replace(tuned, held_out=_held_out(tuned, observer or _Nobody()))
             write_configuration(tuned)
         finally:
             journal.close()
@@ -165,6 +166,17 @@ def _continue(
             tuned = Tuned(search, tuple(journal.trials), 0)
             write_configuration(tuned)
             observer.tried(trial, tuned.best)
+
+
+def _held_out(tuned: Tuned, observer: Observer) -> tuple[float, float] | None:
+    """The values of the best options and of those as configured on data that no trial used."""
+    search, best = tuned.search, tuned.best
+    judge = search.tunable.held_out
+    if judge is None or best is None or best.number == 0:
+        return None
+    with _computer(search, observer) as computer:
+        found = [computer.value(judge, options) for options in (best.options, search.configured)]
+    return None if None in found else (found[0] or 0.0, found[1] or 0.0)
 
 
 def _next(search: Search, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -210,6 +222,11 @@ def _references(config: Any) -> Iterator[tuple[str, int | None, ConfiguredCompon
 
 def _space_of(reference: ConfiguredComponent) -> tuple[Dimension, ...]:
     spec = reference.spec
+    if reference.options_for:
+        raise UserError(
+            f"{reference.label} has options by data and model ('preset: auto' or 'options_for'): a search begins with one"
+            " set of options"
+        )
     try:
         space = search_space(type(reference.options)) if spec.config else ()
     except ValueError as error:
@@ -262,6 +279,20 @@ class _Computer:
         if problem is not None:
             return Trial(number, options, problem.status, None, problem.reason, seconds)
         return self._judged(number, options, plan, results, seconds)
+
+    def value(
+        self, judge: Callable[[ConfiguredComponent], TrialPlan], options: Mapping[str, Any]
+    ) -> float | None:
+        """The value of a component with these options on held-out data; None where it has none."""
+        plan = judge(self.search.reference.with_options(options))
+        results = self._run("held out", plan.stages, _Preparing(self.observer))
+        if self._problem(results, "held-out") is not None:
+            return None
+        try:
+            found = plan.value(results, self.store)
+        except UserError:
+            return None
+        return found if math.isfinite(found) else None
 
     def _judged(
         self, number: int, options: Mapping[str, Any], plan: TrialPlan, results: Results, seconds: float

@@ -20,7 +20,8 @@ def choose_tuning_units(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """As ``choose_units``, for ``sample`` users (fewer, where there are fewer) whom a run does not explain.
 
-    Those whom it explains are withheld from what explainers learn, in addition to the sample itself.
+    Those whom it explains are withheld from what explainers learn, in addition to the sample itself. With ``held_out``
+    the sample consists of the next users of the same random order, whom no trial used.
     """
     explained = users_to_explain(context, data)
     others = np.setdiff1d(data.split.explainable, explained)
@@ -29,6 +30,10 @@ def choose_tuning_units(
             f"all {len(explained)} users who may be explained are explained, none is left to tune on: lower"
             " protocol.users"
         )
-    drawn = context.streams.generator("tuning users").permutation(len(others))[: context.parameters["sample"]]
+    size = context.parameters["sample"]
+    start = size if context.parameters.get("held_out") else 0
+    drawn = context.streams.generator("tuning users").permutation(len(others))[start : start + size]
+    if not len(drawn):
+        raise UserError(f"all {len(others)} users who are not explained judged the trials, none is held out")
     pd.DataFrame({"user_index": explained}).to_parquet(context.output / WITHHELD, index=False)
     return lists_of(context, data, model, np.sort(others[drawn]))

@@ -1,0 +1,166 @@
+"""Options of a component that depend on where it is used: presets by name, ``preset: auto`` and ``options_for``.
+
+A model is used on a dataset, an explainer for a model on a dataset. Such a combination is named by its components:
+``ml-1m`` of a model, ``ml-1m-mf`` of an explainer. A configuration gives options for some of them::
+
+    explainers:
+      - {name: lxr, preset: auto}
+      - {name: lxr, hidden: 32, label: small, options_for: {ml-1m-mf: {hidden: 64}}}
+
+``preset: auto`` takes the component's preset of each combination; options next to it take precedence. Where there is no
+preset, and where ``options_for`` has no entry, the other options and the defaults hold. A run writes both as ``options_for``
+into its ``config.yaml``, with the combinations of its datasets and models, so that its numbers do not depend on the presets
+of a later version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from cfbench_core.config.component import ConfiguredComponent
+from cfbench_core.config.document import Document
+from cfbench_core.config.values import shown
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.presets import AUTO, presets_of
+from cfbench_core.specs import ComponentSpec
+
+Nodes = Mapping[str, yaml.MappingNode]
+"""Options as they stand in a document, by combination."""
+
+
+class ProblemError(Exception):
+    """What is wrong with a node, for the message of the decoder."""
+
+    def __init__(self, node: yaml.Node, key: str, message: str) -> None:
+        super().__init__(message)
+        self.node, self.key, self.message = node, key, message
+
+
+def named_preset(
+    document: Document, node: yaml.MappingNode, name: yaml.Node, spec: ComponentSpec
+) -> yaml.MappingNode:
+    """A component's node with the options of the preset that it names, where it does not give them itself.
+
+    Raises:
+        ProblemError: if there is no such preset.
+    """
+    known = _known(name, spec)
+    if not isinstance(name, yaml.ScalarNode) or name.value not in known:
+        hint = did_you_mean(str(name.value), known) if isinstance(name, yaml.ScalarNode) else ""
+        there = f" It has: {', '.join(known)}" if known else f" {spec.name} has no presets"
+        raise ProblemError(name, "preset", f"no preset {shown(name)}.{hint or there}")
+    return _together(node, _taken(document, name, name.value, known))
+
+
+def is_auto(name: yaml.Node | None) -> bool:
+    """Whether a configuration has ``preset: auto``."""
+    return isinstance(name, yaml.ScalarNode) and name.value == AUTO
+
+
+def options_by_combination(
+    document: Document, node: yaml.MappingNode, spec: ComponentSpec, model_kind: str
+) -> Nodes:
+    """The options of a component's node by combination: of all its presets, or of its ``options_for``.
+
+    Args:
+        node: the component, the options of a named preset included.
+        model_kind: the kind of the suite's models.
+
+    Raises:
+        ProblemError: if the presets cannot be read, or ``options_for`` is not a mapping of names to options.
+    """
+    given = {str(key.value): value for key, value in node.value}
+    auto, stated = is_auto(given.get("preset")), given.get("options_for")
+    if not auto and stated is None:
+        return {}
+    key = "preset" if auto else "options_for"
+    if spec.kind not in (model_kind, "explainer"):
+        raise ProblemError(given[key], key, f"a {spec.kind} has no options by data and model")
+    if auto and stated is not None:
+        raise ProblemError(stated, "options_for", "cannot stand next to 'preset: auto'")
+    if auto:
+        name = given["preset"]
+        known = _known(name, spec)
+        return {preset: _together(node, _taken(document, name, preset, known)) for preset in known}
+    return _stated(node, given["options_for"])
+
+
+def _stated(node: yaml.MappingNode, given: yaml.Node) -> Nodes:
+    if not isinstance(given, yaml.MappingNode):
+        raise ProblemError(given, "options_for", f"must be a mapping of combinations, got {shown(given)}")
+    found = {}
+    for key, value in given.value:
+        if not isinstance(value, yaml.MappingNode):
+            raise ProblemError(
+                value, f"options_for.{key.value}", f"must be a mapping of options, got {shown(value)}"
+            )
+        found[str(key.value)] = _together(value, node)
+    return found
+
+
+def unknown_combinations(
+    config: Any, models_key: str, stated: Iterable[tuple[yaml.MappingNode, str]]
+) -> Iterator[tuple[yaml.Node, str, str]]:
+    """The entries of ``options_for`` whose combination the configuration does not have: node, place, message.
+
+    Args:
+        stated: each ``options_for``, and where it stands.
+    """
+    known = dict(combinations(config, models_key))
+    for node, path in stated:
+        names = known.get(path.partition("[")[0].partition(".")[0], [])
+        for key, _ in node.value:
+            if key.value not in names:
+                hint = did_you_mean(str(key.value), names) or f" There is {', '.join(names)}"
+                yield key, path, f"no combination {key.value!r} in this configuration.{hint}"
+
+
+def limited_to_study(config: Any, models_key: str) -> Any:
+    """A decoded configuration in which components have options only for the combinations of its datasets and models."""
+    changes: dict[str, Any] = {}
+    for key, names in combinations(config, models_key):
+        components = _components(config, key)
+        if any(component.options_for for component in components):
+            changes[key] = tuple(_limited(component, names) for component in components)
+    return dataclasses.replace(config, **changes) if changes else config
+
+
+def combinations(config: Any, models_key: str) -> Iterator[tuple[str, list[str]]]:
+    """The keys of components that are used for combinations, and the names of these."""
+    datasets = list(dict.fromkeys(one.spec.name for one in _components(config, "data")))
+    models = list(dict.fromkeys(one.spec.name for one in _components(config, models_key)))
+    yield models_key, datasets
+    yield "explainers", [f"{dataset}-{model}" for dataset in datasets for model in models]
+
+
+def _components(config: Any, key: str) -> tuple[ConfiguredComponent, ...]:
+    """The components under a key that may hold several; none if it holds something else."""
+    found = getattr(config, key, ())
+    return found if isinstance(found, tuple) else ()
+
+
+def _limited(component: ConfiguredComponent, names: list[str]) -> ConfiguredComponent:
+    own = tuple((name, options) for name, options in component.options_for if name in names)
+    return dataclasses.replace(component, options_for=own)
+
+
+def _known(name: yaml.Node, spec: ComponentSpec) -> Mapping[str, Any]:
+    try:
+        return presets_of(spec)
+    except UserError as error:
+        raise ProblemError(name, "preset", str(error)) from None
+
+
+def _taken(document: Document, node: yaml.Node, name: str, known: Mapping[str, Any]) -> yaml.MappingNode:
+    return document.brought(known[name].options, f"{document.where(node)}: preset {name!r}")
+
+
+def _together(first: yaml.MappingNode, second: yaml.MappingNode) -> yaml.MappingNode:
+    """The entries of both; where both have one, that of the first."""
+    given = {str(key.value) for key, _ in first.value}
+    added = [(key, value) for key, value in second.value if str(key.value) not in given]
+    return yaml.MappingNode(first.tag, [*first.value, *added], first.start_mark, first.end_mark)
