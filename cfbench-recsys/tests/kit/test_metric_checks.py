@@ -96,5 +96,5 @@ def test_what_is_wrong_with_a_metric_is_named(implementation: type, check: str, 
 
 def test_a_good_metric_passes_all_checks() -> None:
     for check in checks_for(spec(Good)):
-        if check.name not in ("configuration-is-described", "configuration-is-light", "presets-fit"):
+        if not check.name.startswith(("configuration-is-", "presets-")):
             verify(check, spec(Good))
