@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cfbench_core.errors import UserError
 from cfbench_explainers_native.lime_rs import Config, LimeRS, subsets, weighted_ridge
+from cfbench_explainers_native.lime_rs_paper import Settings, coefficients
 from cfbench_recsys.scoring import BLOCK
 
 
@@ -126,7 +128,8 @@ def test_a_recommender_that_ignores_the_profile_gives_exact_zeros(world, linear)
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"variant": "lxr"}, {"samples": 40, "kernel_width": 0.5, "ridge": 0.1}]
+    "options",
+    [{}, {"variant": "lxr"}, {"variant": "paper"}, {"samples": 40, "kernel_width": 0.5, "ridge": 0.1}],
 )
 def test_awkward_users_stand_alone(awkward, curved, assert_each_unit_stands_alone, options):
     setting = type(awkward)(curved(420, 1), awkward.profiles, awkward.training)
@@ -175,3 +178,54 @@ def test_the_variant_uses_a_kernel_when_it_is_given_one(awkward):
     flat = explain(awkward, targets, variant="lxr")
     assert not np.array_equal(flat, explain(awkward, targets, variant="lxr", kernel_width=0.2))
     assert np.array_equal(flat, explain(awkward, targets, variant="lxr", samples=150, ridge=0.01))
+
+
+# As published by its authors
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_the_published_surrogate_is_the_ridge_regression_on_one_hot_features(repeated):
+    """Against scikit-learn's Ridge on the one-hot encodings of user and item, with the weights of the kernel."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    draw = np.random.default_rng(0)
+    scores, item = draw.normal(size=12), 3
+    drawn = draw.permutation(np.setdiff1d(np.arange(12), [item, 7, 9]))[:6]
+    drawn = np.append(drawn, item) if repeated else drawn
+    rows = np.concatenate([[item], drawn])
+    features = np.hstack([np.ones((len(rows), 1)), np.eye(12)[rows]])
+    cosine = features @ features[0] / (np.linalg.norm(features, axis=1) * np.linalg.norm(features[0]))
+    weights = np.sqrt(np.exp(-((1 - cosine) ** 2) / 0.7**2))
+    fitted = linear_model.Ridge(alpha=1.3).fit(features, scores[rows], sample_weight=weights)
+    found = coefficients(scores, item, drawn, Settings(samples=7, kernel_width=0.7, ridge=1.3))
+    assert found == pytest.approx(fitted.coef_[1:], abs=1e-10)
+
+
+def test_the_published_variant_queries_the_untouched_profile_alone(world, linear):
+    setting = world(linear(items=30), [range(10), range(5, 12)], 30, [range(30), range(12)])
+    found = explain(setting, setting.targets([0, 0, 1], [20, 21, 20]), variant="paper")
+    assert setting.model.scored <= BLOCK
+    scores = setting.model.score_profiles(setting.profiles)
+    assert np.corrcoef(found[0], scores[0, :10])[0, 1] == pytest.approx(1.0), "all items are drawn"
+
+
+def test_items_that_are_not_drawn_have_no_importance(world, linear):
+    setting = world(linear(items=60), [range(20)], 60, [range(60)])
+    found = explain(setting, setting.targets([0], [30]), variant="paper", samples=16)[0]
+    assert 0 < np.count_nonzero(found) <= 15
+
+
+def test_the_published_variant_refuses_a_target():
+    with pytest.raises(UserError, match="target is an option of variant cfbench and lxr, not of paper"):
+        Config(variant="paper", target="logit")
+
+
+def test_the_sampling_of_lxr_explains_the_probability_by_default(world, linear):
+    class Sigmoid(type(linear(items=2))):
+        link = "sigmoid"
+
+    plain = linear(items=150)
+    setting = world(Sigmoid(plain.W, plain.bias), [range(20)], 150)
+    targets = setting.targets([0], [100])
+    by_default = explain(setting, targets, variant="lxr")
+    assert np.array_equal(by_default, explain(setting, targets, variant="lxr", target="probability"))
+    assert not np.array_equal(by_default, explain(setting, targets, variant="lxr", target="logit"))

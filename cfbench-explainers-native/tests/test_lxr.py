@@ -12,7 +12,8 @@ from scipy import sparse
 import cfbench_core
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
-from cfbench_explainers_native.lxr import FLOOR, LXR, Config, Lessons, initial, log_probability, loss
+from cfbench_explainers_native.lxr import LXR, Config, hyperparameters
+from cfbench_explainers_native.lxr_training import FLOOR, Lessons, initial, log_probability, loss
 
 torch = pytest.importorskip("torch")
 
@@ -169,7 +170,7 @@ def tensors(seed=0, items=14, hidden=4):
 @pytest.mark.parametrize(("link", "target"), PROBABILITIES)
 def test_the_loss_is_the_one_as_written(world, link, target):
     setting = world(DenseCurved(14, link), HISTORIES, 14, HISTORIES)
-    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target=target)
+    config = hyperparameters(Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target=target))
     lessons, network, rows, places = (
         lessons_of(setting, 2),
         tensors(),
@@ -186,7 +187,7 @@ def test_the_loss_is_the_one_as_written(world, link, target):
 @pytest.mark.parametrize(("link", "target"), PROBABILITIES)
 def test_its_gradient_is_that_of_finite_differences(world, link, target):
     setting = world(DenseCurved(14, link), HISTORIES, 14, HISTORIES)
-    config = Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target=target)
+    config = hyperparameters(Config(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0, k=2, target=target))
     lessons, rows, places = lessons_of(setting, 2), np.array([2, 0, 1]), np.array([1, 0, 1])
     names = list(tensors())
 
@@ -203,7 +204,14 @@ def test_extreme_logits_give_finite_losses_and_gradients(world):
         setting = world(Dense(W, link=link), HISTORIES, 14, HISTORIES)
         network = tensors()
         rows, places = np.array([1, 2]), np.array([0, 0])
-        value = loss(network, setting.model, lessons_of(setting, 2), rows, places, Config(target=target, k=2))
+        value = loss(
+            network,
+            setting.model,
+            lessons_of(setting, 2),
+            rows,
+            places,
+            hyperparameters(Config(target=target, k=2)),
+        )
         value.backward()
         assert np.isfinite(float(value.detach()))
         assert all(np.isfinite(tensor.grad.numpy()).all() for tensor in network.values())
@@ -214,7 +222,7 @@ def test_where_there_are_fewer_rivals_than_places_the_item_stays(world):
     scores = torch.tensor([[3.0, 1.0, 2.0, 0.0]], dtype=torch.float64)
     seen = (torch.tensor([0, 0]), torch.tensor([0, 3]))
     one = torch.tensor([1.0], dtype=torch.float64)
-    found = log_probability(scores, torch.tensor([2]), seen, one, Config(k=2), "sigmoid")
+    found = log_probability(scores, torch.tensor([2]), seen, one, hyperparameters(Config(k=2)), "sigmoid")
     assert found.tolist() == [0.0]
 
 
@@ -320,7 +328,7 @@ def test_its_masks_beat_random_on_users_it_has_not_seen(data, needed, options, t
     scores = cfbench_core.run(configuration, out=tmp_path / "run", access=access).scores
     for metric, sign in (("POS-P@5", 1), ("NEG-P@5", -1)):
         of_users = scores[scores["metric"] == metric].groupby(["explainer", "user"])["value"].mean()
-        gain = sign * (of_users["random"] - of_users["lxr"])
+        gain = sign * (of_users["random"] - of_users["lxr-cfbench"])
         assert len(gain) == 200
         assert gain.mean() > 3 * gain.std() / np.sqrt(len(gain))
 

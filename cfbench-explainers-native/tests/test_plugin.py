@@ -13,6 +13,7 @@ from cfbench_core.testing import CHECKS as BASE
 from cfbench_core.testing import Subject, check_component, verify
 from cfbench_explainers_native.accent import Config as AccentConfig
 from cfbench_explainers_native.lime_rs import Config as LimeConfig
+from cfbench_explainers_native.lxr import Config as LXRConfig
 from cfbench_explainers_native.plugin import cfbench_explainers
 from cfbench_explainers_native.shap import Config as ShapConfig
 from cfbench_recsys.testing import checks
@@ -49,8 +50,11 @@ def test_every_explainer_conforms(spec, check) -> None:
     verify(check, spec)
 
 
-def test_the_papers_variant_of_lime_conforms() -> None:
-    report = check_component(Subject(SPECS["lime-rs"], LimeConfig(variant="lxr")), checks=checks["explainer"])
+@pytest.mark.parametrize("variant", ["paper", "lxr"])
+def test_the_other_variants_of_lime_conform(variant) -> None:
+    report = check_component(
+        Subject(SPECS["lime-rs"], LimeConfig(variant=variant)), checks=checks["explainer"]
+    )
     assert report.passed, str(report)
 
 
@@ -60,7 +64,7 @@ def test_the_papers_variant_of_lime_conforms() -> None:
         {"exact": "enumeration"},
         {"exact": "never", "samples": 60},
         {"exact": "never", "estimator": "kernel", "samples": 60},
-        {"variant": "clusters"},
+        {"variant": "paper"},
     ],
 )
 def test_every_way_to_shapley_values_conforms(options) -> None:
@@ -73,6 +77,12 @@ def test_every_way_to_shapley_values_conforms(options) -> None:
 )
 def test_every_accent_for_the_recommenders_of_the_kit_conforms(options) -> None:
     report = check_component(Subject(SPECS["accent"], AccentConfig(**options)), checks=checks["explainer"])
+    assert report.passed, str(report)
+
+
+def test_the_published_lxr_conforms() -> None:
+    options = LXRConfig(variant="paper", epochs=2)
+    report = check_component(Subject(SPECS["lxr"], options), checks=checks["explainer"])
     assert report.passed, str(report)
 
 

@@ -9,15 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cfbench_explainers_native.shap import (
-    Config,
-    Enumeration,
-    Kernel,
-    Permutations,
-    Shap,
-    clusters_of,
-    kernel_coalitions,
-)
+from cfbench_explainers_native.shap import Config, Shap
+from cfbench_explainers_native.shapley_values import Enumeration, Kernel, Permutations, kernel_coalitions
 from cfbench_recsys.scoring import BLOCK
 
 ESTIMATORS = ("permutation", "kernel")
@@ -85,25 +78,19 @@ def test_all_parts_give_what_all_orders_give(world, curved):
     length=st.integers(1, 30),
     samples=st.integers(2, 300),
     estimator=st.sampled_from(ESTIMATORS),
-    variant=st.sampled_from(["cfbench", "clusters"]),
     count=st.integers(1, 3),
     seed=st.integers(0, 5),
 )
 def test_the_values_add_up_to_what_the_profile_brings(
-    make_world, make_models, length, samples, estimator, variant, count, seed
+    make_world, make_models, length, samples, estimator, count, seed
 ):
-    """Efficiency: of the estimates too, not only in the limit. In the variant, one value for each cluster."""
+    """Efficiency: of the estimates too, not only in the limit."""
     model = make_models(34, seed, True)
-    draw = np.random.default_rng(seed)
-    training = [draw.choice(34, 6, replace=False) for _ in range(30)]
-    setting = make_world(model, [range(length)], 34, training)
+    setting = make_world(model, [range(length)], 34)
     items = [30, 33, 32][:count]
-    options = {"samples": samples, "estimator": estimator, "exact": "never", "variant": variant}
+    options = {"samples": samples, "estimator": estimator, "exact": "never"}
     found = explain(setting, setting.targets([0], [items], k=count), **options)[0]
     full, empty = logits(setting, [range(length), []], items).mean(axis=1)
-    if variant == "clusters":
-        clusters = clusters_of(setting.training, 10, setting.context.generator("shap", "clusters"))[:length]
-        found = [found[clusters == cluster][0] for cluster in np.unique(clusters)]
     assert np.sum(found) == pytest.approx(full - empty, abs=1e-6)
 
 
@@ -240,47 +227,6 @@ def test_a_recommender_that_ignores_the_profile_gives_exact_zeros(world, linear)
         assert not explain(setting, setting.targets([0], [35]), exact="never", estimator=estimator).any()
 
 
-# The papers' variant
-
-PAIRS = [[0, 1], [0, 1], [2, 3], [2, 3, 4], [4, 5], [4, 5], [0, 1], [2, 3]]
-
-
-def test_items_of_the_same_users_are_in_one_cluster():
-    rows = np.zeros((len(PAIRS), 8))
-    for row, items in enumerate(PAIRS):
-        rows[row, items] = 1
-    found = clusters_of(sparse.csr_matrix(rows), 3, np.random.default_rng(0))
-    assert found[0] == found[1]
-    assert found[2] == found[3]
-    assert found[4] == found[5]
-    assert len(set(found[[0, 2, 4]].tolist())) == 3
-    assert (found[6:] == 0).all(), "no user has them"
-
-
-def test_there_may_be_fewer_items_than_clusters():
-    found = clusters_of(sparse.csr_matrix(np.eye(3)), 10, np.random.default_rng(0))
-    assert sorted(found.tolist()) == [0, 1, 2]
-    assert clusters_of(sparse.csr_matrix((4, 5)), 10, np.random.default_rng(0)).tolist() == [0] * 5
-
-
-@pytest.mark.parametrize("exact", ["auto", "enumeration", "never"])
-def test_each_item_gets_the_value_of_its_cluster(world, linear, exact):
-    setting = world(linear(items=8), [[0, 1, 2, 5]], 8, PAIRS)
-    found = explain(setting, setting.targets([0], [7]), variant="clusters", clusters=3, exact=exact)[0]
-    W = setting.model.W[:, 7]
-    assert found == pytest.approx([W[0] + W[1], W[0] + W[1], W[2], W[5]], abs=1e-8)
-
-
-def test_a_long_history_has_no_more_players_than_clusters(awkward, curved):
-    setting = type(awkward)(curved(420, 1), awkward.profiles, awkward.training)
-    found = explain(setting, setting.targets([1], [419]), variant="clusters")[0]
-    assert len(np.unique(found)) <= 10
-    full, empty = logits(setting, [range(419), []], [419])[:, 0]
-    clusters = clusters_of(setting.training, 10, setting.context.generator("shap", "clusters"))[:419]
-    firsts = np.unique(clusters, return_index=True)[1]
-    assert found[firsts].sum() == pytest.approx(full - empty, abs=1e-6)
-
-
 # Awkward users
 
 
@@ -290,8 +236,7 @@ def test_a_long_history_has_no_more_players_than_clusters(awkward, curved):
         {},
         {"exact": "never", "samples": 200},
         {"exact": "never", "estimator": "kernel", "samples": 200},
-        {"variant": "clusters", "samples": 64},
-        {"variant": "clusters", "exact": "never"},
+        {"variant": "paper", "clusters": 4, "background": 5},
     ],
 )
 def test_awkward_users_stand_alone(awkward, curved, assert_each_unit_stands_alone, options):

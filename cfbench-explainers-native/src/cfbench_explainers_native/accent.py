@@ -32,6 +32,8 @@ interaction at its input, at once and without training; the paper's recommenders
   fitted without i, by a learner that the recommender need not resemble, and the verification on the real
   recommender shows how far that carries. Coordinates of p on which no interaction of the user has an effect
   (a constant that carries a bias) are no parameters.
+  On ml-100k the effects have a rank correlation of 0.91 with those of training all vectors of users and items again
+  (benchmarks/accent_retraining.py; 0.78 for logits and 0.82 for gaps with ``negatives: 0`` and ``damping: 0.1``).
 - ``refit``: the same question, answered by fitting p again without i (Newton's method). Slow: a check.
 
 This is ``variant: cfbench``. ``variant: paper`` is the method as its authors published it, see ``accent_paper.py``.
@@ -93,7 +95,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
         "effect": "leave-one-out",
         "rivals": 20,
         "stopping_rule": "displaced",
-        "damping": 0.1,
+        "damping": 0.01,
         "negatives": 10.0,
     },
     "paper": {"rivals": None, "damping": 1e-6, "weight_decay": 1e-3},
@@ -126,7 +128,7 @@ class Config:
         Range(above=0),
         Search(1e-3, 10, log=True),
         Help(
-            "with influence and refit, ridge relative to the sum of curvatures, none: 0.1; variant paper: 1e-6"
+            "with influence and refit, ridge relative to the sum of curvatures, none: 0.01; variant paper: 1e-6"
         ),
     ] = None
     negatives: Annotated[

@@ -13,9 +13,13 @@ LIME: the number of removals uniform in 1..H, then which ones; when the history 
 all of them are taken. At list level g is the mean over the listed items. The H x H normal equations are
 solved, or the n x n dual when n < H.
 
+This is ``variant: cfbench``. ``variant: paper`` is the method as its authors published it, which edits no profile, see
+``lime_rs_paper.py``.
+
 ``variant: lxr`` repeats the sampling of the code of CFExpRec, Refined fidelity and Consistency beyond top-1: 150
 neighbours, each with 50 to 100 random items of the catalogue flipped (seen ones removed, unseen ones added) and
-weights 1 - d_j / sum(d), d_j the number of flips. In a large catalogue such neighbours hardly ever touch a short
+weights 1 - d_j / sum(d), d_j the number of flips. Its default
+target is the probability, as in that code. In a large catalogue such neighbours hardly ever touch a short
 history.
 
 Departs from the sources: logits rather than probabilities, whose saturation causes ties, and margins where the
@@ -28,16 +32,20 @@ Cost: at most ``samples`` model queries for each user, however many items are ex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
+from cfbench_explainers_native.lime_rs_paper import PaperLimeRS, Settings
 from cfbench_explainers_native.shared import mean_over_targets, rounded
+from cfbench_explainers_native.variants import check_options, own_options
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.links import link_of
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
@@ -59,25 +67,46 @@ SPEC = ComponentSpec(
 )
 
 
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "cfbench": {"target": None, "samples": 256, "kernel_width": 0.25, "ridge": 0.01},
+    "paper": {"samples": 1000, "kernel_width": 25.0, "ridge": 1.0},
+    "lxr": {"target": None, "samples": 150, "kernel_width": None, "ridge": 0.01},
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     variant: Annotated[
-        Literal["cfbench", "lxr"], Help("lxr: the sampling of the code of LXR and its followers")
+        Literal["cfbench", "paper", "lxr"],
+        Help(
+            "paper: as published, see lime_rs_paper.py; lxr: the sampling of the code of LXR and its followers"
+        ),
     ] = "cfbench"
     target: Annotated[
         Target | None,
-        Help("what is explained; none: logit, or margin where the recommender's link is softmax"),
+        Help(
+            "variants cfbench and lxr: what is explained; none: logit, or margin where the recommender's link is "
+            "softmax; with variant lxr the probability, or the score where the link is identity"
+        ),
     ] = None
-    samples: Annotated[int | None, Range(minimum=2), Help("none: 256, with variant lxr 150")] = None
+    samples: Annotated[
+        int | None, Range(minimum=2), Help("none: 256, with variant lxr 150, with variant paper 1000")
+    ] = None
     kernel_width: Annotated[
         float | None,
         Range(above=0),
         Search(0.05, 2, log=True),
-        Help("cosine distance; none: 0.25, with variant lxr the papers' weights"),
+        Help("cosine distance; none: 0.25, with variant paper 25, with variant lxr that code's weights"),
     ] = None
     ridge: Annotated[
-        float, Range(above=0), Search(1e-4, 10, log=True), Help("penalty of the coefficients' squares")
-    ] = 0.01
+        float | None,
+        Range(above=0),
+        Search(1e-4, 10, log=True),
+        Help("penalty of the coefficients' squares; none: 0.01, with variant paper 1"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_options("lime-rs", self, DEFAULTS)
 
 
 @dataclass(frozen=True)
@@ -95,17 +124,41 @@ class Neighbours:
 
 
 class LimeRS:
+    """The configured variant."""
+
     def __init__(self, config: Config) -> None:
-        published = config.variant == "lxr"
-        self.target = config.target
-        self.published = published
-        self.samples = config.samples or (150 if published else 256)
-        self.ridge = config.ridge
-        self.width = config.kernel_width or (None if published else 0.25)
+        options = own_options(config, DEFAULTS)
+        self._variant: PaperLimeRS | SubsetLimeRS = (
+            PaperLimeRS(Settings(**options))
+            if config.variant == "paper"
+            else SubsetLimeRS(published=config.variant == "lxr", **options)
+        )
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) coefficients of the surrogate."""
-        function = TargetFunction.of(self.target, context.model, "lime-rs")
+        return self._variant.importances(targets, context)
+
+
+class SubsetLimeRS:
+    """The variants cfbench and lxr (``published``)."""
+
+    def __init__(
+        self,
+        published: bool,
+        target: Target | None,
+        samples: int,
+        kernel_width: float | None,
+        ridge: float,
+    ) -> None:
+        self.published, self.target = published, target
+        self.samples, self.width, self.ridge = samples, kernel_width, ridge
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) coefficients of the surrogate."""
+        target = self.target
+        if self.published and target is None and link_of(context.model) != "identity":
+            target = "probability"
+        function = TargetFunction.of(target, context.model, "lime-rs")
         importances = np.zeros(targets.history.shape)
         users, owners = np.unique(targets.users, return_inverse=True)
         for owner, user in enumerate(users.tolist()):

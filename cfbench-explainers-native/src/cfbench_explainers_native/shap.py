@@ -23,9 +23,8 @@ How it is computed, the first that applies:
   Sizes |z| = 1, n - 1, 2, n - 2, ... are taken whole as long as their share of ``samples`` suffices; the rest is
   drawn, each z with its complement. A ridge of 1e-10 of the mean curvature makes it solvable with few samples.
 
-``variant: clusters`` is that of the papers: items are put into 10 clusters, a cluster's items come and go
-together, and each gets the value of its cluster. The clusters are those of spherical k-means (Dhillon & Modha
-2001) on the columns of the training users' interactions; an item that none of them has is in the first.
+This is ``variant: cfbench``. ``variant: paper`` is what papers on recommenders use, with one value for all items of a
+cluster, see ``shap_paper.py``.
 
 Departs from the papers' code: logits, not probabilities (their saturation hides effects), and margins where the
 recommender's link is softmax (its logits are defined only up to a constant for each profile); the user's own items
@@ -42,19 +41,19 @@ estimator never takes more, but solves a system of size n: n^3 / 3 for each user
 
 from __future__ import annotations
 
-import functools
-import itertools
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range
-from cfbench_core.specs import ComponentSpec
+from cfbench_core.specs import Capabilities, ComponentSpec
+from cfbench_explainers_native.shap_paper import PaperShap, Settings
+from cfbench_explainers_native.shapley_values import Design, Kernel, Permutations, enumeration
 from cfbench_explainers_native.shared import Readers, mean_over_targets, rounded
+from cfbench_explainers_native.variants import check_options, own_options
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray, binary_rows
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.target_functions import Target, TargetFunction
@@ -73,78 +72,108 @@ SPEC = ComponentSpec(
     },
     needs={"recommender": {"access": {"scores"}}},
     papers=("lundberg2017shap",),
+    presets="cfbench_explainers_native:presets/shap.yaml",
 )
 
 EVALUATIONS_AT_ONCE = 4096
 """Users are processed together until they need that many: few evaluations would not fill a block."""
 
-ROUNDS = 100
-"""Of k-means, at most."""
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "cfbench": {"target": None, "estimator": "permutation", "exact": "auto", "samples": 1024},
+    "paper": {"clusters": 10, "background": 50},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     variant: Annotated[
-        Literal["cfbench", "clusters"],
-        Help("clusters: one value for the items of a cluster, as in the papers"),
+        Literal["cfbench", "paper"],
+        Help("paper: one value for the items of a cluster, as papers on recommenders do, see shap_paper.py"),
     ] = "cfbench"
     target: Annotated[
         Target | None,
-        Help("what is explained; none: logit, or margin where the recommender's link is softmax"),
+        Help(
+            "variant cfbench: what is explained; none: logit, or margin where the recommender's link is softmax"
+        ),
     ] = None
     estimator: Annotated[
-        Literal["permutation", "kernel"], Help("what to do when there are too many parts to take all")
-    ] = "permutation"
+        Literal["permutation", "kernel"] | None,
+        Help("variant cfbench: what to do when there are too many parts to take all; none: permutation"),
+    ] = None
     exact: Annotated[
-        Literal["auto", "enumeration", "never"],
-        Help("auto: a linear logit's weights, or all parts; enumeration: all parts; never: always estimate"),
-    ] = "auto"
-    samples: Annotated[int, Range(minimum=2), Help("model queries for each user")] = 1024
-    clusters: Annotated[int, Range(minimum=1), Help("of items, in the variant of that name")] = 10
+        Literal["auto", "enumeration", "never"] | None,
+        Help(
+            "variant cfbench; auto: a linear logit's weights, or all parts; enumeration: all parts; "
+            "never: always estimate; none: auto"
+        ),
+    ] = None
+    samples: Annotated[
+        int | None, Range(minimum=2), Help("variant cfbench: model queries for each user; none: 1024")
+    ] = None
+    clusters: Annotated[
+        int | None, Range(minimum=1, maximum=12), Help("variant paper: clusters of items; none: 10")
+    ] = None
+    background: Annotated[
+        int | None, Range(minimum=1), Help("variant paper: training users to compare with; none: 50")
+    ] = None
 
+    def __post_init__(self) -> None:
+        check_options("shap", self, DEFAULTS)
 
-class Design(Protocol):
-    """Which coalitions of m players are evaluated, and what follows from their responses.
-
-    Attributes:
-        coalitions: (E, m) the members; the first is empty, the last has all players.
-    """
-
-    coalitions: BoolArray
-
-    def values(self, responses: FloatArray) -> FloatArray:
-        """(m,) Shapley values from the (E,) responses."""
+    @property
+    def needs(self) -> Mapping[str, Capabilities]:
+        """The variant paper scores profiles of no user, which a recommender on a graph cannot do."""
+        return {"recommender": {"scope": frozenset({"user-vector"})}} if self.variant == "paper" else {}
 
 
 class Shap:
+    """The configured variant."""
+
     def __init__(self, config: Config) -> None:
-        self.config = config
+        options = own_options(config, DEFAULTS)
+        self._variant: PaperShap | InteractionShap = (
+            PaperShap(Settings(**options))
+            if config.variant == "paper"
+            else InteractionShap(Options(**options))
+        )
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) Shapley values."""
-        clusters = self._clusters(context)
+        return self._variant.importances(targets, context)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Those of the variant cfbench, all with values."""
+
+    target: Target | None
+    estimator: str
+    exact: str
+    samples: int
+
+
+class InteractionShap:
+    """The variant cfbench."""
+
+    def __init__(self, options: Options) -> None:
+        self.config = options
+
+    def importances(self, targets: Targets, context: Context) -> FloatArray:
+        """(B, H) Shapley values."""
         function = TargetFunction.of(self.config.target, context.model, "shap")
         linear = self.config.exact == "auto" and function.target == "logit"
         weights = getattr(context.model, "weights", None) if linear else None
         if weights is not None:
-            return rounded(_of_weights(weights, targets, clusters))
+            return rounded(_of_weights(weights, targets))
         found = np.zeros(targets.history.shape)
-        for games in self._batches(targets, clusters, context):
+        for games in self._batches(targets, context):
             responses = _responses(games, function, targets, context)
             for game in games:
                 for unit in game.units:
-                    values = game.design.values(responses[unit])
-                    found[unit, : len(game.history)] = values[game.players]
+                    found[unit, : len(game.history)] = game.design.values(responses[unit])
         return rounded(found)
 
-    def _clusters(self, context: Context) -> IntArray | None:
-        """(items,) the cluster of each; None when each interaction is a player of its own."""
-        if self.config.variant == "cfbench":
-            return None
-        stream = context.generator("shap", "clusters")
-        return context.cached("clusters", lambda: clusters_of(context.training, self.config.clusters, stream))
-
-    def _batches(self, targets: Targets, clusters: IntArray | None, context: Context) -> Iterator[list[Game]]:
+    def _batches(self, targets: Targets, context: Context) -> Iterator[list[Game]]:
         users, owners = np.unique(targets.users, return_inverse=True)
         by_owner = np.argsort(owners, kind="stable")
         ends = np.cumsum(np.bincount(owners))
@@ -152,11 +181,8 @@ class Shap:
         size = 0
         for user, units in zip(users.tolist(), np.split(by_owner, ends[:-1]), strict=True):
             history = targets.history[units[0], ~targets.padding[units[0]]]
-            players = np.arange(len(history))
-            if clusters is not None:
-                players = np.unique(clusters[history], return_inverse=True)[1]
-            design = self._design(user, int(players.max()) + 1, context)
-            batch.append(Game(user, units, history, players, design))
+            design = self._design(user, len(history), context)
+            batch.append(Game(user, units, history, design))
             size += len(design.coalitions)
             if size >= EVALUATIONS_AT_ONCE:
                 yield batch
@@ -180,28 +206,19 @@ class Game:
 
     Attributes:
         units: rows of the targets of this user.
-        history: (n,) items; players: (n,) which of the m players each belongs to.
+        history: (n,) items, the players.
     """
 
     user: int
     units: IntArray
     history: IntArray
-    players: IntArray
     design: Design
 
 
-def _of_weights(
-    weights: Callable[..., FloatArray], targets: Targets, clusters: IntArray | None
-) -> FloatArray:
-    """(B, H) what each interaction, or all of its cluster, adds to a linear logit."""
+def _of_weights(weights: Callable[..., FloatArray], targets: Targets) -> FloatArray:
+    """(B, H) what each interaction adds to a linear logit."""
     own = mean_over_targets(weights(rows=targets.history[:, :, None], columns=targets.items[:, None, :]))
-    if clusters is None:
-        return np.where(targets.padding, 0.0, own)
-    found = np.zeros(own.shape)
-    for unit, held in enumerate(~targets.padding):
-        players = clusters[targets.history[unit, held]]
-        found[unit, held] = np.bincount(players, own[unit, held])[players]
-    return found
+    return np.where(targets.padding, 0.0, own)
 
 
 @dataclass(frozen=True)
@@ -228,7 +245,7 @@ class Parts:
         for row, (game, size) in enumerate(zip(games, sizes, strict=True)):
             length = len(game.history)
             history[row, :length], padding[row, :length] = game.history, False
-            members[start : start + size, :length] = game.design.coalitions[:, game.players]
+            members[start : start + size, :length] = game.design.coalitions
             start += size
         users = np.array([game.user for game in games])
         return Parts(users, history, padding, np.repeat(np.arange(len(games)), sizes), members)
@@ -263,144 +280,3 @@ def _responses(
     of_unit = np.argsort(readers.units, kind="stable")
     ends = np.cumsum(np.bincount(readers.units, minlength=len(units)))
     return dict(zip(units.tolist(), np.split(found[of_unit], ends[:-1]), strict=True))
-
-
-class Enumeration:
-    """All 2^m coalitions: the definition itself."""
-
-    def __init__(self, players: int) -> None:
-        self.coalitions: BoolArray = (np.arange(2**players)[:, None] >> np.arange(players)) % 2 == 1
-        weight = np.array([1 / (players * math.comb(players - 1, size)) for size in range(players)])
-        sizes = self.coalitions.sum(axis=1)[:, None]
-        joined, left = weight[np.maximum(sizes - 1, 0)], -weight[np.minimum(sizes, players - 1)]
-        self._factors: FloatArray = np.ascontiguousarray(np.where(self.coalitions, joined, left).T)
-
-    def values(self, responses: FloatArray) -> FloatArray:
-        values: FloatArray = self._factors @ (responses - responses[0])
-        return values
-
-
-enumeration = functools.lru_cache(maxsize=16)(Enumeration)
-
-
-class Permutations:
-    """q random orders and their reverses, every coalition that they go through."""
-
-    def __init__(self, players: int, samples: int, generator: np.random.Generator) -> None:
-        pairs = max(1, (samples - 2) // max(2 * (players - 1), 1)) if players > 1 else 1
-        orders = generator.permuted(np.tile(np.arange(players), (pairs, 1)), axis=1)
-        both = np.stack([orders, orders[:, ::-1]], axis=1).reshape(2 * pairs, players)
-        self._places = np.argsort(both, axis=1)  # where each player stands in each order
-        steps = self._places[:, None, :] < np.arange(1, players)[:, None]
-        empty = np.zeros((1, players), dtype=np.bool_)
-        self.coalitions: BoolArray = np.concatenate([empty, steps.reshape(-1, players), ~empty])
-
-    def values(self, responses: FloatArray) -> FloatArray:
-        values: FloatArray = self._of_pairs(responses).mean(axis=0)
-        return values
-
-    def errors(self, responses: FloatArray) -> FloatArray:
-        """(m,) standard errors of the values; NaN with a single pair of orders."""
-        found = self._of_pairs(responses)
-        if len(found) < 2:
-            return np.full(found.shape[1], np.nan)
-        errors: FloatArray = found.std(axis=0, ddof=1) / math.sqrt(len(found))
-        return errors
-
-    def _of_pairs(self, responses: FloatArray) -> FloatArray:
-        """(q, m) what each player adds, mean of an order and its reverse."""
-        orders, players = self._places.shape
-        paths = np.empty((orders, players + 1))
-        paths[:, 0], paths[:, -1] = responses[0], responses[-1]
-        paths[:, 1:-1] = responses[1:-1].reshape(orders, players - 1)
-        added = np.take_along_axis(np.diff(paths, axis=1), self._places, axis=1)
-        means: FloatArray = added.reshape(-1, 2, players).mean(axis=1)
-        return means
-
-
-class Kernel:
-    """Weighted least squares, with the sum of the values given."""
-
-    def __init__(self, players: int, samples: int, generator: np.random.Generator) -> None:
-        between, weights = kernel_coalitions(players, samples - 2, generator)
-        empty = np.zeros((1, players), dtype=np.bool_)
-        self.coalitions: BoolArray = np.concatenate([empty, between, ~empty])
-        self._shares = between.mean(axis=1)
-        # phi = (v(1) - v(0)) / m + psi, the psi add up to 0, and z . psi = (z - |z| / m) . psi.
-        centred = between - self._shares[:, None]
-        self._weighted = np.ascontiguousarray((centred * weights[:, None]).T)
-        gram = self._weighted @ centred
-        level = np.trace(gram) / players or 1.0
-        gram += level / players  # the curvature along (1, ..., 1), where psi is 0
-        gram[np.diag_indices(players)] += 1e-10 * level
-        self._factor = scipy.linalg.cho_factor(gram, overwrite_a=True)
-
-    def values(self, responses: FloatArray) -> FloatArray:
-        whole = responses[-1] - responses[0]
-        rest = responses[1:-1] - responses[0] - self._shares * whole
-        psi = scipy.linalg.cho_solve(self._factor, self._weighted @ rest)
-        values: FloatArray = whole / len(psi) + psi - psi.mean()
-        return values
-
-
-def kernel_coalitions(
-    players: int, samples: int, generator: np.random.Generator
-) -> tuple[BoolArray, FloatArray]:
-    """At most ``samples`` coalitions (E, m), neither empty nor full, and their weights (E,), complements together."""
-    sizes = np.arange(1, players // 2 + 1)
-    mass = (players - 1) / (sizes * (players - sizes)) * np.where(2 * sizes == players, 1, 2)
-    parts, weights = [np.zeros((0, players), dtype=np.bool_)], [np.zeros(0)]
-    left, whole = samples, 0
-    for size in sizes.tolist():
-        count = math.comb(players, size) * (1 if 2 * size == players else 2)
-        if count > left * mass[size - 1] / mass[size - 1 :].sum():
-            break
-        chosen = np.array(list(itertools.combinations(range(players), size)))
-        layer = np.zeros((len(chosen), players), dtype=np.bool_)
-        np.put_along_axis(layer, chosen, True, axis=1)
-        parts.append(layer if 2 * size == players else np.concatenate([layer, ~layer]))
-        weights.append(np.full(count, mass[size - 1] / count))
-        left, whole = left - count, size
-    rest, pairs = mass[whole:], left // 2
-    if len(rest) and pairs:
-        drawn = generator.choice(sizes[whole:], size=pairs, p=rest / rest.sum())
-        places = generator.random((pairs, players)).argsort(axis=1).argsort(axis=1)
-        some = places < drawn[:, None]
-        parts += [some, ~some]
-        weights.append(np.full(2 * pairs, rest.sum() / (2 * pairs)))
-    return np.concatenate(parts), np.concatenate(weights)
-
-
-def clusters_of(training: scipy.sparse.csr_matrix, clusters: int, generator: np.random.Generator) -> IntArray:
-    """(items,) the cluster of each item, by the cosine of its users to the mean direction of the cluster.
-
-    training (users, items). The first centre is a random item; each next one is an item far from those before,
-    drawn with a probability that grows with 1 - cosine.
-    """
-    vectors = training.T.tocsr().astype(np.float64)
-    sizes = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
-    vectors = (scipy.sparse.diags(1 / np.where(sizes > 0, sizes, 1.0)) @ vectors).tocsr()
-    known = np.flatnonzero(sizes)
-    nearest = np.where(sizes > 0, 0.0, 1.0)  # to the centres so far; who is unknown is never drawn
-    centres = np.zeros((vectors.shape[1], 0))
-    for _ in range(min(clusters, len(known))):
-        far = np.maximum(1 - nearest, 0.0)
-        drawn = generator.choice(len(far), p=far / far.sum()) if far.sum() > 0 else generator.choice(known)
-        centre = vectors[[drawn]].toarray().T
-        centres = np.concatenate([centres, centre], axis=1)
-        nearest = np.maximum(nearest, (vectors @ centre)[:, 0])
-    if not centres.shape[1]:
-        return np.zeros(len(sizes), dtype=np.int64)
-    found = np.full(len(sizes), -1)
-    for _ in range(ROUNDS):
-        # Rounded, so that an item between two centres goes to the first
-        before, found = found, rounded(vectors @ centres).argmax(axis=1)
-        if np.array_equal(before, found):
-            break
-        members = scipy.sparse.csr_matrix(
-            (np.ones(len(found)), (found, np.arange(len(found)))), (centres.shape[1], len(found))
-        )
-        sums = (members @ vectors).toarray().T
-        lengths = np.sqrt((sums**2).sum(axis=0))
-        centres = np.where(lengths > 0, sums / np.where(lengths > 0, lengths, 1.0), centres)
-    return found.astype(np.int64)
