@@ -4,9 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from cfbench_explainers_native.grease import Config, Grease, lengths_between
+from cfbench_recsys import soft_edits
 from cfbench_recsys.answers import count_displaced
 from cfbench_recsys.edits import REMOVE, Edits
 from cfbench_recsys.ranking import top_k
@@ -162,6 +165,26 @@ def test_fidelity_is_reported_for_each_unit(shop) -> None:
     assert details["surrogate fidelity"].shape == details["surrogate list"].shape == (len(targets),)
     assert 0.7 < details["surrogate fidelity"].mean() < 1
     assert 0.3 < details["surrogate list"].mean() < 1
+
+
+@settings(deadline=None, max_examples=10)
+@given(data=st.data(), seed=st.integers(0, 2**16))
+def test_answers_do_not_depend_on_the_batch_bit_by_bit(data: st.DataObject, seed: int) -> None:
+    """Random graphs, batches and orders, with the grid of gradients switched off: nothing may rest on it."""
+    context = context_of(graph_of(40, 30, seed), layers=data.draw(st.integers(1, 3)), seed=seed)
+    scope, level = data.draw(st.sampled_from([("k-hop", "item"), ("user-only", "list")]))
+    targets = lists_of(context, USERS, 2, scope, level)
+    order = np.array(data.draw(st.permutations(range(len(targets))))[: data.draw(st.integers(1, 8))])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(soft_edits, "GRID", 2.0**50)
+        together = Grease(Config(steps=15)).counterfactuals(targets.take(order), context)
+        for place, row in enumerate(order):
+            alone = Grease(Config(steps=15)).counterfactuals(targets.take(np.array([row])), context)
+            own = together.edits.take(place, place + 1)
+            for name in ("edge_users", "edge_items", "ops"):
+                assert np.array_equal(getattr(own, name), getattr(alone.edits, name))
+            for name, values in alone.details.items():
+                assert values.tobytes() == together.details[name][place : place + 1].tobytes()
 
 
 def test_each_unit_stands_alone(shop) -> None:

@@ -8,9 +8,10 @@ is one parameter for each edge in scope, and the graph's normalisation and its g
 The margin of item i is s_i - (the score of the K-th best other candidate), seen items being no candidates: i
 has left the top K when it is negative.
 
-Numbers do not depend on the batch. Gradients are given in units of each unit's largest component (scores of
-recommenders differ in scale by orders of magnitude), rounded to a grid of 2**-24, so that rounding noise, which
-depends on the batch, cannot grow over the steps.
+Numbers do not depend on the batch, bit by bit: each unit has its own parameters and columns, and what is computed for
+several units together adds in an order that no other unit changes (``cfbench_recsys/batch_products.py``). Gradients are
+given in units of each unit's largest component (scores of recommenders differ in scale by orders of magnitude), on a grid
+of 2**-24, so that edges that are equal on paper tie.
 """
 
 from __future__ import annotations

@@ -89,6 +89,7 @@ class Surrogate:
 
         self.graph = neighbourhood.graph
         self.weights = torch.from_numpy(weights)
+        self.transposed = self.weights.mT.contiguous()
         self.sides = torch.from_numpy(neighbourhood.users), torch.from_numpy(neighbourhood.items)
 
     def score_weighted(
@@ -100,6 +101,8 @@ class Surrogate:
         delta: torch.Tensor,
     ) -> torch.Tensor:
         """(B, items) logits, differentiable in ``delta``: see ``cfbench_recsys.recommenders.base``."""
+        from cfbench_recsys.batch_products import column_product
+
         graphs = self.graph.edited(len(users), rows, edge_users, edge_items, delta)
         layers = self.weights.shape[1]
         values, embedding = None, 0.0
@@ -112,17 +115,21 @@ class Surrogate:
                 if on_items
                 else graphs.to_users(values)
             )
-            gathered = self.sides[on_items].T @ values  # (d, B)
+            gathered = column_product(self.sides[on_items].T, values)  # (d, B)
             embedding = embedding + self._times(layer, gathered.T, transposed=True)
         moved: Any = 0.0
         for layer in reversed(range(layers)):  # Horner's rule, ending at the items
             on_items = layer % 2 == 1
-            moved = moved + self.sides[on_items] @ self._times(layer, embedding, transposed=False).T
+            moved = moved + column_product(
+                self.sides[on_items], self._times(layer, embedding, transposed=False).T
+            )
             moved = graphs.to_users(moved) if on_items else graphs.to_items(moved)
         scores: torch.Tensor = moved.T
         return scores
 
     def _times(self, layer: int, vectors: Any, transposed: bool) -> Any:
         """(B, d) W_l v, or W_l^T v, for the vectors v (B, d) of the units."""
-        matrices = self.weights[:, layer]
-        return ((matrices.mT if transposed else matrices) @ vectors[:, :, None])[:, :, 0]
+        from cfbench_recsys.batch_products import rows_product
+
+        plain, turned = self.weights[:, layer].contiguous(), self.transposed[:, layer].contiguous()
+        return rows_product(turned, plain, vectors) if transposed else rows_product(plain, turned, vectors)

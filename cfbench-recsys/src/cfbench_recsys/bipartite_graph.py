@@ -28,6 +28,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 import torch
 from torch import Tensor
 
+from cfbench_recsys.batch_products import scaled_columns
 from cfbench_recsys.edits import FloatArray
 
 SMALLEST_DEGREE = 1e-9
@@ -204,7 +205,7 @@ class EditedGraphs:
         rows, delta = self.rows[own], self.delta[own]
         edges = self.graph.histories(users).index_put_((self.edge_items[own], rows), delta, accumulate=True)
         degrees = self.graph.user_degrees[users].index_add_(0, rows, delta)
-        return self.scale_items(edges * _inverse_roots(degrees))
+        return self.scale_items(scaled_columns(edges, _inverse_roots(degrees)))
 
 
 class _Scaling:

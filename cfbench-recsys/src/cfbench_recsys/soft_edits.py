@@ -1,7 +1,8 @@
 """Edits that are made by a fraction, for methods that follow gradients: margins of items, and gradients per unit.
 
-Numbers must not depend on the batch: gradients are given in units of each unit's largest component and rounded to a
-grid of 2**-24, so that rounding noise, which depends on the batch, cannot grow over the steps of a search.
+Gradients are given in units of each unit's largest component, since scores of recommenders differ in scale by orders of
+magnitude, and rounded to a grid of 2**-24, so that edges that are equal on paper tie. That numbers do not depend on the
+batch does not rest on the grid but on how they are computed, see ``batch_products.py``.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ there and back:
     s(u) = (P E F_u) restricted to the items,   one column again,
 
 so B edits are B columns of one matrix, L sparse products there (the first is a look-up) and L back. Exact for
-any edits: removals and additions, anybody's edges. Float64. An edit that changes nothing is scored from the
+any edits: removals and additions, anybody's edges. Float64. Scores and gradients of an edit do not depend, bit by bit,
+on the other edits of the batch (``batch_products.py``). An edit that changes nothing is scored from the
 final embeddings. Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes).
 
 Link: softmax. BPR, which all of them minimise, is the likelihood that an interaction is preferred to another item,
@@ -174,11 +175,14 @@ class GraphConvolution(ABC):
         """
         import torch
 
+        from cfbench_recsys.batch_products import column_product
+
         edits = edits.where(changes(edits, self._interactions))
         edited = edits.counts() > 0
         scores: FloatArray = np.empty((len(edits), self._interactions.shape[1]))
         if not edited.all():
-            scores[~edited] = (self._final_users[edits.users] @ self._final_items.T)[~edited]
+            own = torch.from_numpy(self._final_users[edits.users[~edited]].T)
+            scores[~edited] = column_product(torch.from_numpy(self._final_items), own).T.numpy()
         if edited.any():
             arrays = (edits.users, edits.rows, edits.edge_users, edits.edge_items)
             users, rows, edge_users, edge_items = (torch.from_numpy(a).to(self.device) for a in arrays)
@@ -194,6 +198,8 @@ class GraphConvolution(ABC):
         users (B,); edges rows, edge_users, edge_items (E,): int64 tensors. delta (E,) float64: the weight of
         edge e in the graph of edit rows[e] is (1 if it exists else 0) + delta[e]; edges named twice add up.
         """
+        from cfbench_recsys.batch_products import column_product
+
         delta = self.weighed(edge_users, edge_items, delta)
         graphs = self._graph.edited(len(users), rows, edge_users, edge_items, delta)
         weights = self.layer_weights()
@@ -201,9 +207,10 @@ class GraphConvolution(ABC):
         embedding = _weighted(self._users[users].T, weights[0])  # (d, B); layer 0 is the unit vector of u
         for side, values in ((self._items, item_sum), (self._users, user_sum)):
             if values is not None:
-                embedding = _plus(embedding, side.T @ values, 1.0)
+                embedding = _plus(embedding, column_product(side.T, values), 1.0)
         embedding = embedding / sum(weights)
-        scores = layers_to_items(graphs, self._users @ embedding, self._items @ embedding, weights)
+        on_users, on_items = column_product(self._users, embedding), column_product(self._items, embedding)
+        scores = layers_to_items(graphs, on_users, on_items, weights)
         return scores.T / sum(weights)
 
 
