@@ -26,15 +26,19 @@ class _Empty(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (), {})
+        return type(name, (), {"__init__": lambda self, *given, **options: None})
 
 
 def _import(checkout: Path, name: str, *empty: str) -> Any:
-    for module in empty:
-        for end in range(1, module.count(".") + 2):
-            sys.modules.setdefault(".".join(module.split(".")[:end]), _Empty(module))
+    """A module of the checkout; while it is imported, the modules ``empty`` are empty."""
+    names = {".".join(module.split(".")[:end]) for module in empty for end in (1, 2)} - set(sys.modules)
+    sys.modules.update({missing: _Empty(missing) for missing in names})
     sys.path.insert(0, str(checkout))
-    return importlib.import_module(name)
+    try:
+        return importlib.import_module(name)
+    finally:
+        for missing in names:
+            del sys.modules[missing]
 
 
 class _Draws:
@@ -126,4 +130,128 @@ class UNRExplainer:
         return frozenset((pair["u"], pair["i"]) for pair in pairs)
 
 
-LOOPS = {"unr-explainer": UNRExplainer}
+class _Functional:
+    """``torch.nn.functional`` with dropout from a given generator."""
+
+    def __init__(self) -> None:
+        self.draws: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        import torch
+
+        return getattr(torch.nn.functional, name)
+
+    def dropout(self, values: Any, rate: float, training: bool) -> Any:
+        import torch
+
+        if not training:
+            return values
+        return values * (torch.rand(values.shape, generator=self.draws) >= rate) / (1 - rate)
+
+
+class Grease:
+    """The authors' two networks, dense; their script, which reads files of its own, is restated here."""
+
+    random = True
+
+    def __init__(self, world: World, checkout: Path) -> None:
+        import torch
+
+        unused = ("world", "dataloader", "model", "cppimport", "sklearn.metrics")
+        self.world = world
+        self.fitting = _import(checkout, "GCN_CLASS", *unused)
+        self.searching = _import(checkout, "gnn_perturb", *unused)
+        self.functional = _Functional()
+        self.fitting.F = self.searching.F = self.functional
+
+        def reset(layer: Any) -> None:
+            for parameter in (layer.weight, layer.bias):
+                bound = 1 / parameter.shape[-1] ** 0.5
+                drawn = torch.rand(parameter.shape, generator=self.functional.draws)
+                parameter.data = drawn * 2 * bound - bound
+
+        self.fitting.GraphConvolution.reset_parameters = reset
+
+    def run(self, same: bool) -> Found:
+        from authors_graph_searches import Found
+
+        sets, started = [], time.process_time()
+        for unit in range(len(self.world.targets)):
+            sets.append(self._explain(unit, same))
+        return Found(sets, time.process_time() - started)
+
+    def _explain(self, unit: int, same: bool) -> frozenset[tuple[int, int]]:
+        import torch
+
+        from cfbench_explainers_native.grease_paper import Subgraph, embeddings
+
+        world, given = self.world, self.world.options
+        one = np.array([unit])
+        targets = world.targets.take(one)
+        subgraph = Subgraph(targets, world.context, *embeddings(world.context))
+        adjacency = torch.zeros(subgraph.size, subgraph.size)
+        adjacency[subgraph.ends[0], subgraph.ends[1]] = adjacency[subgraph.ends[1], subgraph.ends[0]] = 1.0
+        names = ("grease", int(targets.users[0]), *(int(item) for item in targets.items[0]))
+        stream = world.context.generator(*names, *(() if same else ("other",)))
+        self.functional.draws = torch.Generator().manual_seed(int(stream.integers(2**62)))
+        shape = {
+            "nfeat": subgraph.features.shape[1],
+            "dims": subgraph.features.shape[1],
+            "nhid": given.get("hidden", 800),
+            "dropout": 0.8,
+            "weight_decay": 5e-4,
+            "device": "cpu",
+        }
+        surrogate = self.fitting.GCN(**shape)
+        nodes = torch.arange(subgraph.size)
+        count = int(0.99 * len(nodes))
+        chosen = torch.from_numpy(stream.choice(len(nodes), count, replace=False))
+        self.functional.draws.manual_seed(self.functional.draws.initial_seed())
+        steps = given.get("surrogate_steps", 1666)
+        surrogate.fit(subgraph.features, adjacency, subgraph.labels, chosen, train_iters=steps, verbose=False)
+        searching = self.searching.GCN(num_nodes=subgraph.size, **shape)
+        searching.load_state_dict(surrogate.state_dict(), strict=False)
+        for name, parameter in searching.named_parameters():
+            parameter.requires_grad = name == "P_vec"
+        optimizer = torch.optim.SGD([searching.P_vec], lr=0.1)
+        return self._search(searching, optimizer, subgraph, adjacency, one, given.get("steps", 360))
+
+    def _search(
+        self, network: Any, optimizer: Any, subgraph: Any, adjacency: Any, one: Any, steps: int
+    ) -> frozenset[tuple[int, int]]:
+        import torch
+
+        k = self.world.targets.k
+        removed: list[tuple[int, int]] = []
+        place = {
+            pair: edge for edge, pair in enumerate(zip(*(end.tolist() for end in subgraph.ends), strict=True))
+        }
+
+        def rank() -> int:
+            return int(np.minimum(self.world.ranks([frozenset(removed)], one)[0], k + 1).sum())
+
+        full, worst = (k + 1) * len(subgraph.items), rank()
+        for _ in range(steps):
+            output = network(subgraph.features, adjacency)
+            hard = (torch.sigmoid(network.P_hat_symm) >= 0.5).float()
+            loss = sum(torch.dot(output[subgraph.user], output[item]) for item in subgraph.items)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_([network.P_vec], 10.0)
+            optimizer.step()
+            gone = torch.nonzero(torch.triu((1 - hard) * adjacency)).tolist()
+            for pair in gone:
+                user, item = subgraph.edges[place[(pair[0], pair[1])]].tolist()
+                if (user, item) in removed:
+                    continue
+                removed.append((user, item))
+                new = rank()
+                if new == full:
+                    return frozenset(removed)
+                if new < worst:
+                    removed.pop()
+                worst = max(worst, new)
+        outside = (self.world.ranks([frozenset(removed)], one)[0] > k).any()
+        return frozenset(removed) if outside else frozenset()
+
+
+LOOPS = {"unr-explainer": UNRExplainer, "grease": Grease}

@@ -21,6 +21,8 @@ the answer (of long ones, the shortest of some thirty). An answer with more edit
 Details: ``surrogate fidelity``, Spearman's correlation of the surrogate's and the recommender's scores over the
 user's candidates, and ``surrogate list``, the share of the recommender's top K in the surrogate's.
 
+This is ``variant: cfbench``; ``variant: paper`` is the method as published, see ``grease_paper.py``.
+
 Departs from the paper:
 
 - The surrogate is linear and fitted in closed form (``graph_surrogate.py``), in place of a network trained by
@@ -38,7 +40,7 @@ for each answer at most 32 evaluations more. Memory O(edges), and O(edges in sco
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -46,12 +48,14 @@ import numpy as np
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.graph_surrogate import Neighbourhood
+from cfbench_explainers_native.grease_paper import PaperOptions, paper_answer
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of, top_k
 from cfbench_recsys.scopes import EdgesInScope, edges_in_scope
 from cfbench_recsys.scoring import score_once
 from cfbench_recsys.soft_edits import GRID, list_margins, per_unit_scale, seen_mask
 from cfbench_recsys.targets import Answer, Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 if TYPE_CHECKING:
     import torch
@@ -82,6 +86,9 @@ PREFIXES = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
+    variant: Annotated[
+        Variant, Help("cfbench: a linear surrogate in closed form; paper: a graph network, as published")
+    ] = "cfbench"
     layers: Annotated[int, Range(minimum=1), Search(choices=(1, 2, 3)), Help("of the surrogate")] = 2
     fit_radius: Annotated[
         int, Range(minimum=1), Help("steps around user and target: the nodes that the surrogate is fitted on")
@@ -101,6 +108,10 @@ class Config:
     edges: Annotated[
         int, Range(minimum=1), Help("edges in scope of all units that are searched for together, at most")
     ] = 200_000
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
+
+    def __post_init__(self) -> None:
+        check_variant(self)
 
 
 class Grease:
@@ -109,6 +120,8 @@ class Grease:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each unit, and how faithful its surrogate is."""
+        if self.config.variant == "paper":
+            return paper_answer(targets, context, self.config.paper)
         model = context.graph_embedding_model
         neighbourhood = Neighbourhood(
             context.interactions, model.user_embeddings(), model.item_embeddings(), self.config.layers
