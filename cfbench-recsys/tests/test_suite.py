@@ -154,14 +154,24 @@ def test_an_explanation_is_verbalized_without_the_data_too(
     assert "because they interacted with python3-" in RecsysSuite().verbalize(done)
 
 
-def test_the_head_line_shows_the_data_and_the_number_of_explained_users() -> None:
+@pytest.mark.parametrize(
+    ("split", "protocol", "said"),
+    [
+        ("per-interaction", {}, "20 users · at most 100 edits"),
+        ("per-user", {}, "up to 20 users · at most 100 edits"),
+        ("per-interaction", {"max_edits": 1}, "20 users · at most 1 edit"),
+        ("per-interaction", {"max_edits": None}, "20 users · any number of edits"),
+        ("per-interaction", {"format": "implicit"}, "20 users"),
+    ],
+)
+def test_the_head_line_shows_the_data_the_number_of_explained_users_and_the_budget(
+    split: str, protocol: dict[str, Any], said: str
+) -> None:
     known = {"users": 30, "text": "debian-python (30 packages)", "differences": []}
-    for change, said in {
-        "per-interaction": "debian-python (30 packages) · 20 users",
-        "per-user": "debian-python (30 packages) · up to 20 users",
-    }.items():
-        prepared = prepare(study(split={"kind": change}))
-        assert prepared.suite.describe_data(prepared.config, {"debian-python": known}) == said
+    document = study(split={"kind": split})
+    prepared = prepare({**document, "protocol": {**document.get("protocol", {}), **protocol}})
+    words = prepared.suite.describe_data(prepared.config, {"debian-python": known})
+    assert words == f"debian-python (30 packages) · {said}"
 
 
 def test_external_explanations_get_the_same_numbers(done: Run, tmp_path: Path) -> None:

@@ -207,7 +207,8 @@ class RecsysSuite(LifecycleSuite):
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
         texts = [one["text"] + "".join(f" [{text}]" for text in one["differences"]) for one in read]
-        return " · ".join([*texts, *([explained_users(config, read)] if read else [])])
+        explained = [explained_users(config, read), *budget(config)] if read else []
+        return " · ".join([*texts, *explained])
 
 
 def derivation(cell: PlannedCell) -> str:
@@ -230,6 +231,14 @@ class TuningSuite(RecsysSuite):
     def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
         chosen = {"sample": self.sample, **({"held_out": True} if self.held_out else {})}
         return {**super().unit_parameters(setting), **chosen}
+
+
+def budget(config: RecsysConfig) -> list[str]:
+    """["at most 100 edits"]: the size that explicit answers may have; nothing without such answers."""
+    if "explicit" not in config.protocol.format:
+        return []
+    most = config.protocol.max_edits
+    return ["any number of edits" if most is None else f"at most {most:,} edit{'s' if most > 1 else ''}"]
 
 
 def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> str:
