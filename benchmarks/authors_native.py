@@ -8,8 +8,9 @@
 
 ``--users`` users (20) of ``--data`` (ml-100k) with the recommender ``--recommender`` (mf), their first ``--k`` items
 (5), item level. The authors' repository is not part of this project: its path is an argument, and what can be imported or
-executed of it is; what is written for libraries of its time (TensorFlow 1) is repeated here from its formulas. Random
-choices (neighbours, clusters, initial weights) are given to both, so that answers can be compared one by one.
+executed of it is; what is written for libraries of its time (TensorFlow 1) is repeated here from its formulas. The push
+of ``prince`` is pure Python and takes more than ten minutes on amazon-fashion. Random choices (neighbours, clusters,
+initial weights) are given to both, so that answers can be compared one by one.
 
 Rows in docs/results/authors-native.csv: PN-S@K and the number of edits of the explicit answers (the removals of the
 method, or the smallest prefix of its importances that displaces the item), the share of identical answers and their
