@@ -1,4 +1,4 @@
-"""The published loops of UNR-Explainer, CLEAR and GREASE, run from checkouts of their authors' repositories.
+"""The published loops of UNR-Explainer and GREASE, run from checkouts of their authors' repositories.
 
 Each class imports the authors' modules and gives them the recommender and the random numbers of ``World`` (see
 ``authors_graph_searches.py``); what their modules import besides, and do not use here, is replaced by empty modules.

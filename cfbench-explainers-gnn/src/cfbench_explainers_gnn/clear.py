@@ -34,6 +34,8 @@ to 2 steps from u, q those from the targets less those from r, g = mean of F_i o
 in units of the largest of the unit, and their signed square roots; whether v is u, whether j is in T, log D_v and
 log D_j. They are a graph convolution's terms, in the recommender's own embeddings: O(edges in scope) in memory.
 
+This is ``variant: cfbench``; ``variant: paper`` is the method as published, see ``clear_paper.py``.
+
 Departures from the paper: it decodes a dense (nodes, nodes) matrix and matches graphs, which is what runs out of
 memory on ML-1M; here only edges in scope can go, one number for each, and features and additions are left out.
 The encoder's convolution is the recommender's. The desired label is always "has left", so it is no input.
@@ -51,7 +53,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -62,10 +64,13 @@ from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, places, units_at_once
+from cfbench_explainers_gnn.clear_paper import PaperOptions, paper_answer, prepare_paper
 from cfbench_explainers_gnn.possible_edits import possible_edits
+from cfbench_explainers_gnn.training_lists import training_lists
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.targets import Answer, Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 if TYPE_CHECKING:
     import torch
@@ -95,6 +100,10 @@ GRID = 2.0**20
 
 @dataclass(frozen=True, kw_only=True)
 class Config(SearchConfig):
+    variant: Annotated[
+        Variant,
+        Help("cfbench: a decoder over the edges in scope; paper: over an adjacency matrix, as published"),
+    ] = "cfbench"
     training_scope: Annotated[
         Literal["user-only", "indirect", "k-hop", "full"], Help("in which training removes edges")
     ] = "k-hop"
@@ -114,6 +123,10 @@ class Config(SearchConfig):
     slack: Annotated[
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
     ] = 0.1
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
+
+    def __post_init__(self) -> None:
+        check_variant(self, frozenset({"max_batch_edges"}))
 
 
 class CLEAR:
@@ -124,13 +137,15 @@ class CLEAR:
 
     def prepare(self, context: Context) -> dict[str, np.ndarray]:
         """The network, and ``losses`` (steps, 3): hinge, reconstruction and KL of each step, means over units."""
+        if self.config.variant == "paper":
+            return prepare_paper(context, self.config.paper)
         import torch
 
         config, random = self.config, context.generator("clear", "fit")
         learned = context.training.multiply(context.interactions).tocsr()
         learned.eliminate_zeros()
         around = Surroundings(context)
-        users, lists = _lists(around, learned, config.k)
+        users, lists = training_lists(around.user_vectors, around.item_vectors, learned, config.k)
         if not len(users):
             raise UserError("clear: there are no users to train on: all users are explained")
         network = {
@@ -161,6 +176,10 @@ class CLEAR:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""
+        if self.config.variant == "paper":
+            return in_blocks(
+                targets, context, self.config, lambda block: paper_answer(block, self.config.paper)
+            )
         import torch
 
         assert context.state is not None, "what prepare gave"
@@ -201,19 +220,6 @@ class CLEAR:
             found[f"{name}.weight"] = random.standard_normal(shape) / math.sqrt(shape[0])
             found[f"{name}.bias"] = np.zeros(shape[1])
         return found
-
-
-def _lists(around: Surroundings, learned: scipy.sparse.csr_matrix, k: int) -> tuple[IntArray, IntArray]:
-    """(n,) users to learn from, and (n, k) what is recommended to them; at least one item each."""
-    users = np.flatnonzero(np.diff(learned.indptr))
-    lists = np.full((len(users), k), -1, dtype=np.int64)
-    for start in range(0, len(users), 256):
-        some = users[start : start + 256]
-        blank = Targets.of(learned, some, np.zeros((len(some), 1), dtype=np.int64), k, "item", "full")
-        scores = around.user_vectors[some] @ around.item_vectors.T
-        lists[start : start + 256] = top_k(scores, blank.history, blank.padding, k)
-    complete = (lists >= 0).any(axis=1)
-    return users[complete], lists[complete]
 
 
 class Surroundings:

@@ -28,8 +28,9 @@ Adaptations to recommendation (CFExpRec, sec. 3.4.2):
   nearest neighbours that are replaced. An item that the user has seen is no candidate.
 - A set that was scored before is not scored again. This changes no number.
 
-Agreement with the authors' loop: ``benchmarks/authors_graph_searches.py`` runs it on the same recommender with the same
-random numbers, and compares the sets (``docs/results/authors-graph-searches.csv``).
+Agreement with the authors' loop: on 100 items of 20 users of Amazon Fashion (LightGCN, K = 5, k-hop 3) it returns the same
+set for each when it draws the same random numbers, PN-S .67 with 2.25 edges; with others .65 with 2.38 edges and the same
+set for 65 of 100 (``benchmarks/authors_graph_searches.py``, ``docs/results/authors-graph-searches.csv``).
 
 Cost: a query for each new set; the largest cost is 501 of them for each unit without a success.
 """
