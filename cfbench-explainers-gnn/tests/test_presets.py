@@ -15,7 +15,7 @@ SHIPPED = [(spec, preset) for spec in cfbench_explainers() for preset in presets
 
 def test_the_options_of_paper_variants_are_shipped() -> None:
     published = {spec.name for spec, preset in SHIPPED if preset.name == "paper"}
-    assert {"clear", "unr-explainer"} <= published
+    assert {"cf-gnnexplainer", "cf2", "c2explainer", "clear", "unr-explainer"} <= published
 
 
 @pytest.mark.parametrize(("spec", "preset"), SHIPPED, ids=[f"{spec.name}-{p.name}" for spec, p in SHIPPED])

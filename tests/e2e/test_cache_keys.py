@@ -105,7 +105,7 @@ class Edit:
         return f"{self.file}: {self.old!r} -> {self.new!r}"
 
 
-DESCENT = ("cf2 ", "cf-gnnexplainer ")
+DESCENT = ("cf2-cfbench ", "cf-gnnexplainer-cfbench ")
 
 
 def by_descent(suite: str, kind: str, label: str) -> bool:

@@ -113,6 +113,13 @@ class Block:
         margins = list_margins(self.scores(made), self._seen, self._items, self.targets.k)
         return torch.where(self._real, margins, -1e9)
 
+    def log_shares(self, made: Any) -> Any:
+        """(B, T) logarithms of the items' shares in a softmax over each user's candidates, under ``made`` (E,)."""
+        import torch
+
+        shares = self.scores(made).masked_fill(self._seen, -torch.inf).log_softmax(dim=1)
+        return torch.where(self._real, shares.gather(1, self._items), 0.0)
+
     def relative_hinge(self, margins: Any, slack: float) -> Any:
         """(B,) mean over the T items of max(0, margin + slack), in units of the margins of the first call.
 

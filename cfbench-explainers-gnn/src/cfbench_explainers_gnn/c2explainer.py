@@ -17,6 +17,8 @@ and the weakest are taken back, until it returns. The answer is the smallest set
 the target on the real model, at list level the one that displaces most items; at the end the 1, 2, 3, ...
 edits with the largest p are tried too, up to the protocol's number of edits (``prefixes``).
 
+This is ``variant: cfbench``; ``variant: paper`` is the method as published, see ``c2explainer_paper.py``.
+
 Departures from the paper, and why:
 - The hinge on the margin is in place of a class's likelihood; it knows the target (in the papers' code the item that is
   explained does not enter).
@@ -30,15 +32,18 @@ Cost: one evaluation with its gradient in each of at most ``steps`` steps, one f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
+from cfbench_explainers_gnn.c2explainer_paper import PaperC2Explainer, PaperOptions
 from cfbench_explainers_gnn.descent import DescentConfig, answers
+from cfbench_explainers_gnn.paper_loops import paper_answers
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/c2explainer",
@@ -59,6 +64,7 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config(AdditionsConfig, DescentConfig):
+    variant: Annotated[Variant, Help("paper: as its authors published it")] = "cfbench"
     steps: Annotated[int, Range(minimum=1), Help("of the descent")] = 40
     patience: Annotated[
         int, Range(minimum=1), Help("steps without a better answer after which the search for a unit ends")
@@ -78,6 +84,10 @@ class Config(AdditionsConfig, DescentConfig):
     slack: Annotated[
         float, Range(minimum=0), Help("how far below the K-th place the target is pushed, in logits")
     ] = 0.1
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
+
+    def __post_init__(self) -> None:
+        check_variant(self, frozenset({"max_batch_edges", "own", "rivals", "neighbours"}))
 
 
 class C2Explainer:
@@ -90,6 +100,8 @@ class C2Explainer:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""
+        if self.config.variant == "paper":
+            return paper_answers(targets, context, self.config, PaperC2Explainer(self.config.paper))
         return answers(targets, context, self.config, self, "c2explainer")
 
     def start(self, block: Block, noise: Any | None) -> Any:

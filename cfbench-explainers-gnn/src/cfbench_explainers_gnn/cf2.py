@@ -16,9 +16,11 @@ where edges out of scope have weight 1, and unit_i = max(|margin(i) at the start
 model, at list level the one that displaces most items. Is there no success, or might there be a smaller one, the 1,
 2, 3, ... edges with the largest M are tried too, up to the protocol's number of edits (``prefixes``).
 
+This is ``variant: cfbench``; ``variant: paper`` is the method as published, see ``cf2_paper.py``.
+
 Departures from the paper, and why:
 - The prefixes: the loss is content when a *soft* mask flips the prediction, of which often no edge exceeds 0.5. The
-  order of the mask is right all the same. ``prefixes: false`` is the paper.
+  order of the mask is right all the same.
 - The hinge compares with the K-th best other candidate, not with the runner-up class.
 - p starts at -``start`` for every edge, in place of random numbers: hardly anything is removed at first.
 - Steps are gradients in units of the unit's largest component, not Adam's (see ``cf_gnnexplainer.py``).
@@ -30,14 +32,17 @@ that is tested.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
+from cfbench_explainers_gnn.cf2_paper import PaperCF2, PaperOptions
 from cfbench_explainers_gnn.descent import DescentConfig, answers
+from cfbench_explainers_gnn.paper_loops import paper_answers
 from cfbench_recsys.targets import Answer, Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/cf2",
@@ -58,6 +63,7 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DescentConfig):
+    variant: Annotated[Variant, Help("paper: as its authors published it")] = "cfbench"
     prefixes: Annotated[bool, Help("at the end the first 1, 2, 3, ... of the strongest edits are tested")] = (
         True
     )
@@ -76,6 +82,10 @@ class Config(DescentConfig):
     start: Annotated[float, Help("minus the parameters at the start; sigmoid(-2) = 0.12")] = 2.0
     factual: Annotated[bool, Help("whether the mask alone must also preserve the recommendation")] = False
     alpha: Annotated[float, Range(minimum=0, maximum=1), Help("weight of that against the flip")] = 0.6
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
+
+    def __post_init__(self) -> None:
+        check_variant(self, frozenset({"max_batch_edges"}))
 
 
 class CF2:
@@ -87,6 +97,8 @@ class CF2:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""
+        if self.config.variant == "paper":
+            return paper_answers(targets, context, self.config, PaperCF2(self.config.paper))
         return answers(targets, context, self.config, self, "cf2")
 
     def start(self, block: Block, noise: Any | None) -> Any:

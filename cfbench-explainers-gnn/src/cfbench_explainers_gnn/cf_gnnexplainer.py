@@ -17,6 +17,8 @@ enough that the soft mask flips the prediction: a mixture of graphs can do so wh
 does. The answer is the smallest set of removals met on the way that flips the prediction with hard masks on the real
 model; at list level the one that displaces most items, then the smallest. "No answer" if none does.
 
+This is ``variant: cfbench``; ``variant: paper`` is the method as published, see ``cf_gnnexplainer_paper.py``.
+
 Departures from the paper, and why:
 - The prediction loss is the margin in place of the log-likelihood of a class: ranks have no classes.
 - Each unit's gradient is divided by its largest component before a step: scores of recommenders differ in scale by
@@ -29,14 +31,17 @@ Cost: one evaluation with its gradient in each of at most ``steps`` steps, and o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
+from cfbench_explainers_gnn.cf_gnnexplainer_paper import PaperCFGNNExplainer, PaperOptions
 from cfbench_explainers_gnn.descent import DescentConfig, answers
+from cfbench_explainers_gnn.paper_loops import paper_answers
 from cfbench_recsys.targets import Answer, Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/cf-gnnexplainer",
@@ -51,11 +56,13 @@ SPEC = ComponentSpec(
     },
     needs={"recommender": {"access": {"gradients"}}},
     papers=("lucic2022cfgnn",),
+    presets="cfbench_explainers_gnn:presets/cf-gnnexplainer.yaml",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DescentConfig):
+    variant: Annotated[Variant, Help("paper: as its authors published it")] = "cfbench"
     learning_rate: Annotated[
         float, Range(above=0), Search(0.5, 4), Help("step of the steepest edge's parameter")
     ] = 2.0
@@ -68,6 +75,10 @@ class Config(DescentConfig):
     start: Annotated[
         float, Help("value of every parameter at the start; sigmoid(1) = 0.73 as in the paper")
     ] = 1.0
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
+
+    def __post_init__(self) -> None:
+        check_variant(self, frozenset({"max_batch_edges"}))
 
 
 class CFGNNExplainer:
@@ -80,6 +91,8 @@ class CFGNNExplainer:
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """One edit for each target; without edges where none was found."""
+        if self.config.variant == "paper":
+            return paper_answers(targets, context, self.config, PaperCFGNNExplainer(self.config.paper))
         return answers(targets, context, self.config, self, "cf-gnnexplainer")
 
     def start(self, block: Block, noise: Any | None) -> Any:
