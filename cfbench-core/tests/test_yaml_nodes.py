@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cfbench_core.config import Document
-from cfbench_core.config.yaml_nodes import MAXIMUM_BYTES, compose, plain, read_text
 from cfbench_core.errors import UserError
+from cfbench_core.yaml_nodes import MAXIMUM_BYTES, compose, plain, read_text
 
 
 def value(text: str) -> object:

@@ -28,10 +28,10 @@ from typing import Any
 
 import yaml
 
-from cfbench_core.config.yaml_nodes import compose, plain
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.yaml_nodes import compose, plain
 
 AUTO = "auto"
 """The preset of each combination of data and model; no preset has this name."""

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config.yaml_nodes import compose, plain
 from cfbench_core.errors import UserError
 from cfbench_core.model_quality import FIELDS, Quality
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import Column, TableLayout
 from cfbench_core.run_files import REWRITE, RunFiles
+from cfbench_core.yaml_nodes import compose, plain
 
 if TYPE_CHECKING:
     import pandas as pd

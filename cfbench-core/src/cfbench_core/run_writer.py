@@ -18,7 +18,6 @@ import yaml
 
 from cfbench_core import checksums, owners
 from cfbench_core.config.document import Document
-from cfbench_core.config.yaml_nodes import plain
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, make_room, write_atomically
 from cfbench_core.locks import FolderLock
@@ -28,6 +27,7 @@ from cfbench_core.results_assembly import Tables, write_parquet
 from cfbench_core.runner import Results
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
+from cfbench_core.yaml_nodes import plain
 
 _CHANGING = {"config.yaml", "plan.json", "environment.json", "components.json", "outcomes.jsonl"}
 """Files that a run writes before it has computed anything. Tables of an earlier run stay until its end."""

@@ -44,12 +44,12 @@ from cfbench_core.config.options_by_setting import (
     unknown_combinations,
 )
 from cfbench_core.config.values import infinite_numbers, is_long_number, kind_of, name_problem, shown
-from cfbench_core.config.yaml_nodes import MAPPING, MOST_ERRORS, TEXT, plain
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plain_text import one_line
 from cfbench_core.redaction import held_secret, variable_problem
 from cfbench_core.registry import Component, Registry, installation_advice
 from cfbench_core.specs import ComponentSpec, plural
+from cfbench_core.yaml_nodes import MAPPING, MOST_ERRORS, TEXT, plain
 
 RESERVED = frozenset({"name", "import", "label", "preset", "options_for"})
 """Keys of a component's mapping that are not options; no option may have these names."""

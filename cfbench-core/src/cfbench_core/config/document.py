@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from cfbench_core.config.yaml_nodes import MAPPING, NULL, TEXT, Where, compose, read_text
 from cfbench_core.errors import UserError
 from cfbench_core.plain_text import one_line
+from cfbench_core.yaml_nodes import MAPPING, NULL, TEXT, Where, compose, read_text
 
 SECRET_KEYS = frozenset({"key"})
 """Names of keys whose values are not repeated in messages: somebody may have put a secret there."""

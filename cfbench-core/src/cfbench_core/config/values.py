@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from cfbench_core.config.fields import Range
-from cfbench_core.config.yaml_nodes import NULL, plain
 from cfbench_core.plain_text import one_line
+from cfbench_core.yaml_nodes import NULL, plain
 
 LONGEST_LABEL = 120
 """Characters of a label, which names rows, cells and files."""

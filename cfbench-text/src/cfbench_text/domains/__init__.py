@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cfbench_core.config.yaml_nodes import compose, plain, read_text
 from cfbench_core.data_files import Source
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plain_text import one_line
 from cfbench_core.user_files import user_files
+from cfbench_core.yaml_nodes import compose, plain, read_text
 
 FOLDER = Path(__file__).parent
 TOPICS = "domain"
