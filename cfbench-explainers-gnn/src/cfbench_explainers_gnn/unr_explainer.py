@@ -148,23 +148,24 @@ class UNRExplainer:
         return Answer(best, {"queries": queries})
 
     def _trees(self, block: Block, margins: FloatArray) -> list[EdgeTree]:
-        options = TreeOptions(
-            **{
-                name: getattr(self.config, name)
-                for name in TreeOptions.__dataclass_fields__
-                if name not in ("guided", "max_edges")
-            },
-            max_edges=max(1, min(block.targets.budget, int(block.possible.counts().max(initial=0)))),
-            guided=self.config.prior == "gradient",
-        )
+        configured = {
+            name: getattr(self.config, name)
+            for name in TreeOptions.__dataclass_fields__
+            if name not in ("guided", "max_edges")
+        }
+        guided = self.config.prior == "gradient"
         gains: FloatArray = np.zeros(len(block.possible.rows))
-        if options.guided:
+        if guided:
             gains = _gains(block, margins, np.zeros(len(gains), dtype=bool))
         trees = []
+        counts = block.possible.counts()
         for unit, start in enumerate(np.searchsorted(block.possible.rows, np.arange(len(block)))):
-            edges = slice(start, start + int(block.possible.counts()[unit]))
+            count = int(counts[unit])
+            edges = slice(start, start + count)
+            max_edges = max(1, min(block.targets.budget, count))  # of this unit: others must not matter
+            options = TreeOptions(**configured, max_edges=max_edges, guided=guided)
             strength: FloatArray = gains[edges]
-            if not options.guided:
+            if not guided:
                 strength = block.generator(unit, "unr-explainer").random(edges.stop - edges.start)
             around = Surroundings(
                 block.possible.edge_users[edges],
