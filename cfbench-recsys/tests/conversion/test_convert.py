@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from cfbench_core.errors import UserError
 from cfbench_recsys.conversion import convert
+from cfbench_recsys.conversion.command import command
 from cfbench_recsys.interactions import Interactions, from_pairs
 
 DATA = from_pairs("drinks", np.array(["ann", "bob", "cat", "ann"]), np.array(["tea", "rum", "ale", "gin"]))
@@ -136,3 +138,12 @@ def test_any_bytes_give_one_line(
     file = tmp_path_factory.mktemp("bytes") / f"model{suffix}"
     file.write_bytes(content)
     assert refusal(file)
+
+
+def test_a_misspelled_name_gives_the_nearest_published_model(tmp_path: Path) -> None:
+    arguments = ["lxr-mf-ml1m", "--data", "debian-python", "--out", str(tmp_path / "w.safetensors")]
+    done = CliRunner().invoke(command, arguments)
+    assert isinstance(done.exception, UserError)
+    assert "no such file, and no published model of this name. Did you mean 'lxr-mf-ml-1m'?" in str(
+        done.exception
+    )

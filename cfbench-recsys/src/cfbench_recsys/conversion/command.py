@@ -10,6 +10,7 @@ import click
 from cfbench_core.cli import completions, options
 from cfbench_core.cli.downloads import data_access
 from cfbench_core.cli.group import subcommand
+from cfbench_core.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
@@ -68,6 +69,10 @@ def command(
     from cfbench_recsys.conversion.published import PUBLISHED, check_published, fetch
     from cfbench_recsys.conversion.trained_models import read_identifiers
 
+    if source not in PUBLISHED and not Path(source).exists():
+        raise UserError(
+            f"{source}: no such file, and no published model of this name.{did_you_mean(source, PUBLISHED)}"
+        )
     with data_access(data_dir, offline=False) as access:
         interactions = _interactions(dataset, changes, access)
         file = fetch(source, access) if source in PUBLISHED else Path(source)
