@@ -37,6 +37,7 @@ class Watch:
         self._task = task
         self._process = os.getpid()
         self._threads: set[threading.Thread] = set()
+        self._children: set[int] = set()
         protection.start(watch=bool(task.domain))
 
     def begin(self) -> None:
@@ -47,7 +48,7 @@ class Watch:
             if not foreign_package(reference):
                 resolve(reference)
         protection.note_functions()
-        self._threads = _threads()
+        self._threads, self._children = _threads(), _children()
 
     def leave_if_forked(self) -> None:
         """Ends this process if a component created it by ``os.fork()`` and then returned in both processes."""
@@ -64,7 +65,7 @@ class Watch:
             return
         changed = protection.changes()
         replaced = protection.replaced_functions()
-        if _threads() - self._threads or _has_children():
+        if _threads() - self._threads or _children() - self._children:
             self.unfit = True  # they may still change something
         if not changed and not replaced:
             return
@@ -99,13 +100,14 @@ def _threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if not thread.name.startswith("cfbench-")}
 
 
-def _has_children() -> bool:
+def _children() -> set[int]:
+    """The identifiers of all processes that this one, or one of them, started."""
     import psutil
 
     try:
-        return bool(psutil.Process().children(recursive=True))
+        return {child.pid for child in psutil.Process().children(recursive=True)}
     except psutil.Error:
-        return False
+        return set()
 
 
 def clean_up() -> None:
