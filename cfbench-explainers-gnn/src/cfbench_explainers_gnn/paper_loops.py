@@ -102,5 +102,5 @@ def mean_over_items(block: Block, values: Any, counted: Any | None = None) -> An
     import torch
 
     real = torch.from_numpy(block.targets.items[0] >= 0)
-    kept = real if counted is None else real & counted
-    return torch.where(kept, values, 0.0).sum() / real.sum()
+    included = real if counted is None else real & counted
+    return torch.where(included, values, 0.0).sum() / real.sum()

@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 from cfbench_core.errors import UserError
 from cfbench_recsys.conversion import convert
 from cfbench_recsys.conversion.command import command
+from cfbench_recsys.conversion.trained_models import read_identifiers
 from cfbench_recsys.interactions import Interactions, from_pairs
 
 DATA = from_pairs("drinks", np.array(["ann", "bob", "cat", "ann"]), np.array(["tea", "rum", "ale", "gin"]))
@@ -147,3 +148,9 @@ def test_a_misspelled_name_gives_the_nearest_published_model(tmp_path: Path) -> 
     assert "no such file, and no published model of this name. Did you mean 'lxr-mf-ml-1m'?" in str(
         done.exception
     )
+
+
+@pytest.mark.parametrize("end", ["", "\n"], ids=["without", "with"])
+def test_the_last_identifier_counts_with_and_without_a_newline_after_it(tmp_path: Path, end: str) -> None:
+    (tmp_path / "items.txt").write_text(f"tea\nrum{end}")
+    assert read_identifiers(tmp_path / "items.txt") == ("tea", "rum")

@@ -74,12 +74,13 @@ def test_the_published_weights_are_the_reference(server: Path, tmp_path: Path) -
     assert all(np.array_equal(found[name], array) for name, array in expected.items())
 
 
-def test_other_weights_are_refused_and_not_kept(server: Path, tmp_path: Path) -> None:
+def test_other_weights_are_refused_and_an_earlier_file_stays(server: Path, tmp_path: Path) -> None:
     checkpoint(server, change=0.5)
+    (tmp_path / "w.safetensors").write_bytes(b"earlier")
     done = converted(tmp_path / "w.safetensors")
     assert isinstance(done.exception, UserError)
     assert "the weights differ from those that were published" in str(done.exception)
-    assert not (tmp_path / "w.safetensors").exists()
+    assert (tmp_path / "w.safetensors").read_bytes() == b"earlier"
 
 
 def test_a_web_page_in_place_of_the_file_is_refused(server: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ def command(
     executed.
     """
     from cfbench_recsys.conversion.convert import convert
-    from cfbench_recsys.conversion.published import PUBLISHED, check_published, fetch
+    from cfbench_recsys.conversion.published import PUBLISHED, check_weights, fetch
     from cfbench_recsys.conversion.trained_models import read_identifiers
 
     if source not in PUBLISHED and not Path(source).exists():
@@ -77,9 +78,10 @@ def command(
         interactions = _interactions(dataset, changes, access)
         file = fetch(source, access) if source in PUBLISHED else Path(source)
     users, items = (read_identifiers(path) if path else None for path in (user_file, item_file))
-    conversion = convert(file, interactions, out, recommender=recommender, users=users, items=items)
-    if source in PUBLISHED:
-        check_published(source, conversion)
+    check = partial(check_weights, source) if source in PUBLISHED else lambda state: None
+    conversion = convert(
+        file, interactions, out, recommender=recommender, users=users, items=items, check=check
+    )
     counts = interactions.counts()
     click.echo(f"{conversion.path}: {conversion.title}, {counts['users']:,} users, {counts['items']:,} items")
     for remark in conversion.remarks:

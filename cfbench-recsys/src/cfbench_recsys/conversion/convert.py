@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ def convert(
     recommender: str | None = None,
     users: tuple[str, ...] | None = None,
     items: tuple[str, ...] | None = None,
+    check: Callable[[State], None] = lambda state: None,
 ) -> Conversion:
     """Writes the model in the file ``source`` to ``out``, as weights for the users and items of ``data``.
 
@@ -63,6 +64,7 @@ def convert(
         recommender: the one that is to take them, where the file may be of several.
         users, items: identifiers in the order of the file's arrays. Where neither they nor the file say it, the order is
             taken to be that of ``data``: ascending, as numbers if all identifiers are whole numbers.
+        check: called with the weights before they are written; it may refuse them.
 
     Raises:
         UserError: if the file cannot be read as data, is of no known model, or lacks users or items of ``data``.
@@ -77,6 +79,7 @@ def convert(
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{source}: {form.title}: the option {error} is missing or no number") from None
     _check(source, form, state, data)
+    check(state)
     write_atomically(out, save(state))
     return Conversion(out, form.title, form.recommender, options, tuple(orders.remarks))
 

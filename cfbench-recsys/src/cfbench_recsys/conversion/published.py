@@ -17,8 +17,6 @@ from cfbench_core.data_files import DataAccess, cache_folder
 from cfbench_core.data_types import DataFile
 from cfbench_core.downloads import download
 from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.models import state_from_file
-from cfbench_recsys.conversion.convert import Conversion
 
 PAGE = "https://github.com/DeltaLabTLV/LXR"
 DRIVE = "https://drive.usercontent.google.com/download?export=download&id="
@@ -91,16 +89,14 @@ def fetch(name: str, access: DataAccess) -> Path:
     return download(file, cache_folder() / name, access.progress)
 
 
-def check_published(name: str, conversion: Conversion) -> None:
-    """The weights of a published file must be the known ones, where they are known; else they are deleted.
+def check_weights(name: str, state: Mapping[str, np.ndarray]) -> None:
+    """The weights of a published file must be the known ones, where they are known.
 
     Raises:
         UserError: if they differ.
     """
-    expected = PUBLISHED[name].weights_sha256
-    found = weights_digest(state_from_file(conversion.path))
+    expected, found = PUBLISHED[name].weights_sha256, weights_digest(state)
     if expected is not None and found != expected:
-        conversion.path.unlink()
         raise UserError(
             f"{name}: the weights differ from those that were published (SHA-256 {found[:12]}..., expected "
             f"{expected[:12]}...); is {PUBLISHED[name].dataset} as LXR prepared it?"
