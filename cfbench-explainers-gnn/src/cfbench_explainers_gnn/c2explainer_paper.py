@@ -36,8 +36,8 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.blocks import Block
-from cfbench_explainers_gnn.paper_loops import mean_over_items
-from cfbench_recsys.edits import REMOVE
+from cfbench_explainers_gnn.paper_loops import drawn, mean_over_items
+from cfbench_recsys.edits import REMOVE, BoolArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +59,9 @@ class PaperC2Explainer:
         self.steps = options.steps
 
     def start(self, block: Block) -> Any:
-        import torch
+        return 2 * drawn(block, "c2explainer", lambda stream, shape: stream.random(shape)) - 1
 
-        draws = block.generator(0, "c2explainer").random((2, len(block.rows)))
-        return torch.from_numpy(2 * draws - 1)
-
-    def optimiser(self, p: Any) -> Any:
+    def optimiser(self, block: Block, p: Any) -> Any:
         import torch
 
         return torch.optim.Adam([p], lr=self.options.learning_rate)
@@ -75,8 +72,9 @@ class PaperC2Explainer:
         weights, before = torch.sigmoid(p), self._before(block)
         soft = (weights.mean(dim=0) - before).abs()
         made = self.chosen(block, p.detach()).to(p.dtype) + (soft - soft.detach())
-        left = torch.nn.functional.softplus(block.margins(made)[0])
-        return mean_over_items(block, left) + self.options.beta * (weights - before).abs().sum()
+        left = torch.nn.functional.softplus(block.margins(made))
+        distance = block.sums((weights - before).abs().sum(dim=0))
+        return mean_over_items(block, left) + self.options.beta * distance
 
     def chosen(self, block: Block, p: Any) -> Any:
         import torch
@@ -87,8 +85,8 @@ class PaperC2Explainer:
     def tested(self, step: int) -> bool:
         return step > 0
 
-    def finished(self, inside: Any) -> bool:
-        return False
+    def finished(self, inside: BoolArray) -> BoolArray:
+        return np.zeros(len(inside), dtype=np.bool_)
 
     def _before(self, block: Block) -> Any:
         """(E,) 1 for edges that there are, 0 for those that may be added."""

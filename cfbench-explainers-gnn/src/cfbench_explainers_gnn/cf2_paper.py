@@ -33,7 +33,6 @@ Cost: two evaluations with their gradients in each of 500 steps, and one for the
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -41,7 +40,8 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.blocks import Block
-from cfbench_explainers_gnn.paper_loops import mean_over_items
+from cfbench_explainers_gnn.paper_loops import drawn, mean_over_items
+from cfbench_recsys.edits import BoolArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +69,10 @@ class PaperCF2:
     def start(self, block: Block) -> Any:
         import torch
 
-        possible = block.possible
-        nodes = len(np.unique(possible.edge_users)) + len(np.unique(possible.edge_items))
-        draws = block.generator(0, "cf2").standard_normal((2, len(possible.rows)))
-        return torch.from_numpy(1.0 + math.sqrt(2.0 / nodes) * draws)
+        deviations = torch.from_numpy(np.sqrt(2.0 / _nodes(block)))[block.rows]
+        return 1.0 + deviations * drawn(block, "cf2", lambda stream, shape: stream.standard_normal(shape))
 
-    def optimiser(self, p: Any) -> Any:
+    def optimiser(self, block: Block, p: Any) -> Any:
         import torch
 
         return torch.optim.Adam([p], lr=self.options.learning_rate)
@@ -83,13 +81,13 @@ class PaperCF2:
         import torch
 
         options, mask = self.options, _mask(p)
-        loss = 2 * mask.sum()
+        loss = 2 * block.sums(mask)
         if options.alpha > 0:
-            upheld = torch.sigmoid(block.margins(1 - mask)[0])
+            upheld = torch.sigmoid(block.margins(1 - mask))
             factual = mean_over_items(block, torch.relu(options.gamma + 0.5 - upheld))
             loss = loss + options.strength * options.alpha * factual
         if options.alpha < 1:
-            left = torch.sigmoid(block.margins(mask)[0])
+            left = torch.sigmoid(block.margins(mask))
             flipped = mean_over_items(block, torch.relu(options.gamma + left - 0.5))
             loss = loss + options.strength * (1 - options.alpha) * flipped
         return loss
@@ -100,8 +98,17 @@ class PaperCF2:
     def tested(self, step: int) -> bool:
         return step == self.steps
 
-    def finished(self, inside: Any) -> bool:
-        return False
+    def finished(self, inside: BoolArray) -> BoolArray:
+        return np.zeros(len(inside), dtype=np.bool_)
+
+
+def _nodes(block: Block) -> IntArray:
+    """(B,) how many users and items the possible edits of each unit join."""
+    possible, count = block.possible, np.zeros(len(block), dtype=np.int64)
+    for nodes in (possible.edge_users, possible.edge_items):
+        units, _ = np.unique(np.stack([possible.rows, nodes]), axis=1)
+        count += np.bincount(units, minlength=len(block))
+    return count
 
 
 def _mask(p: Any) -> Any:

@@ -41,9 +41,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
+
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.paper_loops import mean_over_items
+from cfbench_recsys.edits import BoolArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,18 +74,18 @@ class PaperCFGNNExplainer:
 
         return torch.full((len(block.rows),), self.options.start, dtype=torch.float64)
 
-    def optimiser(self, p: Any) -> Any:
+    def optimiser(self, block: Block, p: Any) -> Any:
         import torch
 
         options = self.options
-        p.register_hook(lambda gradient: _clipped(gradient, options.clip))
+        p.register_hook(lambda gradient: _clipped(gradient, block, options.clip))
         nesterov = options.momentum > 0
         return torch.optim.SGD([p], lr=options.learning_rate, momentum=options.momentum, nesterov=nesterov)
 
     def loss(self, block: Block, p: Any, inside: Any) -> Any:
         import torch
 
-        return mean_over_items(block, block.log_shares(1 - torch.sigmoid(p))[0], inside)
+        return mean_over_items(block, block.log_shares(1 - torch.sigmoid(p)), inside)
 
     def chosen(self, block: Block, p: Any) -> Any:
         return p < 0
@@ -90,10 +93,13 @@ class PaperCFGNNExplainer:
     def tested(self, step: int) -> bool:
         return step < self.steps  # the mask after the last step is not looked at
 
-    def finished(self, inside: Any) -> bool:
-        return self.options.momentum == 0 and not bool(inside.any())
+    def finished(self, inside: BoolArray) -> BoolArray:
+        if self.options.momentum > 0:
+            return np.zeros(len(inside), dtype=np.bool_)
+        return np.logical_not(inside.any(axis=1))
 
 
-def _clipped(gradient: Any, norm: float) -> Any:
-    """As ``torch.nn.utils.clip_grad_norm_`` does."""
-    return gradient * (norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
+def _clipped(gradient: Any, block: Block, norm: float) -> Any:
+    """(E,) each unit's gradient as ``torch.nn.utils.clip_grad_norm_`` cuts it."""
+    norms = block.sums(gradient**2).sqrt()
+    return gradient * (norm / (norms + 1e-6)).clamp(max=1.0)[block.rows]
