@@ -2,23 +2,40 @@
 
     python scripts/store_results.py runs/study docs/results/amazon-and-movies "cfbench run examples/amazon-and-movies.yaml"
 
-Writes NAME.csv (a row per cell and metric: mean, half the width of the 95% interval, units) and NAME.json.
+Writes NAME.csv (a row per cell and metric: mean, half the width of the 95% interval, units) and NAME.json. With
+``--agreement`` NAME-agreement.csv has the shares of identical answers of each pair of explainers.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
-import sys
 from pathlib import Path
 
+from cfbench_core.api import analyse
 from cfbench_core.run_directory import Run
 
 LABELS = ["dataset", "model", "explainer", "level", "format", "scope", "edit", "k"]
 
 
-def main(directory: str, name: str, command: str) -> None:
-    run = Run(directory)
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("directory", help="of the run")
+    parser.add_argument("name", help="of the tables, with their folder, without an ending")
+    parser.add_argument("command", help="that made the run")
+    parser.add_argument("--agreement", action="store_true", help="store the shares of identical answers, too")
+    options = parser.parse_args()
+    run = Run(options.directory)
+    store(run, options.name, options.command)
+    if options.agreement:
+        store_agreement(run, options.name)
+
+
+def store(run: Run, name: str, command: str) -> None:
+    """The means, and what they were measured with."""
     summary = run.summary
     table = summary[[*(label for label in LABELS if label in summary), "metric"]].copy()
     table["mean"] = summary["mean"].map("{:.4g}".format)
@@ -38,6 +55,15 @@ def main(directory: str, name: str, command: str) -> None:
     Path(f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
+def store_agreement(run: Run, name: str) -> None:
+    """Of each pair of explainers in each setting, the share of identical answers and the mean overlap."""
+    found = analyse("agreement", run)
+    pairs = [*(label for label in LABELS if label in found and label != "explainer"), "explainer", "other"]
+    found["metric"] = found["metric"].str.replace(" answers", "")
+    wide = found.pivot_table(index=[*pairs, "n"], columns="metric", values="mean", sort=False).reset_index()
+    wide.round(4).to_csv(f"{name}-agreement.csv", index=False)
+
+
 def commit() -> str:
     """Of the source tree that this script stands in. A run started elsewhere does not know its own."""
     found = subprocess.run(
@@ -53,4 +79,4 @@ def elapsed_seconds(run: Run) -> float:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

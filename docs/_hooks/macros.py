@@ -17,6 +17,7 @@ MACROS: dict[str, Callable[..., str]] = {
     "table": ours.table,
     "study": ours.study,
     "pivot": ours.pivot,
+    "identical": ours.identical,
     "by_set": ours.by_set,
     "across": ours.across,
     "growth": ours.growth,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -43,11 +44,16 @@ def against_paper(name: str, dataset: str, model: str, level: str, k: int, metri
         row = {"explainer": explainer}
         for metric in (metric.strip() for metric in metrics.split(",")):
             row[metric] = measured.get(f"{metric}@{k}", measured.get(metric, ""))
-            row[f"paper: {metric}"] = printed.get((explainer, f"{metric}@{k}"), float("nan"))
+            row[f"paper: {metric}"] = printed.get((name_in_paper(explainer), f"{metric}@{k}"), float("nan"))
         rows.append(row)
     table = pd.DataFrame(rows).dropna(axis="columns", how="all")
     nothing = (table.drop(columns="explainer").fillna("") == "").all(axis=1)  # it has not this format
     return shown(table[~nothing])
+
+
+def name_in_paper(label: str) -> str:
+    """Both variants of a method stand next to the numbers that CFExpRec prints for it: ``cf2-paper-add`` is ``cf2-add``."""
+    return re.sub(r"-(paper|cfbench)(?=-add$|$)", "", label)
 
 
 def against_study(kind: str, group: str) -> str:

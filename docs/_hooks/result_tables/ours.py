@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 from tabulate import tabulate
 
@@ -44,6 +45,22 @@ def pivot(name: str, where: str, across: str) -> str:
     rows = rows.assign(shown=with_intervals(rows))
     table = rows.pivot_table(index="explainer", columns=across, values="shown", aggfunc="first", sort=False)
     return shown(table.reset_index())
+
+
+def identical(name: str, where: str) -> str:
+    """Shares of identical answers of a stored study, an explainer a line and a column; empty: no unit answered by both."""
+    rows = stored(name).query(where)
+    names = list(dict.fromkeys([*rows["explainer"], *rows["other"]]))
+    known = {(row.explainer, row.other): row.identical for row in rows.itertuples()}
+    lines = [
+        [one, *(_share(known.get((one, other), known.get((other, one)))) for other in names[:-1])]
+        for one in names[1:]
+    ]
+    return tabulate(lines, ["", *names[:-1]], tablefmt="github")
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{value:.2f}"
 
 
 def by_set(name: str, metric: str) -> str:
