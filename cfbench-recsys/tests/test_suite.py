@@ -54,18 +54,18 @@ def test_capabilities_follow_from_the_methods_of_a_class() -> None:
     assert len(cells) == 12  # 3 explainers, item and list, implicit and explicit
     skipped = {id: cell.skipped for id, cell in cells.items() if cell.skipped}
     assert skipped == {
-        f"debian-python/co/takes-the-first/{level}/implicit/user-vector/remove/3": "no implicit format"
+        f"debian-python/co/takes-the-first/{level}/implicit/user-vector/remove/3/-": "no implicit format"
         for level in ("item", "list")
     }
     assert (
         "explainer"
-        not in cells["debian-python/co/by-index/item/implicit/user-vector/remove/3"]
+        not in cells["debian-python/co/by-index/item/implicit/user-vector/remove/3/-"]
         .stages["explanations"]
         .inputs
     )
     assert (
         "explainer"
-        in cells["debian-python/co/needs-training/item/implicit/user-vector/remove/3"]
+        in cells["debian-python/co/needs-training/item/implicit/user-vector/remove/3/-"]
         .stages["explanations"]
         .inputs
     )
@@ -107,9 +107,9 @@ def test_a_run_has_every_unit_and_metric(done: Run) -> None:
 def test_details_and_model_queries_are_stored(tmp_path: Path, done: Run) -> None:
     details = done.details
     queries = details[details["name"] == "model queries"].groupby("cell")["value"].agg(["min", "max"])
-    first = queries.loc["debian-python/co/takes-the-first/item/explicit/user-vector/remove/3"]
+    first = queries.loc["debian-python/co/takes-the-first/item/explicit/user-vector/remove/3/100"]
     assert tuple(first) == (1.0, 1.0)  # verified once; padding of blocks does not count
-    assert queries.loc["debian-python/co/by-index/item/implicit/user-vector/remove/3", "max"] == 0.0
+    assert queries.loc["debian-python/co/by-index/item/implicit/user-vector/remove/3/-", "max"] == 0.0
 
     telling = study(explainers=[{"import": "my_lab:TellsTheLength"}])
     again = run(telling, out=tmp_path / "run")
@@ -154,22 +154,10 @@ def test_an_explanation_is_verbalized_without_the_data_too(
     assert "because they interacted with python3-" in RecsysSuite().verbalize(done)
 
 
-@pytest.mark.parametrize(
-    ("split", "protocol", "said"),
-    [
-        ("per-interaction", {}, "20 users · at most 100 edits"),
-        ("per-user", {}, "up to 20 users · at most 100 edits"),
-        ("per-interaction", {"max_edits": 1}, "20 users · at most 1 edit"),
-        ("per-interaction", {"max_edits": None}, "20 users · any number of edits"),
-        ("per-interaction", {"format": "implicit"}, "20 users"),
-    ],
-)
-def test_the_head_line_shows_the_data_the_number_of_explained_users_and_the_budget(
-    split: str, protocol: dict[str, Any], said: str
-) -> None:
+@pytest.mark.parametrize(("split", "said"), [("per-interaction", "20 users"), ("per-user", "up to 20 users")])
+def test_the_head_line_shows_the_data_and_the_number_of_explained_users(split: str, said: str) -> None:
     known = {"users": 30, "text": "debian-python (30 packages)", "differences": []}
-    document = study(split={"kind": split})
-    prepared = prepare({**document, "protocol": {**document.get("protocol", {}), **protocol}})
+    prepared = prepare(study(split={"kind": split}))
     words = prepared.suite.describe_data(prepared.config, {"debian-python": known})
     assert words == f"debian-python (30 packages) · {said}"
 

@@ -11,6 +11,7 @@ import pytest
 from made_up_run import emphasis, small_run
 
 from cfbench_core.reports import render
+from cfbench_core.reports.labels import label_texts
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run
 
@@ -148,12 +149,19 @@ def test_what_was_skipped_has_no_line_but_a_note(run: Run) -> None:
 
 def test_titles_distinguish_tables_and_show_the_quality(run: Run) -> None:
     assert [table.title for table in tables(run)] == [
-        "mf · item level", "mf · list level", "lightgcn · item level", "lightgcn · list level"
-    ]  # fmt: skip
+        f"{model} · {level} level · top 5" for model in ("mf", "lightgcn") for level in ("item", "list")
+    ]
     assert tables(run)[2].caption == (
         "toy-shop, lightgcn, item level, top 5. Quality: HR@10 0.500 (0.460 to 0.540), "
         "NDCG@10 0.320 (0.280 to 0.360), n = 502"
     )
+
+
+def test_labels_read_as_the_suite_formats_them() -> None:
+    formats = {"k": "top {}", "most": {"any": "any number", "-": "", "*": "at most {}"}}
+    assert label_texts({"k": 5, "most": "20"}, formats) == ["top 5", "at most 20"]
+    assert label_texts({"model": "mf", "most": "any"}, formats) == ["mf", "any number"]
+    assert label_texts({"layers": 3, "most": "-"}, formats) == ["layers = 3"]
 
 
 def test_times_are_shown_in_milliseconds_where_they_are_short(run: Run) -> None:

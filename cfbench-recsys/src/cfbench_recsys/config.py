@@ -73,10 +73,11 @@ class Protocol:
         ),
     ] = ("user-only",)
     max_edits: Annotated[
-        int | None,
+        tuple[int | None, ...],
         Range(minimum=1),
+        Distinct(),
         Help("edits of an explicit answer at most, the same for all explainers; null: any number"),
-    ] = 100
+    ] = (100,)
     edits: Annotated[
         tuple[Literal["remove", "remove-or-add"], ...],
         Help(

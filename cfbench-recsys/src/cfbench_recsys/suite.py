@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from cfbench_core.tuning import Tunable
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 from cfbench_recsys.explainer_contracts import CONTRACTS
-from cfbench_recsys.labels import LABEL_FORMATS
+from cfbench_recsys.labels import ANY_BUDGET, LABEL_FORMATS, NO_BUDGET
 from cfbench_recsys.metrics import DEFAULT_METRICS
 from cfbench_recsys.scope_labels import scope_kind
 
@@ -59,7 +60,7 @@ class RecsysSuite(LifecycleSuite):
     config = RecsysConfig
     contracts = CONTRACTS
     layout = TableLayout(
-        by=("dataset", "model", "level", "k", "format", "edit", "scope"),
+        by=("dataset", "model", "level", "k", "format", "edit", "scope", "max_edits"),
         row="explainer",
         cluster="user",
         unit_columns=("user", "item", "rank"),
@@ -93,14 +94,17 @@ class RecsysSuite(LifecycleSuite):
     def points(self, config: RecsysConfig, model: PreparedModel) -> Iterator[ProtocolPoint]:
         """Every choice of the protocol: a graph has scopes, a profile is its own scope."""
         protocol = config.protocol
-        scopes = model.component.spec.provides.get("scope", frozenset())
-        on_graph = bool(scopes & {"graph", "full"})
-        for level in protocol.level:
-            for format in protocol.format:
-                for edit in protocol.edits if format == "explicit" else ("remove",):
-                    for scope in protocol.scopes if on_graph else ("user-vector",):
-                        for k in protocol.k:
-                            yield {"level": level, "format": format, "scope": scope, "edit": edit, "k": k}
+        provided = model.component.spec.provides.get("scope", frozenset())
+        scopes = protocol.scopes if provided & {"graph", "full"} else ("user-vector",)
+        budgets = [ANY_BUDGET if most is None else str(most) for most in protocol.max_edits]
+        forms: dict[str, list[tuple[str, str]]] = {
+            "implicit": [("remove", NO_BUDGET)],
+            "explicit": list(product(protocol.edits, budgets)),
+        }
+        for level, format in product(protocol.level, protocol.format):
+            for (edit, most), scope, k in product(forms[format], scopes, protocol.k):
+                point = {"level": level, "format": format, "scope": scope, "edit": edit}
+                yield {**point, "k": k, "max_edits": most}
 
     def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
         """The data as they are, whatever the seed, and their split."""
@@ -162,8 +166,7 @@ class RecsysSuite(LifecycleSuite):
     # Parameters of stages
 
     def chunk_parameters(self, setting: Setting) -> Mapping[str, Any]:
-        explicit = setting.point["format"] == "explicit"
-        return {**setting.point, **({"max_edits": setting.config.protocol.max_edits} if explicit else {})}
+        return setting.point
 
     def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
         protocol = setting.config.protocol
@@ -184,7 +187,7 @@ class RecsysSuite(LifecycleSuite):
         """Edits come from importances where the explainer returns none of its own."""
         if cell.point["format"] == "implicit" or hasattr(cell.explainer.implementation(), "counterfactuals"):
             return None
-        return {**cell.point, "format": "implicit"}
+        return {**cell.point, "format": "implicit", "max_edits": NO_BUDGET}
 
     # Documents and descriptions
 
@@ -207,7 +210,7 @@ class RecsysSuite(LifecycleSuite):
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]
         texts = [one["text"] + "".join(f" [{text}]" for text in one["differences"]) for one in read]
-        explained = [explained_users(config, read), *budget(config)] if read else []
+        explained = [explained_users(config, read)] if read else []
         return " · ".join([*texts, *explained])
 
 
@@ -231,14 +234,6 @@ class TuningSuite(RecsysSuite):
     def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
         chosen = {"sample": self.sample, **({"held_out": True} if self.held_out else {})}
         return {**super().unit_parameters(setting), **chosen}
-
-
-def budget(config: RecsysConfig) -> list[str]:
-    """["at most 100 edits"]: the size that explicit answers may have; nothing without such answers."""
-    if "explicit" not in config.protocol.format:
-        return []
-    most = config.protocol.max_edits
-    return ["any number of edits" if most is None else f"at most {most:,} edit{'s' if most > 1 else ''}"]
 
 
 def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> str:

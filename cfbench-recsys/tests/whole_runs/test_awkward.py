@@ -14,6 +14,7 @@ from cfbench_core import run
 from cfbench_core.api import prepare
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
+from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run
 
 
@@ -255,6 +256,17 @@ def test_an_answer_beyond_the_budget_fails_its_cell_and_derived_answers_keep_to_
     assert re.search(
         r"unit '\w+/i\d+' has \d+ edits, \(\w+, i\d+\) is one too many", cells["everything"].reason
     )
+
+
+def test_budgets_are_an_axis_with_a_table_each(shop: Path, tmp_path: Path) -> None:
+    protocol = {"k": [3], "level": ["item"], "users": 100, "max_edits": [1, None]}
+    document = study(shop, explainers=[{"import": "my_lab:ByIndex"}], protocol=protocol)
+    done = run({**document, "protocol": {**protocol, "postprocess": {"verify": False}}}, out=tmp_path / "run")
+    assert [cell.labels["max_edits"] for cell in done.cells()] == ["-", "1", "any"]  # importances, edits
+    sizes = done.scores[done.scores["metric"] == "#Perturb"].groupby("max_edits")["value"].max()
+    assert sizes["1"] == 1 < sizes["any"]
+    titles = " ".join(table.title for table in tables(done))
+    assert "at most 1 edit" in titles and "any number of edits" in titles
 
 
 def num_edits(done: Run, explainer: str) -> pd.Series:

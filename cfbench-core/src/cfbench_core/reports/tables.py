@@ -47,14 +47,9 @@ def tables(run: Run) -> list[Table]:
 
 
 def _titled(by: Sequence[str], groups: Sequence[tuple[str | int, ...]]) -> list[str]:
-    """The labels that make a title: not the first (the data set's) where all tables share it, and not the last
-    where the others distinguish the tables (a scope that follows from the model)."""
-    names = list(by)
-    if len(groups) > 1 and len({group[0] for group in groups}) == 1:
-        names = names[1:]
-    if len(by) > 2 and len({group[:-1] for group in groups}) == len(groups):
-        names = names[:-1]
-    return names
+    """The labels that make a title: not the first (the data set's) where all tables share it."""
+    shared = len(groups) > 1 and len({group[0] for group in groups}) == 1
+    return list(by)[1:] if shared else list(by)
 
 
 def _numbers(summary: pd.DataFrame) -> dict[tuple[str, str], Number]:

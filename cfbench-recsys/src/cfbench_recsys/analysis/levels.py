@@ -120,7 +120,7 @@ def _recommender_and_level(run: Run, model: str) -> tuple[str, str] | None:
 
 
 def _labels(run: Run, cell: RunCell, recommender: str, level: str) -> dict[str, Any]:
-    constant = ("level", "format", "edit")  # items, importances, removals
+    constant = ("level", "format", "edit", "max_edits")  # items, importances, removals
     labels = {by: cell.labels[by] for by in run.layout.by if by not in constant}
     return {**labels, "model": recommender, "levels": "quality" if level.startswith("q") else "training"}
 

@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 Labels = Mapping[str, Any]
 Wanted = Callable[["RunCell"], bool]
 
-SETTING = ("run", "dataset", "model", "level", "k", "format", "edit", "scope")
+SETTING = ("run", "dataset", "model", "level", "k", "format", "edit", "scope", "max_edits")
 """Labels of a setting, those of them that a table has; "run" is there where runs repeat settings."""
 NUMBERS = ("mean", "ci_low", "ci_high", "n")
 STRONG = ("certified", "reference")

@@ -72,6 +72,6 @@ def open_chunk(context: TaskContext, data: SplitData, model: ScoringModel, units
         cast(Scope, scope),
         point.get("edit") == "remove-or-add",
         hops,
-        point.get("max_edits"),
+        int(most) if (most := str(point["max_edits"])).isdigit() else None,
     )
     return Chunk(units, model, data.interactions, data.split, targets, point["format"])
