@@ -220,7 +220,7 @@ class Study:
             if self.options.level == "item":
                 users, lists = np.repeat(users, k), lists.reshape(-1, 1)
             yield Targets.of(
-                graph, users, lists, k, self.options.level, kind, hops=hops, max_edits=Protocol().max_edits
+                graph, users, lists, k, self.options.level, kind, hops=hops, max_edits=Protocol().max_edits[0]
             )
 
     def edges_in_scope(self, cell: Any) -> float:
