@@ -33,7 +33,6 @@ from typing import Any
 
 from results import keep
 
-USERS_AT_ONCE = 50  # the suite's default chunk
 METRICS = "metrics"
 SAME = ["dataset", "model", "explainer", "format", "level", "scope", "k"]
 """What a row is about: one that is measured again takes the place of an older one."""
@@ -53,9 +52,11 @@ def main() -> None:
     parser.add_argument("--level", default="item")
     for name, default in (("users", 500), ("k", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--chunk", type=int, default=50, help="users of a batch; 50 is a run's default")
+    parser.add_argument("--plain", action="store_true", help="explainers without the presets of the data set")
+    parser.add_argument("--model-folder", help="where the trained recommender is, or will be, stored")
     parser.add_argument("--keep", help="where to keep the table, without its ending")
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--model-folder", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print(json.dumps(measure(options)))
@@ -64,7 +65,9 @@ def main() -> None:
     print(
         f"{'':28s}{'format':10s}{'ms each':>10s}{'evaluations':>13s}{'pre-training':>14s}{'peak memory':>13s}"
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.model_folder or temporary
+        Path(folder).mkdir(parents=True, exist_ok=True)
         for explainer in options.explainers or [*all_explainers(), METRICS]:
             for row in in_a_process(explainer, folder):
                 rows.append(row)
@@ -163,14 +166,13 @@ class Study:
         from cfbench_core.api import prepare
 
         scopes = {"scope": [scope]} if scope else {}
+        presets = [] if self.options.plain else [f"{self.dataset_label}-{self.recommender_name}"]
         return prepare(
             {
                 "suite": "recsys",
                 "data": self.dataset,
                 "recommenders": [with_preset("recommender", self.recommender, [self.dataset_label])],
-                "explainers": [
-                    with_preset("explainer", explainer, [f"{self.dataset_label}-{self.recommender_name}"])
-                ],
+                "explainers": [with_preset("explainer", explainer, presets)],
                 "protocol": {
                     "k": self.options.k,
                     "level": self.options.level,
@@ -210,8 +212,8 @@ class Study:
 
         graph, k = self.split.profiles, self.options.k
         kind, hops = parse_scope(scope)
-        for start in range(0, len(self.users), USERS_AT_ONCE):
-            users = self.users[start : start + USERS_AT_ONCE]
+        for start in range(0, len(self.users), self.options.chunk):
+            users = self.users[start : start + self.options.chunk]
             blank = Targets.of(graph, users, np.zeros((len(users), 1)), k, "item", "user-vector")
             scored = [scores for _, scores in score_blocks(self.model, Edits.nothing(users), graph)]
             lists = top_k(np.concatenate(scored), blank.history, blank.padding, k)

@@ -18,7 +18,8 @@ there and back:
 so B edits are B columns of one matrix, L sparse products there (the first is a look-up) and L back. Exact for
 any edits: removals and additions, anybody's edges. Float64. Scores and gradients of an edit do not depend, bit by bit,
 on the other edits of the batch (``batch_products.py``). An edit that changes nothing is scored from the
-final embeddings. Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes).
+final embeddings. Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes). Where an edit gives so many
+edges other weights that the shared matrix is of no use, it gets a matrix of its own (``reweighted_graph.py``).
 
 Link: softmax. BPR, which all of them minimise, is the likelihood that an interaction is preferred to another item,
 P(i before j) = sigmoid(s_i - s_j) = exp(s_i) / (exp(s_i) + exp(s_j)): it fixes differences of scores within a user, and
@@ -34,7 +35,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
@@ -53,6 +54,9 @@ from cfbench_recsys.recommenders.training import (
     train,
 )
 from cfbench_recsys.splits import Split
+
+if TYPE_CHECKING:
+    from cfbench_recsys.reweighted_graph import Division
 
 USERS, ITEMS = "user_embedding.weight", "item_embedding.weight"
 
@@ -144,10 +148,13 @@ class GraphConvolution(ABC):
     def place(self, users: Any, items: Any, interactions: scipy.sparse.csr_matrix) -> None:
         """Takes E = ``users`` (users, d), ``items`` (items, d), float64, to score the graph ``interactions``."""
         from cfbench_recsys.bipartite_graph import BipartiteGraph, Propagation
+        from cfbench_recsys.reweighted_graph import EdgePattern
 
         self._users, self._items, self._interactions = users, items, interactions
         strengths = self.strengths(interactions)
         self._graph = BipartiteGraph(interactions, self.device, strengths)
+        self._pattern = EdgePattern(interactions)
+        self._division: Division | None = None  # of the edges that were scored last
         propagation = Propagation(interactions, users.dtype, self.device, strengths)
         final = weighted_layers(propagation, self._users, self._items, self.layer_weights())
         self._final_users, self._final_items = (side.cpu().numpy() for side in final)
@@ -198,10 +205,35 @@ class GraphConvolution(ABC):
         users (B,); edges rows, edge_users, edge_items (E,): int64 tensors. delta (E,) float64: the weight of
         edge e in the graph of edit rows[e] is (1 if it exists else 0) + delta[e]; edges named twice add up.
         """
-        from cfbench_recsys.batch_products import column_product
+        import torch
+
+        from cfbench_recsys.reweighted_graph import Division, ReweightedGraph, edited_weights
 
         delta = self.weighed(edge_users, edge_items, delta)
-        graphs = self._graph.edited(len(users), rows, edge_users, edge_items, delta)
+        division = self._division
+        if division is None or not division.is_of(len(users), rows, edge_users, edge_items):
+            division = Division(self._pattern, len(users), rows, edge_users, edge_items)
+            if division.large:  # one of few edges is quickly made, and must not replace this one
+                self._division = division
+        if not division.large:
+            return self._scores(self._graph.edited(len(users), rows, edge_users, edge_items, delta), users)
+        found: list[Any] = [None] * len(users)
+        for unit, edges, places in division.large:
+            weights = edited_weights(self._graph.strengths, places, delta[edges])
+            (found[unit],) = self._scores(ReweightedGraph(self._pattern, weights), users[unit : unit + 1])
+        rest, edges = division.rest, division.rest_edges
+        if len(rest):
+            numbers = torch.searchsorted(rest, rows[edges])
+            arrays = (numbers, edge_users[edges], edge_items[edges], delta[edges])
+            scores = self._scores(self._graph.edited(len(rest), *arrays), users[rest])
+            for unit, own in zip(rest.tolist(), scores, strict=True):
+                found[unit] = own
+        return torch.stack(found)
+
+    def _scores(self, graphs: Any, users: Any) -> Any:
+        """(B, items) logits of ``users`` (B,), each on its version of the graph."""
+        from cfbench_recsys.batch_products import column_product
+
         weights = self.layer_weights()
         user_sum, item_sum = layers_of_units(graphs, users, weights)
         embedding = _weighted(self._users[users].T, weights[0])  # (d, B); layer 0 is the unit vector of u
