@@ -183,10 +183,10 @@ def shap(checkout: Path, targets: Any, context: Any) -> Runs:
     import shap as package
 
     from cfbench_explainers_native.shap import Config, Shap
-    from cfbench_explainers_native.shap_paper import PaperShap, Settings, clusters_of
+    from cfbench_explainers_native.shap_paper import PaperOptions, PaperShap, clusters_of
 
     clusters = clusters_of(context.training, 10, context.generator("shap", "clusters"))
-    background = PaperShap(Settings(10, 50))._background(clusters, context)
+    background = PaperShap(PaperOptions())._background(clusters, context)
     names: dict[str, Any] = {"torch": torch, "nn": torch.nn, "np": np}
     for source in cells(checkout, "MLP_SHAP_clusters.ipynb"):
         if source.startswith(("class MLP(", "class MLPWrapper(")):
@@ -239,7 +239,7 @@ def lxr(checkout: Path, targets: Any, context: Any) -> Runs:
     from cfbench_recsys.links import link_of
 
     model, items = context.model, context.training.shape[1]
-    defaults = lxr_paper.DEFAULTS
+    defaults = lxr_paper.PaperOptions()
 
     def recommender_run(profiles: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
         scores = model.score_dense(profiles.double())
@@ -263,8 +263,8 @@ def lxr(checkout: Path, targets: Any, context: Any) -> Runs:
         drawn = context.generator("lxr", "validation").permutation(len(users))
         lessons = Lessons.of(context, users[drawn], 1)
         random = context.generator("lxr", "fit")
-        start = lxr_paper.initial(items, defaults["hidden"], random)
-        explainer = names["Explainer"](items, items, defaults["hidden"])
+        start = lxr_paper.initial(items, defaults.hidden, random)
+        explainer = names["Explainer"](items, items, defaults.hidden)
         layers = {
             "profile": explainer.users_fc,
             "item": explainer.items_fc,
@@ -276,12 +276,12 @@ def lxr(checkout: Path, targets: Any, context: Any) -> Runs:
                 weight = torch.from_numpy(start[f"{name}.weight"])
                 layer.weight.copy_(weight if name == "output" else weight.T)
                 layer.bias.copy_(torch.from_numpy(start[f"{name}.bias"]))
-        optimizer = torch.optim.Adam(explainer.parameters(), defaults["learning_rate"])
-        criterion = names["LXR_loss"](defaults["lambda_pos"], defaults["lambda_neg"], defaults["alpha"])
+        optimizer = torch.optim.Adam(explainer.parameters(), defaults.learning_rate)
+        criterion = names["LXR_loss"](defaults.lambda_pos, defaults.lambda_neg, defaults.alpha)
         for _ in range(EPOCHS):
             order = random.permutation(len(lessons))
-            for first in range(0, len(order), defaults["batch"]):
-                rows = order[first : first + defaults["batch"]]
+            for first in range(0, len(order), defaults.batch):
+                rows = order[first : first + defaults.batch]
                 random.integers(0, lessons.counts[rows])  # ours draws a place of the list here
                 profiles = torch.from_numpy(lessons.profiles[rows].toarray().astype(np.float32))
                 wanted = lessons.lists[rows, 0]
@@ -299,7 +299,7 @@ def lxr(checkout: Path, targets: Any, context: Any) -> Runs:
         return found
 
     def ours() -> np.ndarray:
-        method = LXR(Config(variant="paper", epochs=EPOCHS, validation=0))
+        method = LXR(Config(variant="paper", paper=lxr_paper.PaperOptions(epochs=EPOCHS), validation=0))
         state = method.prepare(context)
         return method.importances(targets, dataclasses.replace(context, state=state))
 

@@ -10,12 +10,12 @@ from torch.nn.functional import softplus
 from cfbench_core.errors import UserError
 from cfbench_core.testing import Subject, check_component
 from cfbench_explainers_native.accent import SPEC, Accent, Config
-from cfbench_explainers_native.accent_paper import Examples, Influences, Settings, shrink
+from cfbench_explainers_native.accent_paper import Examples, Influences, PaperOptions, shrink
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.testing import checks
 
 HISTORIES = [[0, 1, 2, 3], [1, 4, 6], [0, 5], [2, 4, 5, 7], [3, 6]]
-SETTINGS = Settings(rivals=None, damping=1e-3, weight_decay=0.05)
+OPTIONS = PaperOptions(damping=1e-3, weight_decay=0.05)
 
 
 class Factors:
@@ -36,7 +36,7 @@ class Factors:
         return self.P[edits.users] @ self.Q.T
 
 
-def literal_influences(model, histories, user, candidate, settings):
+def literal_influences(model, histories, user, candidate, options):
     """By autograd: the Hessian over (p_u, q_c) of the loss of all examples that touch them, and one gradient each."""
     pairs = [(user, item) for item in histories[user]]
     pairs += [(other, candidate) for other, own in enumerate(histories) if other != user and candidate in own]
@@ -52,10 +52,10 @@ def literal_influences(model, histories, user, candidate, settings):
     def total(theta, examples):
         logits = torch.stack([logit(theta, pair) for pair in examples])
         losses = softplus(-logits) if model.link != "identity" else (logits - 1) ** 2
-        return losses.mean() + settings.weight_decay / 2 * (theta @ theta)
+        return losses.mean() + options.weight_decay / 2 * (theta @ theta)
 
     hessian = torch.autograd.functional.hessian(lambda theta: total(theta, pairs), theta)
-    hessian = hessian + settings.damping * torch.eye(2 * d, dtype=torch.float64)
+    hessian = hessian + options.damping * torch.eye(2 * d, dtype=torch.float64)
     of_score = torch.autograd.functional.jacobian(lambda theta: logit(theta, (user, candidate)), theta)
     direction = torch.linalg.solve(hessian, of_score)
     gradients = [
@@ -70,9 +70,9 @@ def test_the_influences_are_those_of_the_hessian_over_both_vectors(make_world, l
     model = Factors(link)
     setting = make_world(model, HISTORIES, 9, HISTORIES)
     history = np.array(HISTORIES[0])
-    found = Influences.of(model.P[0], np.ones(3), history, Examples.of(setting.context), SETTINGS)
+    found = Influences.of(model.P[0], np.ones(3), history, Examples.of(setting.context), OPTIONS)
     for candidate in (4, 5, 8):
-        wanted = literal_influences(model, HISTORIES, 0, candidate, SETTINGS)
+        wanted = literal_influences(model, HISTORIES, 0, candidate, OPTIONS)
         assert found.on(candidate) == pytest.approx(wanted, rel=1e-8, abs=1e-10)
 
 
@@ -91,13 +91,13 @@ def test_removals_stop_when_the_rival_passes_or_none_narrows_the_gap(gap, gaps, 
     assert found == left
 
 
-def by_all_rivals(model, histories, user, item, rivals, settings):
+def by_all_rivals(model, histories, user, item, rivals, options):
     """The smallest set, of equal ones that with the lowest gap, by the literal influences."""
     scores = model.P[user] @ model.Q.T
-    own = literal_influences(model, histories, user, item, settings)
+    own = literal_influences(model, histories, user, item, options)
     found = []
     for rival in rivals:
-        narrowing = own - literal_influences(model, histories, user, rival, settings)
+        narrowing = own - literal_influences(model, histories, user, rival, options)
         gap, chosen = scores[item] - scores[rival], []
         for place in np.argsort(-narrowing):
             if narrowing[place] < 0:
@@ -120,7 +120,7 @@ def test_the_answer_is_the_smallest_set_over_the_items_behind_the_explained_one(
         ranked = [i for i in np.argsort(-scores).tolist() if i not in HISTORIES[user]]
         for place, item in enumerate(ranked[:k]):
             behind = ranked[place + 1 : place + k]
-            wanted = by_all_rivals(model, HISTORIES, user, item, behind, Settings(None, 1e-6, 1e-3))
+            wanted = by_all_rivals(model, HISTORIES, user, item, behind, PaperOptions())
             targets = setting.targets([user], [item], k=k)
             edits = Accent(Config(variant="paper")).counterfactuals(targets, setting.context)
             assert sorted(edits.edge_items.tolist()) == wanted
@@ -129,9 +129,9 @@ def test_the_answer_is_the_smallest_set_over_the_items_behind_the_explained_one(
 
 
 def test_options_of_one_variant_are_refused_by_the_other():
-    with pytest.raises(UserError, match="weight_decay is an option of variant paper, not of cfbench"):
-        Config(weight_decay=0.1)
-    with pytest.raises(UserError, match="effect is an option of variant cfbench, not of paper"):
+    with pytest.raises(UserError, match="paper: these are options of variant: paper"):
+        Config(paper=PaperOptions(weight_decay=0.1))
+    with pytest.raises(UserError, match="effect: is an option of variant: cfbench"):
         Config(variant="paper", effect="influence")
 
 

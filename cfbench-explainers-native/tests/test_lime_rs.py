@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from cfbench_core.errors import UserError
-from cfbench_explainers_native.lime_rs import Config, LimeRS, subsets, weighted_ridge
-from cfbench_explainers_native.lime_rs_paper import Settings, coefficients
+from cfbench_explainers_native.lime_rs import Config, LimeRS, flip_weights, subsets, weighted_ridge
+from cfbench_explainers_native.lime_rs_paper import PaperOptions, coefficients
 from cfbench_recsys.scoring import BLOCK
+
+LXR = {"sampling": "catalogue", "samples": 150}
 
 
 def explain(setting, targets, **options):
@@ -129,7 +131,7 @@ def test_a_recommender_that_ignores_the_profile_gives_exact_zeros(world, linear)
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"variant": "lxr"}, {"variant": "paper"}, {"samples": 40, "kernel_width": 0.5, "ridge": 0.1}],
+    [{}, {"sampling": "catalogue"}, {"variant": "paper"}, {"samples": 40, "kernel_width": 0.5, "ridge": 0.1}],
 )
 def test_awkward_users_stand_alone(awkward, curved, assert_each_unit_stands_alone, options):
     setting = type(awkward)(curved(420, 1), awkward.profiles, awkward.training)
@@ -153,9 +155,9 @@ class Recorder:
         return np.tile(profiles.toarray().sum(axis=1)[:, None], profiles.shape[1])
 
 
-def test_the_variant_of_the_papers_flips_random_items_of_the_catalogue(world):
+def test_sampling_the_catalogue_flips_random_items(world):
     setting = world(Recorder(), [range(200)], 400)
-    explain(setting, setting.targets([0], [399]), variant="lxr")
+    explain(setting, setting.targets([0], [399]), **LXR)
     queries = np.concatenate(setting.model.profiles)[:150]
     history = np.arange(400) < 200
     assert (queries[0] == history).all()
@@ -167,17 +169,22 @@ def test_the_variant_of_the_papers_flips_random_items_of_the_catalogue(world):
     assert 0.45 < added < 0.55, "seen and unseen items are flipped equally often"
 
 
-def test_the_variant_recovers_a_linear_recommender_given_enough_neighbours(world, linear):
+def test_sampling_the_catalogue_recovers_a_linear_recommender_given_enough_neighbours(world, linear):
     setting = world(linear(items=160), [range(30)], 160)
-    found = explain(setting, setting.targets([0], [155]), variant="lxr", samples=900, ridge=1e-9)
+    found = explain(setting, setting.targets([0], [155]), sampling="catalogue", samples=900, ridge=1e-9)
     assert found[0] == pytest.approx(setting.model.W[:30, 155], abs=1e-5)
 
 
-def test_the_variant_uses_a_kernel_when_it_is_given_one(awkward):
-    targets = awkward.targets([2], [419])
-    flat = explain(awkward, targets, variant="lxr")
-    assert not np.array_equal(flat, explain(awkward, targets, variant="lxr", kernel_width=0.2))
-    assert np.array_equal(flat, explain(awkward, targets, variant="lxr", samples=150, ridge=0.01))
+def test_sampling_the_catalogue_refuses_a_kernel():
+    with pytest.raises(UserError, match="kernel_width: has no effect with sampling: catalogue"):
+        Config(sampling="catalogue", kernel_width=0.2)
+
+
+def test_neighbours_of_the_catalogue_weigh_by_their_share_of_all_flips():
+    """By hand: one flip of four, then three of four."""
+    neighbours = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    found = flip_weights(neighbours)
+    assert found == pytest.approx([1.0, 1 - 1 / 4, 1 - 3 / 4])
 
 
 # As published by its authors
@@ -196,7 +203,7 @@ def test_the_published_surrogate_is_the_ridge_regression_on_one_hot_features(rep
     cosine = features @ features[0] / (np.linalg.norm(features, axis=1) * np.linalg.norm(features[0]))
     weights = np.sqrt(np.exp(-((1 - cosine) ** 2) / 0.7**2))
     fitted = linear_model.Ridge(alpha=1.3).fit(features, scores[rows], sample_weight=weights)
-    found = coefficients(scores, item, drawn, Settings(samples=7, kernel_width=0.7, ridge=1.3))
+    found = coefficients(scores, item, drawn, PaperOptions(samples=7, kernel_width=0.7, ridge=1.3))
     assert found == pytest.approx(fitted.coef_[1:], abs=1e-10)
 
 
@@ -210,22 +217,22 @@ def test_the_published_variant_queries_the_untouched_profile_alone(world, linear
 
 def test_items_that_are_not_drawn_have_no_importance(world, linear):
     setting = world(linear(items=60), [range(20)], 60, [range(60)])
-    found = explain(setting, setting.targets([0], [30]), variant="paper", samples=16)[0]
+    found = explain(setting, setting.targets([0], [30]), variant="paper", paper=PaperOptions(samples=16))[0]
     assert 0 < np.count_nonzero(found) <= 15
 
 
 def test_the_published_variant_refuses_a_target():
-    with pytest.raises(UserError, match="target is an option of variant cfbench and lxr, not of paper"):
+    with pytest.raises(UserError, match="target: is an option of variant: cfbench"):
         Config(variant="paper", target="logit")
 
 
-def test_the_sampling_of_lxr_explains_the_probability_by_default(world, linear):
+def test_sampling_the_catalogue_explains_the_probability_by_default(world, linear):
     class Sigmoid(type(linear(items=2))):
         link = "sigmoid"
 
     plain = linear(items=150)
     setting = world(Sigmoid(plain.W, plain.bias), [range(20)], 150)
     targets = setting.targets([0], [100])
-    by_default = explain(setting, targets, variant="lxr")
-    assert np.array_equal(by_default, explain(setting, targets, variant="lxr", target="probability"))
-    assert not np.array_equal(by_default, explain(setting, targets, variant="lxr", target="logit"))
+    by_default = explain(setting, targets, sampling="catalogue")
+    assert np.array_equal(by_default, explain(setting, targets, sampling="catalogue", target="probability"))
+    assert not np.array_equal(by_default, explain(setting, targets, sampling="catalogue", target="logit"))

@@ -9,6 +9,7 @@ from scipy import sparse
 from cfbench_core.errors import UserError
 from cfbench_explainers_native import lxr_paper
 from cfbench_explainers_native.lxr import LXR, Config, hyperparameters
+from cfbench_explainers_native.lxr_paper import PaperOptions
 from cfbench_explainers_native.lxr_training import Lessons, loss
 
 torch = pytest.importorskip("torch")
@@ -47,7 +48,9 @@ def value(model, profile, item):
 def test_the_loss_is_that_of_the_paper(world, link):
     """Dense, as in a program for one batch: masks of whole profiles, means over users, one mean over all masks."""
     setting = world(Bent(14, link), HISTORIES, 14, HISTORIES)
-    config = hyperparameters(Config(variant="paper", lambda_pos=3.0, lambda_neg=0.7, alpha=2.0))
+    config = hyperparameters(
+        Config(variant="paper", paper=PaperOptions(lambda_pos=3.0, lambda_neg=0.7, alpha=2.0))
+    )
     arrays = lxr_paper.initial(14, 4, np.random.default_rng(0))
     arrays = {name: array.astype(float) for name, array in arrays.items()}
     lessons = Lessons.of(setting.context, np.arange(3), 1)
@@ -98,14 +101,16 @@ def test_the_epoch_with_the_lowest_pos_is_selected(world):
     draw = np.random.default_rng(1)
     histories = [np.sort(draw.choice(30, 6, replace=False)) for _ in range(60)]
     setting = world(Bent(30), histories, 30, histories)
-    state = LXR(Config(variant="paper", epochs=5, validation=0.3, hidden=8)).prepare(setting.context)
+    state = LXR(Config(variant="paper", paper=PaperOptions(epochs=5, hidden=8), validation=0.3)).prepare(
+        setting.context
+    )
     epochs, pos = state["validation"][:, 0], state["validation"][:, 1]
     assert epochs.tolist() == [1, 2, 3, 4, 5]
-    options = {"validation": 0.3, "hidden": 8, "epochs": int(epochs[pos.argmin()])}
-    shorter = LXR(Config(variant="paper", **options)).prepare(setting.context)
+    options = PaperOptions(hidden=8, epochs=int(epochs[pos.argmin()]))
+    shorter = LXR(Config(variant="paper", paper=options, validation=0.3)).prepare(setting.context)
     assert np.array_equal(shorter["profile.weight"], state["profile.weight"])
 
 
 def test_options_of_the_other_variant_are_refused():
-    with pytest.raises(UserError, match="target is an option of variant cfbench, not of paper"):
-        Config(variant="paper", target="margin")
+    with pytest.raises(UserError, match="target: is an option of variant: cfbench"):
+        Config(variant="paper", target="logit")

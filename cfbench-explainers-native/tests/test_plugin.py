@@ -14,6 +14,7 @@ from cfbench_core.testing import Subject, check_component, verify
 from cfbench_explainers_native.accent import Config as AccentConfig
 from cfbench_explainers_native.lime_rs import Config as LimeConfig
 from cfbench_explainers_native.lxr import Config as LXRConfig
+from cfbench_explainers_native.lxr_paper import PaperOptions as PaperLXR
 from cfbench_explainers_native.plugin import cfbench_explainers
 from cfbench_explainers_native.shap import Config as ShapConfig
 from cfbench_recsys.testing import checks
@@ -50,11 +51,11 @@ def test_every_explainer_conforms(spec, check) -> None:
     verify(check, spec)
 
 
-@pytest.mark.parametrize("variant", ["paper", "lxr"])
-def test_the_other_variants_of_lime_conform(variant) -> None:
-    report = check_component(
-        Subject(SPECS["lime-rs"], LimeConfig(variant=variant)), checks=checks["explainer"]
-    )
+@pytest.mark.parametrize(
+    "options", [{"variant": "paper"}, {"sampling": "catalogue", "samples": 150}], ids=str
+)
+def test_the_other_ways_of_lime_conform(options) -> None:
+    report = check_component(Subject(SPECS["lime-rs"], LimeConfig(**options)), checks=checks["explainer"])
     assert report.passed, str(report)
 
 
@@ -81,7 +82,7 @@ def test_every_accent_for_the_recommenders_of_the_kit_conforms(options) -> None:
 
 
 def test_the_published_lxr_conforms() -> None:
-    options = LXRConfig(variant="paper", epochs=2)
+    options = LXRConfig(variant="paper", paper=PaperLXR(epochs=2))
     report = check_component(Subject(SPECS["lxr"], options), checks=checks["explainer"])
     assert report.passed, str(report)
 

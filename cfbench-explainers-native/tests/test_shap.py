@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cfbench_explainers_native.shap import Config, Shap
+from cfbench_explainers_native.shap_paper import PaperOptions
 from cfbench_explainers_native.shapley_values import Enumeration, Kernel, Permutations, kernel_coalitions
 from cfbench_recsys.scoring import BLOCK
 
@@ -236,7 +237,7 @@ def test_a_recommender_that_ignores_the_profile_gives_exact_zeros(world, linear)
         {},
         {"exact": "never", "samples": 200},
         {"exact": "never", "estimator": "kernel", "samples": 200},
-        {"variant": "paper", "clusters": 4, "background": 5},
+        {"variant": "paper", "paper": PaperOptions(clusters=4, background=5)},
     ],
 )
 def test_awkward_users_stand_alone(awkward, curved, assert_each_unit_stands_alone, options):

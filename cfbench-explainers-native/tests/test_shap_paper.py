@@ -11,13 +11,19 @@ from scipy import sparse
 from cfbench_core.api import prepare
 from cfbench_core.errors import UserError
 from cfbench_explainers_native.shap import Config, Shap
-from cfbench_explainers_native.shap_paper import Background, clusters_of, coalition_values, values_of_patterns
+from cfbench_explainers_native.shap_paper import (
+    Background,
+    PaperOptions,
+    clusters_of,
+    coalition_values,
+    values_of_patterns,
+)
 
 PAIRS = [[0, 1], [0, 1], [2, 3], [2, 3, 4], [4, 5], [4, 5], [0, 1], [2, 3]]
 
 
 def explain(setting, targets, **options):
-    return Shap(Config(variant="paper", **options)).importances(targets, setting.context)
+    return Shap(Config(variant="paper", paper=PaperOptions(**options))).importances(targets, setting.context)
 
 
 def rows_of(histories, items):
@@ -99,7 +105,7 @@ def test_it_is_skipped_on_a_graph():
 
 
 def test_options_of_one_variant_are_refused_by_the_other():
-    with pytest.raises(UserError, match="samples is an option of variant cfbench, not of paper"):
+    with pytest.raises(UserError, match="samples: is an option of variant: cfbench"):
         Config(variant="paper", samples=64)
-    with pytest.raises(UserError, match="clusters is an option of variant paper, not of cfbench"):
-        Config(clusters=4)
+    with pytest.raises(UserError, match="paper: these are options of variant: paper"):
+        Config(paper=PaperOptions(clusters=4))

@@ -53,22 +53,22 @@ rivals) rivals n operations for each unit; ``stopping_rule: verified`` queries t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.specs import Capabilities, ComponentSpec
-from cfbench_explainers_native.accent_paper import PaperAccent, Settings
+from cfbench_explainers_native.accent_paper import PaperAccent, PaperOptions
 from cfbench_explainers_native.fitted_user import Fit, user_vectors
 from cfbench_explainers_native.shared import SingleRemovals, rounded
-from cfbench_explainers_native.variants import check_options, own_options
 from cfbench_recsys.answers import smallest_prefix
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/accent",
@@ -90,77 +90,45 @@ NUMBERS_AT_ONCE = 2**21
 """Predicted logits held at once: users are worked on together until they need as many."""
 
 
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "cfbench": {
-        "effect": "leave-one-out",
-        "rivals": 20,
-        "stopping_rule": "displaced",
-        "damping": 0.01,
-        "negatives": 10.0,
-    },
-    "paper": {"rivals": None, "damping": 1e-6, "weight_decay": 1e-3},
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    variant: Annotated[
-        Literal["cfbench", "paper"], Help("paper: influence functions as published, see accent_paper.py")
-    ] = "cfbench"
+    variant: Annotated[Variant, Help("paper: influence functions as published, see accent_paper.py")] = (
+        "cfbench"
+    )
     effect: Annotated[
-        Literal["leave-one-out", "input-gradient", "influence", "refit"] | None,
-        Help("variant cfbench: how the effect of a removal is estimated; none: leave-one-out"),
-    ] = None
+        Literal["leave-one-out", "input-gradient", "influence", "refit"],
+        Help("how the effect of a removal is estimated"),
+    ] = "leave-one-out"
     rivals: Annotated[
-        int | None,
-        Range(minimum=1),
-        Search(choices=(5, 10, 20, 50)),
-        Help(
-            "items to compare with; none: 20 below the list; variant paper: the k - 1 behind the explained one"
-        ),
-    ] = None
+        int, Range(minimum=1), Search(choices=(5, 10, 20, 50)), Help("items below the list to compare with")
+    ] = 20
     stopping_rule: Annotated[
-        Literal["displaced", "overtaken", "verified"] | None,
-        Help("variant cfbench; displaced: by prediction; overtaken: a rival passes; verified: by the model"),
-    ] = None
+        Literal["displaced", "overtaken", "verified"],
+        Help("displaced: by prediction; overtaken: a rival passes; verified: by the model"),
+    ] = "displaced"
     damping: Annotated[
-        float | None,
+        float,
         Range(above=0),
         Search(1e-3, 10, log=True),
-        Help(
-            "with influence and refit, ridge relative to the sum of curvatures, none: 0.01; variant paper: 1e-6"
-        ),
-    ] = None
+        Help("with influence and refit, ridge relative to the sum of curvatures"),
+    ] = 0.01
     negatives: Annotated[
-        float | None,
+        float,
         Range(minimum=0),
         Search(choices=(0.0, 0.1, 1.0, 10.0)),
-        Help("with influence and refit, weight of the items that the user has not; none: 10"),
-    ] = None
-    weight_decay: Annotated[
-        float | None, Range(minimum=0), Help("variant paper: that of the training; none: 1e-3")
-    ] = None
+        Help("with influence and refit, weight of the items that the user has not"),
+    ] = 10.0
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
 
     def __post_init__(self) -> None:
-        check_options("accent", self, DEFAULTS)
+        check_variant(self)
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
         """What the estimate needs of the recommender in addition to its scores."""
-        effect = "influence" if self.variant == "paper" else self.effect or ""
+        effect = "influence" if self.variant == "paper" else self.effect
         access = {"input-gradient": "gradients", "influence": "embeddings", "refit": "embeddings"}.get(effect)
         return {"recommender": {"access": frozenset({access})}} if access else {}
-
-
-@dataclass(frozen=True)
-class Options:
-    """Those of the variant cfbench, all with values."""
-
-    effect: str
-    rivals: int
-    stopping_rule: str
-    damping: float
-    negatives: float
 
 
 @dataclass(frozen=True)
@@ -200,11 +168,8 @@ class Accent:
     """The configured variant."""
 
     def __init__(self, config: Config) -> None:
-        options = own_options(config, DEFAULTS)
         self._variant: PaperAccent | AdditiveAccent = (
-            PaperAccent(Settings(**options))
-            if config.variant == "paper"
-            else AdditiveAccent(Options(**options))
+            PaperAccent(config.paper) if config.variant == "paper" else AdditiveAccent(config)
         )
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
@@ -219,8 +184,8 @@ class Accent:
 class AdditiveAccent:
     """The variant cfbench."""
 
-    def __init__(self, options: Options) -> None:
-        self.config = options
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) by how much each removal narrows the gap to the rival."""

@@ -44,10 +44,12 @@ Cost: one model query and one eigendecomposition (d^3) for each user, and d^3 fo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
+from cfbench_core.config import Help, Range
 from cfbench_explainers_native.fitted_user import user_vectors
 from cfbench_explainers_native.shared import rounded
 from cfbench_recsys.contracts import Link
@@ -58,13 +60,15 @@ from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Hyperparameters; ``rivals`` None: the k - 1 items behind the explained one."""
+@dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    """Defaults are those of the authors' code."""
 
-    rivals: int | None
-    damping: float
-    weight_decay: float
+    rivals: Annotated[
+        int | None, Range(minimum=1), Help("items to compare with; none: the k - 1 behind the explained one")
+    ] = None
+    damping: Annotated[float, Range(above=0), Help("added to the Hessian's diagonal")] = 1e-6
+    weight_decay: Annotated[float, Range(minimum=0), Help("that of the recommender's training")] = 1e-3
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,8 @@ class Choice:
 
 
 class PaperAccent:
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, options: PaperOptions) -> None:
+        self.options = options
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) by how much each removal is estimated to narrow the gap to the rival."""
@@ -102,7 +106,7 @@ class PaperAccent:
         for rows, scores in score_blocks(context.model, untouched, context.interactions):
             for row, user in enumerate(range(rows.start, rows.stop)):
                 history = targets.history[first[user], ~targets.padding[first[user]]]
-                influences = Influences.of(*next(vectors), history, examples, self.settings)
+                influences = Influences.of(*next(vectors), history, examples, self.options)
                 for unit in np.flatnonzero(owners == user).tolist():
                     rivals = self._rivals(scores[row], history, targets.items[unit], targets.k)
                     choices[unit] = choose(scores[row], targets.items[unit], rivals, influences)
@@ -111,7 +115,7 @@ class PaperAccent:
     def _rivals(self, scores: FloatArray, history: IntArray, items: IntArray, k: int) -> IntArray:
         """The candidates behind the last of ``items``, best first."""
         last = len(items) > 1
-        count = self.settings.rivals or max(1, k if last else k - 1)
+        count = self.options.rivals or max(1, k if last else k - 1)
         steps = np.rint(scores * GRID)
         worst = min((steps[item], -item) for item in items.tolist())
         ahead = (steps > worst[0]) | ((steps == worst[0]) & (np.arange(len(steps)) <= -worst[1]))
@@ -209,30 +213,30 @@ class Influences:
     free: FloatArray
     history: IntArray
     examples: Examples
-    settings: Settings
+    options: PaperOptions
     pulls: FloatArray
     basis: FloatArray
     values: FloatArray
 
     @staticmethod
     def of(
-        own: FloatArray, free: FloatArray, history: IntArray, examples: Examples, settings: Settings
+        own: FloatArray, free: FloatArray, history: IntArray, examples: Examples, options: PaperOptions
     ) -> Influences:
         items = examples.items[history]
         slope, bend = examples.slopes(items @ own)
         values, basis = np.linalg.eigh((items.T * bend) @ items * np.outer(free, free))
-        pulls = (slope[:, None] * items + settings.weight_decay * own) * free
-        return Influences(own, free, history, examples, settings, pulls @ basis, basis, values)
+        pulls = (slope[:, None] * items + options.weight_decay * own) * free
+        return Influences(own, free, history, examples, options, pulls @ basis, basis, values)
 
     def on(self, candidate: int) -> FloatArray:
         """(n,) estimated fall of the logit of ``candidate`` without each interaction."""
         item, users = self.examples.items[candidate], self.examples.of_item(candidate)
         n = len(self.history) + len(users)
-        ridge = n * (self.settings.weight_decay + self.settings.damping)
+        ridge = n * (self.options.weight_decay + self.options.damping)
         of_user = self.pulls @ ((self.free * item) @ self.basis / (self.values + ridge))
         bend = self.examples.slopes(users @ item)[1]
         block = (users.T * bend) @ users
         block[np.diag_indices_from(block)] += ridge
-        moved = scipy.linalg.solve(block, self.settings.weight_decay * item, assume_a="pos")
+        moved = scipy.linalg.solve(block, self.options.weight_decay * item, assume_a="pos")
         falls: FloatArray = -(of_user + self.own @ moved)
         return falls

@@ -16,39 +16,40 @@ solved, or the n x n dual when n < H.
 This is ``variant: cfbench``. ``variant: paper`` is the method as its authors published it, which edits no profile, see
 ``lime_rs_paper.py``.
 
-``variant: lxr`` repeats the sampling of the code of CFExpRec, Refined fidelity and Consistency beyond top-1: 150
-neighbours, each with 50 to 100 random items of the catalogue flipped (seen ones removed, unseen ones added) and
-weights 1 - d_j / sum(d), d_j the number of flips. Its default
-target is the probability, as in that code. In a large catalogue such neighbours hardly ever touch a short
-history.
+``sampling: catalogue`` repeats the sampling of the code of LXR, CFExpRec, Refined fidelity and Consistency beyond top-1
+(preset ``lxr``: with 150 neighbours, as there): each neighbour has 50 to 100 random items of the catalogue flipped (seen
+ones removed, unseen ones added) and the weight 1 - d_j / sum(d), d_j the number of flips, so that ``kernel_width`` has no
+part in it. The default target is then the probability, as in that code. In a large catalogue such neighbours hardly ever
+touch a short history.
 
 Departs from the sources: logits rather than probabilities, whose saturation causes ties, and margins where the
 recommender's link is softmax, whose logits are defined only up to a constant for each profile; all targets of a
-user share one set of subsets and forwards; no selection of features; in the variant the explained item may be
-among the flipped ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of
+user share one set of subsets and forwards; no selection of features; with ``sampling: catalogue`` the explained item
+may be among the flipped ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of
 2**-30.
 Cost: at most ``samples`` model queries for each user, however many items are explained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.component import not_default
+from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
-from cfbench_explainers_native.lime_rs_paper import PaperLimeRS, Settings
+from cfbench_explainers_native.lime_rs_paper import PaperLimeRS, PaperOptions
 from cfbench_explainers_native.shared import mean_over_targets, rounded
-from cfbench_explainers_native.variants import check_options, own_options
 from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.links import link_of
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/lime-rs",
@@ -67,46 +68,41 @@ SPEC = ComponentSpec(
 )
 
 
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "cfbench": {"target": None, "samples": 256, "kernel_width": 0.25, "ridge": 0.01},
-    "paper": {"samples": 1000, "kernel_width": 25.0, "ridge": 1.0},
-    "lxr": {"target": None, "samples": 150, "kernel_width": None, "ridge": 0.01},
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    variant: Annotated[
-        Literal["cfbench", "paper", "lxr"],
+    variant: Annotated[Variant, Help("paper: as published, see lime_rs_paper.py")] = "cfbench"
+    sampling: Annotated[
+        Literal["history", "catalogue"],
         Help(
-            "paper: as published, see lime_rs_paper.py; lxr: the sampling of the code of LXR and its followers"
+            "history: random parts of the user's history; catalogue: flips of random items of the catalogue, with the "
+            "weights of the code of LXR and its followers"
         ),
-    ] = "cfbench"
+    ] = "history"
     target: Annotated[
         Target | None,
         Help(
-            "variants cfbench and lxr: what is explained; none: logit, or margin where the recommender's link is "
-            "softmax; with variant lxr the probability, or the score where the link is identity"
+            "what is explained; none: logit, or margin where the recommender's link is softmax; with sampling catalogue "
+            "the probability, or the score where the link is identity"
         ),
     ] = None
-    samples: Annotated[
-        int | None, Range(minimum=2), Help("none: 256, with variant lxr 150, with variant paper 1000")
-    ] = None
+    samples: Annotated[int, Range(minimum=2), Help("edited profiles of each user")] = 256
     kernel_width: Annotated[
-        float | None,
+        float,
         Range(above=0),
         Search(0.05, 2, log=True),
-        Help("cosine distance; none: 0.25, with variant paper 25, with variant lxr that code's weights"),
-    ] = None
+        Help("of the cosine distance; with sampling history only"),
+    ] = 0.25
     ridge: Annotated[
-        float | None,
-        Range(above=0),
-        Search(1e-4, 10, log=True),
-        Help("penalty of the coefficients' squares; none: 0.01, with variant paper 1"),
-    ] = None
+        float, Range(above=0), Search(1e-4, 10, log=True), Help("penalty of the coefficients' squares")
+    ] = 0.01
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
 
     def __post_init__(self) -> None:
-        check_options("lime-rs", self, DEFAULTS)
+        check_variant(self)
+        if self.sampling == "catalogue" and "kernel_width" in not_default(self):
+            raise UserError(
+                "kernel_width: has no effect with sampling: catalogue, which has weights of its own"
+            )
 
 
 @dataclass(frozen=True)
@@ -127,11 +123,8 @@ class LimeRS:
     """The configured variant."""
 
     def __init__(self, config: Config) -> None:
-        options = own_options(config, DEFAULTS)
-        self._variant: PaperLimeRS | SubsetLimeRS = (
-            PaperLimeRS(Settings(**options))
-            if config.variant == "paper"
-            else SubsetLimeRS(published=config.variant == "lxr", **options)
+        self._variant: PaperLimeRS | ProfileLimeRS = (
+            PaperLimeRS(config.paper) if config.variant == "paper" else ProfileLimeRS(config)
         )
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
@@ -139,24 +132,16 @@ class LimeRS:
         return self._variant.importances(targets, context)
 
 
-class SubsetLimeRS:
-    """The variants cfbench and lxr (``published``)."""
+class ProfileLimeRS:
+    """The variant cfbench."""
 
-    def __init__(
-        self,
-        published: bool,
-        target: Target | None,
-        samples: int,
-        kernel_width: float | None,
-        ridge: float,
-    ) -> None:
-        self.published, self.target = published, target
-        self.samples, self.width, self.ridge = samples, kernel_width, ridge
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) coefficients of the surrogate."""
-        target = self.target
-        if self.published and target is None and link_of(context.model) != "identity":
+        target = self.config.target
+        if target is None and self.config.sampling == "catalogue" and link_of(context.model) != "identity":
             target = "probability"
         function = TargetFunction.of(target, context.model, "lime-rs")
         importances = np.zeros(targets.history.shape)
@@ -168,29 +153,26 @@ class SubsetLimeRS:
             neighbours = self._neighbours(user, history, context)
             responses = _responses(neighbours.edits, function, units, targets, context)
             weights = self._weights(neighbours.features, len(history))
-            coefficients = weighted_ridge(neighbours.features, responses, weights, self.ridge)
+            coefficients = weighted_ridge(neighbours.features, responses, weights, self.config.ridge)
             importances[np.ix_(units, held)] = coefficients[:, : len(history)]
         return rounded(importances)
 
     def _neighbours(self, user: int, history: IntArray, context: Context) -> Neighbours:
         generator = context.generator("lime-rs", user)
-        if self.published:
-            return _flips(user, history, self.samples, context.interactions.shape[1], generator)
-        retained = subsets(len(history), self.samples, generator)
+        if self.config.sampling == "catalogue":
+            return _flips(user, history, self.config.samples, context.interactions.shape[1], generator)
+        retained = subsets(len(history), self.config.samples, generator)
         users = np.full(len(retained), user)
         edits = Edits.removals(users, np.broadcast_to(history, retained.shape), ~retained)
         return Neighbours(retained.astype(np.float64), edits)
 
     def _weights(self, features: FloatArray, length: int) -> FloatArray:
         """(n,) how much each neighbour counts, by its distance from the full profile."""
-        full = features[0]
-        if self.width is None:
-            flips = np.abs(features - full).sum(axis=1)
-            nearness: FloatArray = 1.0 - flips / max(flips.sum(), 1.0)
-            return nearness
+        if self.config.sampling == "catalogue":
+            return flip_weights(features)
         sizes = features.sum(axis=1)
-        cosine = (features @ full) / np.sqrt(np.maximum(sizes * length, 1.0))
-        weights: FloatArray = np.exp(-((1.0 - cosine) ** 2) / (2.0 * self.width**2))
+        cosine = (features @ features[0]) / np.sqrt(np.maximum(sizes * length, 1.0))
+        weights: FloatArray = np.exp(-((1.0 - cosine) ** 2) / (2.0 * self.config.kernel_width**2))
         return weights
 
 
@@ -203,6 +185,13 @@ def subsets(length: int, samples: int, generator: np.random.Generator) -> BoolAr
     removals = generator.integers(1, length + 1, size=(samples - 1, 1))
     places = generator.random((samples - 1, length)).argsort(axis=1).argsort(axis=1)
     return np.concatenate([np.ones((1, length), dtype=np.bool_), places >= removals])
+
+
+def flip_weights(features: FloatArray) -> FloatArray:
+    """(n,) weights of n neighbours (n, F), the first untouched: 1 minus the share of all flips."""
+    flips = np.abs(features - features[0]).sum(axis=1)
+    weights: FloatArray = 1.0 - flips / max(flips.sum(), 1.0)
+    return weights
 
 
 def _flips(

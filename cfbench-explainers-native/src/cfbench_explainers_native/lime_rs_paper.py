@@ -23,7 +23,7 @@ where items have no attributes.
 
 Adaptations: no attributes of items, the authors' main use; scores are not rounded to three digits; item frequencies are
 those of training users. Other papers (CFExpRec, Refined fidelity) call a method LIME-RS that perturbs the profile:
-``variant: lxr``, and ``variant: cfbench`` improves on that one.
+``sampling: catalogue`` of ``variant: cfbench``, whose default ``sampling: history`` improves on that one.
 
 Agreement with the authors' code and the package lime on the same samples (benchmarks/authors_native.py): on ml-100k with
 MF, 20 users, K = 5, the order of the importances and all 100 answers (the smallest prefix, PN-S 0.92, 9.9 edits) are
@@ -35,9 +35,11 @@ Cost: one model query for each user.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from cfbench_core.config import Help, Range
 from cfbench_explainers_native.shared import mean_over_targets, rounded
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.scoring import score_blocks
@@ -47,18 +49,18 @@ OTHER = 0.5
 """Cosine distance of the features of a pair of the same user with another item."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Hyperparameters."""
+@dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    """Defaults are those of the authors' code."""
 
-    samples: int
-    kernel_width: float
-    ridge: float
+    samples: Annotated[int, Range(minimum=2), Help("pairs of the user and an item")] = 1000
+    kernel_width: Annotated[float, Range(above=0), Help("of the cosine distance")] = 25.0
+    ridge: Annotated[float, Range(above=0), Help("penalty of the coefficients' squares")] = 1.0
 
 
 class PaperLimeRS:
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, options: PaperOptions) -> None:
+        self.options = options
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) coefficients of the items of the history."""
@@ -70,10 +72,8 @@ class PaperLimeRS:
                 history = targets.history[first[user], ~targets.padding[first[user]]]
                 for unit in np.flatnonzero(owners == user):
                     for place, item in enumerate(targets.items[unit].tolist()):
-                        drawn = neighbours(
-                            int(users[user]), item, frequencies, self.settings.samples, context
-                        )
-                        values = coefficients(scores[row], item, drawn, self.settings)
+                        drawn = neighbours(int(users[user]), item, frequencies, self.options.samples, context)
+                        values = coefficients(scores[row], item, drawn, self.options)
                         found[unit, : len(history), place] = values[history]
         return rounded(mean_over_targets(found))
 
@@ -89,13 +89,13 @@ def neighbours(user: int, item: int, frequencies: IntArray, samples: int, contex
     return drawn
 
 
-def coefficients(scores: FloatArray, item: int, drawn: IntArray, settings: Settings) -> FloatArray:
+def coefficients(scores: FloatArray, item: int, drawn: IntArray, options: PaperOptions) -> FloatArray:
     """(items,) coefficients of the surrogate; 0 for items that no sample has."""
     weights = np.zeros(len(scores))
-    weights[drawn] = np.exp(-((OTHER / settings.kernel_width) ** 2) / 2)
+    weights[drawn] = np.exp(-((OTHER / options.kernel_width) ** 2) / 2)
     weights[drawn[drawn == item]] = 1.0
     weights[item] += 1.0
-    shares = weights / (weights + settings.ridge)
+    shares = weights / (weights + options.ridge)
     intercept = (shares * scores).sum() / shares.sum()
     found: FloatArray = shares * (scores - intercept)
     return found

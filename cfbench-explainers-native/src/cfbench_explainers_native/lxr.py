@@ -41,8 +41,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -50,16 +50,14 @@ from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native import lxr_paper
+from cfbench_explainers_native.lxr_paper import PaperOptions
 from cfbench_explainers_native.lxr_training import Hyperparameters, Lessons, Training
 from cfbench_explainers_native.shared import mean_over_targets
-from cfbench_explainers_native.variants import check_options, own_options
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.removals import ImportanceOrder, RemovalResponses, step_counts
 from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
-
-if TYPE_CHECKING:
-    pass
+from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/lxr",
@@ -85,119 +83,83 @@ LOOK_EVERY = 2
 VALIDATION_USERS = 200
 """At most so many of the training users are used for validation."""
 
+SHARED = frozenset({"derive", "validation"})
+"""Options of both variants."""
+
 BLOCK = 64
 """Rows of a matrix product, always the same number: how it rounds depends on it."""
 
 
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "cfbench": {
-        "lambda_pos": 5.0,
-        "lambda_neg": 1.0,
-        "alpha": 1.0,
-        "target": "margin",
-        "k": 5,
-        "hidden": 64,
-        "learning_rate": 0.01,
-        "batch": 32,
-        "epochs": 40,
-        "decay_every": 15,
-        "patience": 8,
-        "validation": 0.1,
-    },
-    "paper": lxr_paper.DEFAULTS,
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    variant: Annotated[
-        Literal["cfbench", "paper"], Help("paper: as published by its authors, see lxr_paper.py")
-    ] = "cfbench"
+    variant: Annotated[Variant, Help("paper: as published by its authors, see lxr_paper.py")] = "cfbench"
     lambda_pos: Annotated[
-        float | None,
+        float,
         Range(minimum=0),
         Search(1, 50, log=True),
-        Help("weight of preserving the item under the mask; none: 5, with variant paper 11.6"),
-    ] = None
+        Help("weight of preserving the item under the mask"),
+    ] = 5.0
     lambda_neg: Annotated[
-        float | None,
+        float,
         Range(minimum=0),
         Search(0.1, 50, log=True),
-        Help(
-            "weight of displacing the item under the complement of the mask; none: 1, with variant paper 0.141"
-        ),
-    ] = None
+        Help("weight of displacing the item under the complement of the mask"),
+    ] = 1.0
     alpha: Annotated[
-        float | None,
+        float,
         Range(minimum=0),
-        Help("weight of the mean mask; only the ratios of the three matter, so it is not searched; none: 1"),
-    ] = None
+        Help("weight of the mean mask; only the ratios of the three matter, so it is not searched"),
+    ] = 1.0
     target: Annotated[
-        Target | None,
-        Help(
-            "variant cfbench: the probability to preserve, of the margin to the k-th place, the model's own, of the "
-            "logit; none: margin"
-        ),
-    ] = None
+        Target,
+        Help("the probability to preserve, of the margin to the k-th place, the model's own, of the logit"),
+    ] = "margin"
     k: Annotated[
-        int | None,
+        int,
         Range(minimum=1),
         Search(choices=(1, 5, 10, 20)),
-        Help(
-            "variant cfbench: targets are of the user's top k; with target margin, the place to be preserved; none: 5"
-        ),
-    ] = None
+        Help("targets are of the user's top k; with target margin, the place to be preserved"),
+    ] = 5
     derive: Annotated[
         Literal["smallest-prefix", "threshold"] | None,
         Help(
-            "explicit answers; threshold: importance above 0.5, as published; none: protocol.postprocess.derive"
+            "explicit answers of both variants; threshold: importance above 0.5, as published; "
+            "none: protocol.postprocess.derive"
         ),
     ] = None
     hidden: Annotated[
-        int | None,
-        Range(minimum=1),
-        Search(choices=(32, 64, 128)),
-        Help("units of each hidden layer; none: 64"),
-    ] = None
-    learning_rate: Annotated[
-        float | None,
-        Range(above=0),
-        Search(1e-3, 0.03, log=True),
-        Help("of Adam; none: 0.01, with variant paper 0.0042"),
-    ] = None
-    batch: Annotated[
-        int | None, Range(minimum=1), Search(choices=(16, 32, 64, 128)), Help("users in a batch; none: 32")
-    ] = None
-    epochs: Annotated[
-        int | None, Range(minimum=1), Help("at most; validation chooses among them; none: 40")
-    ] = None
+        int, Range(minimum=1), Search(choices=(32, 64, 128)), Help("units of each hidden layer")
+    ] = 64
+    learning_rate: Annotated[float, Range(above=0), Search(1e-3, 0.03, log=True), Help("of Adam")] = 0.01
+    batch: Annotated[int, Range(minimum=1), Search(choices=(16, 32, 64, 128)), Help("users in a batch")] = 32
+    epochs: Annotated[int, Range(minimum=1), Help("at most; validation chooses among them")] = 40
     decay_every: Annotated[
-        int | None,
-        Range(minimum=0),
-        Help("variant cfbench: epochs after which the learning rate falls to a tenth; 0: never; none: 15"),
-    ] = None
+        int, Range(minimum=0), Help("epochs after which the learning rate falls to a tenth; 0: never")
+    ] = 15
     patience: Annotated[
-        int | None,
+        int,
         Range(minimum=1),
-        Help(
-            "variant cfbench: evaluations without a better order (one every 2 epochs) before stopping; none: 8"
-        ),
-    ] = None
+        Help("evaluations without a better order (one every 2 epochs) before stopping"),
+    ] = 8
     validation: Annotated[
-        float | None,
+        float,
         Range(minimum=0, below=1),
-        Help("share of the training users to choose the epoch on; none: 0.1"),
-    ] = None
+        Help("share of the training users to choose the epoch on, in both variants"),
+    ] = 0.1
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
 
     def __post_init__(self) -> None:
-        check_options("lxr", self, DEFAULTS)
+        check_variant(self, SHARED)
 
 
 def hyperparameters(config: Config) -> Hyperparameters:
-    """The values of the configured variant in place of None."""
-    published = config.variant == "paper"
-    fixed = lxr_paper.FIXED if published else {}
-    return Hyperparameters(**own_options(config, DEFAULTS), **fixed, published=published)
+    """Those of the configured variant."""
+    if config.variant == "paper":
+        return Hyperparameters(
+            **vars(config.paper), **lxr_paper.FIXED, validation=config.validation, published=True
+        )
+    own = vars(config).keys() - {"variant", "paper", "derive"}
+    return Hyperparameters(**{name: getattr(config, name) for name in own})
 
 
 class LXR:

@@ -29,23 +29,33 @@ smallest prefix, PN-S 0.94, 11.2 edits) are identical.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
-DEFAULTS: Mapping[str, Any] = {
-    "lambda_pos": 11.59908096547193,
-    "lambda_neg": 0.1414854294885049,
-    "alpha": 1.0,
-    "hidden": 64,
-    "learning_rate": 0.004177,
-    "batch": 32,
-    "epochs": 40,
-    "validation": 0.1,
-}
+from cfbench_core.config import Help, Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    """Defaults are those of the authors for ML-1M and MLP, here MF."""
+
+    lambda_pos: Annotated[float, Range(minimum=0), Help("weight of preserving the item under the mask")] = (
+        11.59908096547193
+    )
+    lambda_neg: Annotated[
+        float, Range(minimum=0), Help("weight of displacing the item under the complement of the mask")
+    ] = 0.1414854294885049
+    alpha: Annotated[float, Range(minimum=0), Help("weight of the mean mask")] = 1.0
+    hidden: Annotated[int, Range(minimum=1), Help("units of each hidden layer")] = 64
+    learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 0.004177
+    batch: Annotated[int, Range(minimum=1), Help("users in a batch")] = 32
+    epochs: Annotated[int, Range(minimum=1), Help("at most")] = 40
+
 
 FIXED: Mapping[str, Any] = {"target": "probability", "k": 1, "decay_every": 0, "patience": 40}
-"""What is an option of variant cfbench only."""
+"""Hyperparameters of variant cfbench that are no options here."""
 
 QUALITY_AT = 20
 """The length of the list of POS and NEG by which the epoch is selected."""

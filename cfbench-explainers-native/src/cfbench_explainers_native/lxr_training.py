@@ -29,7 +29,7 @@ FLOOR = math.log(1e-7)
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Options of LXR, all with values; ``published``: of the variant paper."""
+    """What the options of either variant are turned into; ``published``: of the variant paper."""
 
     lambda_pos: float
     lambda_neg: float

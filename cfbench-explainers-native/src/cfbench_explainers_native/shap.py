@@ -42,22 +42,22 @@ estimator never takes more, but solves a system of size n: n^3 / 3 for each user
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import Capabilities, ComponentSpec
-from cfbench_explainers_native.shap_paper import PaperShap, Settings
+from cfbench_explainers_native.shap_paper import PaperOptions, PaperShap
 from cfbench_explainers_native.shapley_values import Design, Kernel, Permutations, enumeration
 from cfbench_explainers_native.shared import Readers, mean_over_targets, rounded
-from cfbench_explainers_native.variants import check_options, own_options
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray, binary_rows
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
+from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/shap",
@@ -78,47 +78,29 @@ SPEC = ComponentSpec(
 EVALUATIONS_AT_ONCE = 4096
 """Users are processed together until they need that many: few evaluations would not fill a block."""
 
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "cfbench": {"target": None, "estimator": "permutation", "exact": "auto", "samples": 1024},
-    "paper": {"clusters": 10, "background": 50},
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     variant: Annotated[
-        Literal["cfbench", "paper"],
+        Variant,
         Help("paper: one value for the items of a cluster, as papers on recommenders do, see shap_paper.py"),
     ] = "cfbench"
     target: Annotated[
         Target | None,
-        Help(
-            "variant cfbench: what is explained; none: logit, or margin where the recommender's link is softmax"
-        ),
+        Help("what is explained; none: logit, or margin where the recommender's link is softmax"),
     ] = None
     estimator: Annotated[
-        Literal["permutation", "kernel"] | None,
-        Help("variant cfbench: what to do when there are too many parts to take all; none: permutation"),
-    ] = None
+        Literal["permutation", "kernel"], Help("what to do when there are too many parts to take all")
+    ] = "permutation"
     exact: Annotated[
-        Literal["auto", "enumeration", "never"] | None,
-        Help(
-            "variant cfbench; auto: a linear logit's weights, or all parts; enumeration: all parts; "
-            "never: always estimate; none: auto"
-        ),
-    ] = None
-    samples: Annotated[
-        int | None, Range(minimum=2), Help("variant cfbench: model queries for each user; none: 1024")
-    ] = None
-    clusters: Annotated[
-        int | None, Range(minimum=1, maximum=12), Help("variant paper: clusters of items; none: 10")
-    ] = None
-    background: Annotated[
-        int | None, Range(minimum=1), Help("variant paper: training users to compare with; none: 50")
-    ] = None
+        Literal["auto", "enumeration", "never"],
+        Help("auto: a linear logit's weights, or all parts; enumeration: all parts; never: always estimate"),
+    ] = "auto"
+    samples: Annotated[int, Range(minimum=2), Help("model queries for each user")] = 1024
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
 
     def __post_init__(self) -> None:
-        check_options("shap", self, DEFAULTS)
+        check_variant(self)
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
@@ -130,11 +112,8 @@ class Shap:
     """The configured variant."""
 
     def __init__(self, config: Config) -> None:
-        options = own_options(config, DEFAULTS)
         self._variant: PaperShap | InteractionShap = (
-            PaperShap(Settings(**options))
-            if config.variant == "paper"
-            else InteractionShap(Options(**options))
+            PaperShap(config.paper) if config.variant == "paper" else InteractionShap(config)
         )
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
@@ -142,21 +121,11 @@ class Shap:
         return self._variant.importances(targets, context)
 
 
-@dataclass(frozen=True)
-class Options:
-    """Those of the variant cfbench, all with values."""
-
-    target: Target | None
-    estimator: str
-    exact: str
-    samples: int
-
-
 class InteractionShap:
     """The variant cfbench."""
 
-    def __init__(self, options: Options) -> None:
-        self.config = options
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) Shapley values."""

@@ -36,11 +36,12 @@ Cost: 2^C model queries once for all users, and 2^(C + 1) * ``background`` value
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, cast
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_core.config import Help, Range
 from cfbench_explainers_native.shapley_values import Enumeration
 from cfbench_explainers_native.shared import mean_over_targets, rounded
 from cfbench_recsys.contracts import ProfileRecommender
@@ -59,12 +60,12 @@ ROUNDS = 300
 PROFILES_AT_ONCE = 64
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Hyperparameters."""
+@dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    """Defaults are those of the authors' code."""
 
-    clusters: int
-    background: int
+    clusters: Annotated[int, Range(minimum=1, maximum=12), Help("clusters of items")] = 10
+    background: Annotated[int, Range(minimum=1), Help("training users to compare with")] = 50
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,12 @@ class Background:
 
 
 class PaperShap:
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, options: PaperOptions) -> None:
+        self.options = options
 
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) Shapley values of the clusters of the interactions."""
-        count = self.settings.clusters
+        count = self.options.clusters
         stream = context.generator("shap", "clusters")
         clusters = context.cached("clusters", lambda: clusters_of(context.training, count, stream))
         background = context.cached("background", lambda: self._background(clusters, context))
@@ -102,7 +103,7 @@ class PaperShap:
     def _background(self, clusters: IntArray, context: Context) -> Background:
         """Random training users to whom something can be recommended."""
         known = np.flatnonzero(np.diff(context.training.indptr))
-        size = min(self.settings.background, len(known))
+        size = min(self.options.background, len(known))
         users = np.sort(context.generator("shap", "background").choice(known, size=size, replace=False))
         blank = Targets.of(
             context.training, users, np.zeros((size, 1), dtype=np.int64), 1, "item", "user-vector"
@@ -110,7 +111,7 @@ class PaperShap:
         first = np.empty(size, dtype=np.int64)
         for rows, scores in score_blocks(context.model, Edits.nothing(users), context.training):
             first[rows] = top_k(scores, blank.history[rows], blank.padding[rows], 1)[:, 0]
-        members = np.eye(self.settings.clusters)[clusters]
+        members = np.eye(self.options.clusters)[clusters]
         some = first >= 0
         has: BoolArray = context.training[users[some]] @ members > 0
         return Background(has, first[some])

@@ -227,13 +227,26 @@ def _space_of(reference: ConfiguredComponent) -> tuple[Dimension, ...]:
             f"{reference.label} has options by data and model ('preset: auto' or 'options_for'): a search begins with one"
             " set of options"
         )
+    if getattr(reference.options, "variant", None) == "paper":
+        raise UserError(f"{reference.label} is a method as published, so there is nothing to search")
     try:
         space = search_space(type(reference.options)) if spec.config else ()
     except ValueError as error:
         raise UserError(f"{spec.id} cannot be tuned: {spec.config}: {error}") from error
     if not space:
         raise UserError(f"{spec.id} cannot be tuned: none of its options says what to try (Search)")
-    return space
+    return tuple(dimension for dimension in space if not _is_refused(reference, dimension))
+
+
+def _is_refused(reference: ConfiguredComponent, dimension: Dimension) -> bool:
+    """Whether an option has no meaning with the others: the configuration refuses all values but the present one."""
+    for value in dimension.choices or (dimension.low, dimension.high):
+        try:
+            reference.with_options({dimension.name: value})
+        except (ValueError, UserError):
+            continue
+        return False
+    return True
 
 
 @contextmanager
@@ -269,9 +282,10 @@ class _Computer:
     def trial(self, number: int, options: Mapping[str, Any]) -> Trial:
         """However it ends, it is a trial."""
         try:
-            plan = self.search.tunable.plan(self.search.reference.with_options(options))
-        except ValueError as error:  # the configuration refuses the combination
+            candidate = self.search.reference.with_options(options)
+        except (ValueError, UserError) as error:  # the configuration refuses the combination
             return Trial(number, options, "failed", None, str(error))
+        plan = self.search.tunable.plan(candidate)
         results = self._run(f"trial {number}", plan.stages, _Trying(self.observer, number))
         own = [outcome for key, outcome in results.outcomes.items() if key not in self.shared]
         seconds = round(sum(outcome.elapsed_seconds for outcome in own), 6)
