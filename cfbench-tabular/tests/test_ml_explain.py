@@ -89,15 +89,16 @@ def test_counterfactuals_are_rows_unless_categories_are_ignored(explain, linear)
         encoding.decode(ignored)
 
 
-def test_ranges_are_respected_on_request(explain, linear):
+def test_ranges_are_respected_unless_the_published_method_is_requested(explain, linear):
     encoding = encoding_of(Column("a"), Column("b", immutable=True), Column("c", direction="down"))
     model = linear([1.0, 5.0, 5.0], -2.0)
-    free = explain(MLExplain(Config()), model, encoding, [[0.0, 0.0, 0.0]], [[0.0] * 3])[0]
-    selected = explain(MLExplain(Config(ranges=True)), model, encoding, [[0.0, 0.0, 0.0]], [[0.0] * 3])[0]
+    published = MLExplain(Config(ranges=False))
+    free = explain(published, model, encoding, [[0.0, 0.0, 0.0]], [[0.0] * 3])[0]
+    selected = explain(MLExplain(Config()), model, encoding, [[0.0, 0.0, 0.0]], [[0.0] * 3])[0]
     assert free[1] > 0 and free[2] > 0
     assert selected[1] == 0 and selected[2] <= 0 and selected[0] == pytest.approx(2.0, abs=0.05)
     far = linear([1.0], -20.0)
-    assert explain(MLExplain(Config()), far, encoding_of(Column("a")), [[0.0]], [[0.0]])[0, 0] > 20
+    assert explain(published, far, encoding_of(Column("a")), [[0.0]], [[0.0]])[0, 0] > 20
     assert np.isnan(
         explain(MLExplain(Config(ranges=True)), far, encoding_of(Column("a")), [[0.0]], [[0.0]])
     ).all()

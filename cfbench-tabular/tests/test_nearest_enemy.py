@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from cfbench_tabular.explainers.nearest_enemy import Config, NearestEnemy
 from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
+from cfbench_tabular.testing.example import constrained_data
 
 
 def test_the_nearest_training_row_beyond_the_line(explain, linear, numbers):
@@ -15,11 +16,13 @@ def test_the_nearest_training_row_beyond_the_line(explain, linear, numbers):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000))
-def test_it_is_that_of_a_search_by_hand(ask_seed):
+@given(st.integers(0, 10_000), st.sampled_from(["respect", "ignore"]))
+def test_it_is_that_of_a_search_by_hand(ask_seed, constraints):
     draw = np.random.default_rng(ask_seed)
-    data, weights = example_data(), None
+    data, weights = constrained_data(), None
     background = np.round(draw.normal(size=(15, data.encoding.width)), 1)  # coarse, so that there are ties
+    fixed = data.encoding.immutable | (np.arange(data.encoding.width) == 2)
+    background[:10, fixed] = data.vectors[0, fixed]  # some are admissible for the first factual
     weights = draw.normal(size=data.encoding.width)
 
     class Linear:
@@ -31,10 +34,17 @@ def test_it_is_that_of_a_search_by_hand(ask_seed):
     factuals = factuals_of(model, data, slice(0, 5))
     context = context_of(data)
     context = type(context)(context.encoding, background, context.generator)
-    results = NearestEnemy(Config()).counterfactuals(model, factuals, context)
-    for factual, label, result in zip(factuals.vectors, factuals.classes, results, strict=True):
+    results = NearestEnemy(Config(constraints=constraints)).counterfactuals(model, factuals, context)
+    lowest, highest = data.encoding.allowed(factuals.vectors)
+    sides = dict(zip(factuals.units, zip(lowest, highest, strict=True), strict=True))
+    for unit, factual, label, result in zip(
+        factuals.units, factuals.vectors, factuals.classes, results, strict=True
+    ):
+        low, high = sides[unit]
         best, best_distance = None, np.inf
         for row in background:
+            if constraints == "respect" and ((row < low) | (row > high)).any():
+                continue
             if (row @ weights > 0) != (label == 1) and ((row - factual) ** 2).sum() < best_distance:
                 best, best_distance = row, ((row - factual) ** 2).sum()
         if best is None:

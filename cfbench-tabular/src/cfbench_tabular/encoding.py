@@ -1,5 +1,8 @@
 """Encoding of rows as vectors: standardised numbers, one-hot categories, and 0/1 for columns of two levels.
 
+Ordered levels (three or more) are encoded as one standardised number, their rank. The values of numeric columns with
+a step, and ranks, form a grid in the encoded space; see :mod:`cfbench_tabular.grid`.
+
 Explainers and metrics work in the encoded space; explanations and reports show raw values.
 """
 
@@ -13,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError
+from cfbench_tabular.column_types import nearest_multiple, number_of, off_step
 from cfbench_tabular.constraints import Constraint, constraints_hold
+from cfbench_tabular.grid import Grid, Limits
 from cfbench_tabular.table import AnyArray, BoolArray, Column, FloatArray, IntArray, Table
 
 DIGITS = 12
@@ -26,9 +31,9 @@ class Encoding:
 
     Attributes:
         columns: the M columns; each occupies one or more adjacent positions of the vector, in order.
-        mean, scale: (M,) mean and standard deviation of the fitted rows; 0 and 1 for categorical columns.
-        low, high: (M,) observed range of each numeric column in the whole table, encoded; 0 and 1 for
-            categorical.
+        mean, scale: (M,) mean and standard deviation of the fitted rows; 0 and 1 for unordered categories.
+        low, high: (M,) range of each numeric column, encoded: that of the column, or else the observed one in the
+            whole table; first and last rank of ordered levels; 0 and 1 for unordered categories.
         constraints: between numeric columns, in raw values.
     """
 
@@ -48,13 +53,14 @@ class Encoding:
         size = len(table.columns)
         mean, scale, low, high = np.zeros(size), np.ones(size), np.zeros(size), np.ones(size)
         for place, column in enumerate(table.columns):
-            if column.kind == "numeric":
-                values = table.values[column.name]
+            if column.scalar:
+                values = _numbers(column, table.values[column.name])
                 mean[place] = values[rows].mean()
                 spread = values[rows].std()
                 scale[place] = spread if spread > 1e-12 * max(1.0, abs(mean[place])) else 1.0
-                low[place] = (values.min() - mean[place]) / scale[place]
-                high[place] = (values.max() - mean[place]) / scale[place]
+                least, most = _range(column, values)
+                low[place] = (least - mean[place]) / scale[place]
+                high[place] = (most - mean[place]) / scale[place]
         return Encoding(table.columns, mean, scale, low, high, table.constraints)
 
     # Layout
@@ -85,8 +91,8 @@ class Encoding:
 
     @functools.cached_property
     def numeric(self) -> BoolArray:
-        """(d,) which positions are numeric."""
-        return np.array([column.kind == "numeric" for column in self.columns])[self.column_of]
+        """(d,) which positions are standardised numbers: of numeric columns and of ordered levels."""
+        return np.array([column.scalar for column in self.columns])[self.column_of]
 
     @functools.cached_property
     def immutable(self) -> BoolArray:
@@ -95,7 +101,7 @@ class Encoding:
 
     @functools.cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """(d,) and (d,): the observed range of numeric positions, 0 to 1 elsewhere."""
+        """(d,) and (d,): the range of numeric positions, 0 to 1 elsewhere."""
         return self.low[self.column_of], self.high[self.column_of]
 
     def allowed(self, factuals: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -103,7 +109,7 @@ class Encoding:
 
         They are the range of the column, cut at the factual's value for columns with a direction, and equal to the
         factual's value for immutable columns. The factual always lies within its limits, even if it lies outside the
-        observed range. A direction applies to numbers and to columns of two levels, because levels have no order.
+        range. A direction applies to numbers, to ordered levels and to columns of two levels.
         """
         low, high = self.bounds
         low, high = np.minimum(low, factuals), np.maximum(high, factuals)
@@ -125,23 +131,18 @@ class Encoding:
     def encode_column(self, place: int, values: AnyArray) -> FloatArray:
         """(N, width) the part of the vectors that encodes column number ``place``."""
         column = self.columns[place]
-        if column.kind == "numeric":
-            try:
-                numbers = np.asarray(values, dtype=np.float64)
-            except ValueError as error:
-                raise UserError(f"column {column.name!r}: must be a number ({error})") from None
-            standardised: FloatArray = (numbers - self.mean[place]) / self.scale[place]
-            return standardised[:, None]
-        position = {level: index for index, level in enumerate(column.levels)}
-        unknown = [value for value in values if value not in position]
-        if unknown:
-            known = ", ".join(column.levels)
-            raise UserError(f"column {column.name!r}: no level {unknown[0]!r}; there are {known}")
-        index = np.array([position[value] for value in values], dtype=np.int64)
+        numbers = _numbers(column, values)
+        if column.scalar:
+            return self.encode_number(place, numbers)[:, None]
         if _width(column) == 1:
-            return index[:, None].astype(np.float64)
-        one_hot: FloatArray = np.eye(len(column.levels))[index]
+            return numbers[:, None]
+        one_hot: FloatArray = np.eye(len(column.levels))[numbers.astype(np.int64)]
         return one_hot
+
+    def encode_number(self, place: int, numbers: FloatArray) -> FloatArray:
+        """(N,) raw numbers, or ranks of ordered levels, of column number ``place``, standardised."""
+        standardised: FloatArray = (numbers - self.mean[place]) / self.scale[place]
+        return standardised
 
     def decode(self, vectors: FloatArray) -> dict[str, AnyArray]:
         """The N rows of (N, d) vectors, by column.
@@ -155,7 +156,7 @@ class Encoding:
             if column.kind == "numeric":
                 rows[column.name] = self.decode_number(place, part[:, 0])
                 continue
-            levels = levels_of(part)
+            levels = self.ranks(place, part[:, 0]) if column.scalar else levels_of(part)
             if (levels < 0).any():
                 raise ValueError(
                     f"row {np.argmax(levels < 0)}: column {column.name!r} is not exactly one level"
@@ -164,10 +165,23 @@ class Encoding:
         return rows
 
     def decode_number(self, place: int, encoded: FloatArray) -> FloatArray:
-        """Raw numbers of a numeric column, rounded to ``DIGITS`` decimals of its standard deviation."""
+        """Raw numbers of a numeric column, or ranks of ordered levels.
+
+        They are rounded to ``DIGITS`` decimals of the standard deviation, and to the step of the column where they miss
+        it by a rounding error only.
+        """
         decimals = DIGITS - int(np.floor(np.log10(self.scale[place])))
         numbers: FloatArray = np.round(encoded * self.scale[place] + self.mean[place], min(decimals, 22))
-        return numbers
+        step = self.columns[place].spacing
+        if step is None:
+            return numbers
+        return np.where(off_step(numbers, step), numbers, nearest_multiple(numbers, step))
+
+    def ranks(self, place: int, encoded: FloatArray) -> IntArray:
+        """(N,) the levels of the encoded (N,) part of an ordered column; -1 where it is not exactly one level."""
+        numbers = self.decode_number(place, encoded)
+        exact = (numbers == np.rint(numbers)) & (numbers >= 0) & (numbers < len(self.columns[place].levels))
+        return np.where(exact, np.nan_to_num(numbers), -1).astype(np.int64)
 
     def constraints_hold(self, vectors: FloatArray) -> BoolArray:
         """(N,) which of the vectors (N, d) satisfy every constraint between columns; NaN does not.
@@ -185,11 +199,34 @@ class Encoding:
         )
         return np.asarray(satisfied & ~np.isnan(vectors).any(axis=1))
 
+    @functools.cached_property
+    def grid(self) -> Grid:
+        """The positions whose values come in steps."""
+        return Grid(self)
+
+    def snapped(self, vectors: FloatArray, factuals: FloatArray | None = None) -> FloatArray:
+        """(N, d) the vectors with each number moved to the nearest value of its column, within the range.
+
+        With ``factuals`` (N, d): within the limits of their counterfactuals (see :meth:`allowed`); the factual's own
+        value is always among the values.
+        """
+        if not len(self.grid):
+            return vectors
+        limits = Limits(self) if factuals is None else Limits(self, factuals)
+        return limits.snapped(vectors)
+
     def project(self, vectors: FloatArray) -> FloatArray:
-        """The nearest vectors that represent rows: the largest level of each category, 0/1 columns rounded."""
+        """(N, d) the nearest vectors that represent rows.
+
+        The largest level of each category, 0/1 columns rounded, numbers at the nearest value of their column.
+        """
+        return self.snapped(self.with_levels(vectors))
+
+    def with_levels(self, vectors: FloatArray) -> FloatArray:
+        """(N, d) the vectors with the largest level of each unordered category; numbers are unchanged."""
         nearest = vectors.copy()
         for column, block in zip(self.columns, self.blocks, strict=True):
-            if column.kind == "numeric":
+            if column.scalar:
                 continue
             if block.stop - block.start == 1:
                 nearest[:, block] = vectors[:, block] >= 0.5
@@ -198,12 +235,13 @@ class Encoding:
         return nearest
 
     def typical(self, vectors: FloatArray) -> FloatArray:
-        """(d,) the mean of the numeric columns and the most frequent level of the categorical ones.
+        """(d,) the mean of the numeric columns, at their steps, and the most frequent level of the categories.
 
         ``vectors``: (N, d). Of equally frequent levels, the first.
         """
-        middle: FloatArray = vectors.mean(axis=0)
-        return np.where(self.numeric, middle, self.project(middle[None])[0])
+        middle: FloatArray = vectors.mean(axis=0, keepdims=True)
+        found: FloatArray = self.project(middle)[0]
+        return found
 
     # Storage
 
@@ -235,4 +273,42 @@ def levels_of(part: FloatArray) -> IntArray:
 
 
 def _width(column: Column) -> int:
-    return len(column.levels) if len(column.levels) > 2 else 1
+    return len(column.levels) if len(column.levels) > 2 and not column.ordered else 1
+
+
+def _numbers(column: Column, values: AnyArray) -> FloatArray:
+    """(N,) the raw numbers of a numeric column; the positions of the levels of any other column."""
+    if column.kind == "numeric":
+        try:
+            return np.asarray(values, dtype=np.float64)
+        except ValueError:
+            pass
+        try:  # dates as text
+            return np.array([number_of(value, column.format) for value in values])
+        except ValueError as error:
+            raise UserError(f"column {column.name!r}: must be a {column.format} ({error})") from None
+    position = {level: index for index, level in enumerate(column.levels)}
+    unknown = [value for value in values if value not in position]
+    if unknown:
+        known = ", ".join(column.levels)
+        raise UserError(f"column {column.name!r}: no level {unknown[0]!r}; there are {known}")
+    return np.array([position[value] for value in values], dtype=np.float64)
+
+
+def _range(column: Column, values: FloatArray) -> tuple[float, float]:
+    """The smallest and largest value of a counterfactual, at the steps of the column.
+
+    Raises:
+        UserError: if the range of the column contains no multiple of its step.
+    """
+    if column.kind == "categorical":
+        return 0.0, len(column.levels) - 1.0
+    low = values.min() if column.low is None else column.low
+    high = values.max() if column.high is None else column.high
+    if column.step is not None:
+        inside = nearest_multiple(np.array([low, high]), column.step)
+        inside += column.step * np.array([inside[0] < low, -(inside[1] > high)])
+        low, high = nearest_multiple(inside, column.step)
+        if low > high:
+            raise UserError(f"column {column.name!r}: its range contains no multiple of {column.step:g}")
+    return float(low), float(high)

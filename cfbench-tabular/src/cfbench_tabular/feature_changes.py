@@ -1,7 +1,8 @@
 """Counterfactuals as lists of changed columns, the form in which they are stored and shown.
 
-A row of ``explanations.parquet`` is one changed column with its raw value before and after, as text (numbers with
-all their digits, so that they are restored exactly). Some explainers return vectors that do not represent a row,
+A row of ``explanations.parquet`` is one changed column with its raw value before and after, as text: numbers with
+the decimals of their column, or with all their digits where it has no step, so that they are restored exactly; dates
+and times in ISO 8601. Some explainers return vectors that do not represent a row,
 with a category that is 0.4 of one level and 0.6 of another. Such a column takes one line for each level that
 changed, with the level in ``level`` and its weights in ``original`` and ``value``; ``level`` is null otherwise.
 
@@ -17,8 +18,12 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.column_types import Format, number_of, text_of_number
 from cfbench_tabular.encoding import Encoding, levels_of
 from cfbench_tabular.table import FloatArray
+
+RANK = "rank "
+"""Precedes the number of a value between two ordered levels."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,13 @@ def feature_changes(encoding: Encoding, factual: FloatArray, counterfactual: Flo
         if column.kind == "numeric":
             before, after = encoding.decode_number(place, pair[:, 0]).tolist()
             if before != after:
-                found.append(Change(column.name, None, repr(before), repr(after)))
+                texts = [text_of_number(value, column.format, column.step) for value in (before, after)]
+                found.append(Change(column.name, None, *texts))
+            continue
+        if column.scalar:
+            texts = _ranks(encoding, place, pair[:, 0])
+            if texts[0] != texts[1]:
+                found.append(Change(column.name, None, *texts))
             continue
         levels = levels_of(pair)
         if (levels >= 0).all():
@@ -73,8 +84,14 @@ def apply(encoding: Encoding, factual: FloatArray, changed: Iterable[tuple[str, 
         place = places[name]
         column, block = encoding.columns[place], encoding.blocks[place]
         if level is None:
-            raw = np.array([_number(name, value) if column.kind == "numeric" else str(value)], dtype=object)
-            vector[block] = encoding.encode_column(place, raw)[0]
+            if column.kind == "numeric":
+                number = _number(name, value, column.format)
+                vector[block] = encoding.encode_number(place, np.array([number]))
+            elif column.scalar and str(value).startswith(RANK):
+                number = _number(name, str(value).removeprefix(RANK))
+                vector[block] = encoding.encode_number(place, np.array([number]))
+            else:
+                vector[block] = encoding.encode_column(place, np.array([str(value)], dtype=object))[0]
             continue
         names = column.levels if block.stop - block.start > 1 else column.levels[1:]
         if level not in names:
@@ -85,11 +102,24 @@ def apply(encoding: Encoding, factual: FloatArray, changed: Iterable[tuple[str, 
     return vector
 
 
-def _number(column: str, value: Any) -> float:
+def _ranks(encoding: Encoding, place: int, pair: FloatArray) -> list[str]:
+    """The levels of an ordered column; a value between two levels as its rank."""
+    names, levels = encoding.columns[place].levels, encoding.ranks(place, pair)
+    numbers = encoding.decode_number(place, pair).tolist()
+    return [
+        names[level] if level >= 0 else f"{RANK}{number!r}"
+        for level, number in zip(levels, numbers, strict=True)
+    ]
+
+
+def _number(column: str, value: Any, form: Format = "number") -> float:
     try:
-        number = float(value)
+        number = number_of(value, form)
     except (TypeError, ValueError):
-        number = np.nan
+        try:  # a date between two days is stored as a number
+            number = float(value)
+        except (TypeError, ValueError):
+            number = np.nan
     if not np.isfinite(number):
-        raise UserError(f"explanations: column {column!r}: the value must be a number, got {value!r}")
+        raise UserError(f"explanations: column {column!r}: the value must be a {form}, got {value!r}")
     return number

@@ -70,6 +70,11 @@ class PreparedDataset:
 
     def summary(self) -> dict[str, Any]:
         numeric = sum(column.kind == "numeric" for column in self.table.columns)
+        types = {
+            column.name: {"step": column.spacing, "unit": column.unit, "format": column.format}
+            for column in self.table.columns
+            if column.kind == "numeric" and (column.step is not None or column.unit)
+        }
         return {
             "name": self.table.name,
             "rows": len(self.table),
@@ -81,6 +86,8 @@ class PreparedDataset:
             "encoded_columns": self.encoding.width,
             "classes": list(self.classes),
             "majority_share": float(self.labels.mean()),
+            "types": types,
+            **({"imputed": dict(self.table.imputed)} if self.table.imputed else {}),
             "size": f"{len(self.table):,} rows, {len(self.table.columns)} columns",
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpacked
+from cfbench_tabular.column_types import Format, inferred_step, nearest_multiple, number_of, off_step
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
-from cfbench_tabular.table import AnyArray, Column, Table
+from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
 
 SEPARATORS = (",", ";", "\t", "|")
 
@@ -127,12 +129,12 @@ def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
     ]
     if not features:
         raise UserError(f"{_file_of(sheet) or name}: has no feature columns")
-    sheet = _without_missing(sheet, schema, features, class_column)
+    sheet, imputed = _without_missing(sheet, schema, features, class_column)
     found = [typed(sheet, plan) for plan in features]
     columns = tuple(column for column, _ in found)
     values = {column.name: cells for column, cells in found}
     target = np.array(_classes(sheet, schema, class_column), dtype=object)
-    return Table(name, columns, values, target, constraints=schema.constraints)
+    return Table(name, columns, values, target, constraints=schema.constraints, imputed=imputed)
 
 
 def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
@@ -141,8 +143,10 @@ def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
 
     cells = sheet.columns[plan.name]
     kind = plan.kind or kind_of(cells)
-    if kind == "numeric":
-        return Column(plan.name), numbers(cells, plan.name, sheet.places)
+    if kind in ("date", "time"):
+        plan = ColumnPlan.of(plan.name, kind)
+    if kind in ("numeric", "date", "time"):
+        return _quantity(cells, plan, sheet.places)
     for cell in set(cells):
         if len(cell) > LONGEST_IDENTIFIER or not cell.isprintable():
             check_identifier(cell, f"{sheet.places[cells.index(cell)]}: column {plan.name!r}")
@@ -153,16 +157,46 @@ def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
         raise UserError(
             f"{sheet.places[place]}: column {plan.name!r}: no level {cells[place]!r}.{_hint(cells[place], names)}"
         )
-    column = Column(plan.name, "categorical", tuple(names.values()))
+    levels = tuple(names.values())
+    column = Column(plan.name, "categorical", levels, ordered=plan.ordered, unit=plan.unit)
     return column, np.array([names[cell] for cell in cells], dtype=object)
 
 
-def numbers(cells: Sequence[str], column: str, places: Sequence[str]) -> AnyArray:
+def _quantity(cells: Sequence[str], plan: ColumnPlan, places: Sequence[str]) -> tuple[Column, AnyArray]:
+    """A column of numbers, dates or times at the multiples of its step.
+
+    Raises:
+        UserError: for the first value that is none, with its line.
+    """
+    values = numbers(cells, plan.name, places, plan.format)
+    if plan.step is None:
+        step = inferred_step(values)
+    elif isinstance(plan.step, str):
+        step = None
+    else:
+        step = plan.step
+        off = off_step(values, step)
+        if off.any():
+            row = int(np.argmax(off))
+            raise UserError(
+                f"{places[row]}: column {plan.name!r}: {cells[row]!r} is not "
+                f"{'a whole number' if step == 1 else f'a multiple of its step {step:g}'}: "
+                "correct it, or the type of the column"
+            )
+    if step is not None:
+        values = nearest_multiple(values, step)
+    column = Column(plan.name, step=step, unit=plan.unit, low=plan.low, high=plan.high, format=plan.format)
+    return column, values
+
+
+def numbers(cells: Sequence[str], column: str, places: Sequence[str], form: Format = "number") -> FloatArray:
     """(N,) float64 of text.
 
     Raises:
-        UserError: for the first cell that is not a finite number, with its line.
+        UserError: for the first cell that is not a finite number, a date or a time, with its line.
     """
+    if form != "number":
+        return _moments(cells, column, places, form)
     try:
         found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
     except ValueError:
@@ -170,6 +204,19 @@ def numbers(cells: Sequence[str], column: str, places: Sequence[str]) -> AnyArra
     wrong = np.flatnonzero(~np.isfinite(found))
     if len(wrong):
         raise UserError(f"{places[wrong[0]]}: column {column!r}: {cells[wrong[0]]!r} is not a finite number")
+    return found
+
+
+def _moments(cells: Sequence[str], column: str, places: Sequence[str], form: Format) -> FloatArray:
+    found = np.empty(len(cells))
+    for row, cell in enumerate(cells):
+        try:
+            found[row] = number_of(cell, form)
+        except ValueError:
+            example = "2026-11-23" if form == "date" else "2026-11-23T12:30:00"
+            raise UserError(
+                f"{places[row]}: column {column!r}: {cell!r} is not a {form} such as {example}"
+            ) from None
     return found
 
 
@@ -195,31 +242,78 @@ def _class_column(sheet: Sheet, schema: Schema) -> str:
 
 def _without_missing(
     sheet: Sheet, schema: Schema, features: Sequence[ColumnPlan], class_column: str
-) -> Sheet:
+) -> tuple[Sheet, Mapping[str, int]]:
+    """The sheet without missing values, and how many were filled in, by column."""
     marks = set(schema.missing_marks)
-    levels: Mapping[str, set[str]] = {plan.name: set(plan.levels or ()) for plan in features}
-    bad: set[int] = set()
-    for column in [*levels, class_column]:
-        missing = marks - levels.get(column, set())
-        cells = sheet.columns[column]
-        if missing & set(cells):
-            bad |= {place for place, cell in enumerate(cells) if cell in missing}
-            first = next(place for place, cell in enumerate(cells) if cell in missing)
-            if schema.missing == "error":
-                raise UserError(
-                    f"{sheet.places[first]}: column {column!r}: is missing ({cells[first]!r}). Fill it in, set "
-                    "'missing: drop' to remove such rows, or add it to the levels of the column"
-                )
-    if not bad:
-        return sheet
-    complete = [place for place in range(len(sheet.rows)) if place not in bad]
-    if not complete:
+    missing: dict[str, list[int]] = {}
+    for plan in [*features, ColumnPlan(class_column)]:
+        own = marks - set(plan.levels or ())
+        cells = sheet.columns[plan.name]
+        if own & set(cells):
+            missing[plan.name] = [place for place, cell in enumerate(cells) if cell in own]
+    if not missing:
+        return sheet, {}
+    if schema.missing == "error":
+        column = next(iter(missing))
+        first = missing[column][0]
         raise UserError(
-            f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' removes all rows"
+            f"{sheet.places[first]}: column {column!r}: is missing ({sheet.columns[column][first]!r}). Fill it in, set "
+            "'missing: drop' to remove such rows or 'missing: median' to fill in typical values, or add it to the levels "
+            "of the column"
         )
-    return Sheet(
-        sheet.names, [sheet.rows[place] for place in complete], [sheet.places[place] for place in complete]
-    )
+    imputed: dict[str, int] = {}
+    if schema.missing != "drop":
+        filled = {
+            plan.name: (set(missing[plan.name]), _typical(sheet, plan, missing[plan.name], schema.missing))
+            for plan in features
+            if plan.name in missing
+        }
+        columns = [
+            [filled[name][1] if row in filled[name][0] else cell for row, cell in enumerate(cells)]
+            if name in filled
+            else cells
+            for name, cells in sheet.columns.items()
+        ]
+        sheet = Sheet(sheet.names, list(zip(*columns, strict=True)), sheet.places)
+        imputed = {name: len(rows) for name, (rows, _) in filled.items()}
+        missing = {name: rows for name, rows in missing.items() if name == class_column}
+    bad = {row for rows in missing.values() for row in rows}
+    complete = [row for row in range(len(sheet.rows)) if row not in bad]
+    if not complete:
+        always = [name for name, rows in missing.items() if len(rows) == len(sheet.rows)]
+        why = f" (column {always[0]!r} is always missing: set its type to drop)" if always else ""
+        raise UserError(
+            f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' removes all rows{why}"
+        )
+    kept = [sheet.rows[row] for row in complete], [sheet.places[row] for row in complete]
+    return Sheet(sheet.names, *kept), imputed
+
+
+def _typical(sheet: Sheet, plan: ColumnPlan, missing: Sequence[int], how: str) -> str:
+    """The cell to fill in: the lower median of numbers, dates and ordered levels, or else the most frequent cell.
+
+    Both are values of the file, so that they are at the steps of the column. Of equally frequent cells, the first.
+    """
+    from cfbench_tabular.schema_inference import kind_of
+
+    gaps = set(missing)
+    cells = [cell for row, cell in enumerate(sheet.columns[plan.name]) if row not in gaps]
+    places = [place for row, place in enumerate(sheet.places) if row not in gaps]
+    if not cells:
+        raise UserError(
+            f"{sheet.places[0]}: column {plan.name!r}: is always missing, so nothing can be filled in: set its type to drop"
+        )
+    kind = plan.kind or kind_of(cells)
+    if how == "median" and plan.ordered and plan.levels is not None:
+        order = {level: rank for rank, level in enumerate(plan.levels)}
+        known = sorted((cell for cell in cells if cell in order), key=order.__getitem__)
+        if known:
+            return known[(len(known) - 1) // 2]
+    if how == "median" and kind != "categorical":
+        form: Format = "date" if kind == "date" else "time" if kind == "time" else plan.format
+        values = numbers(cells, plan.name, places, form)
+        return cells[int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])]
+    return Counter(cells).most_common(1)[0][0]
 
 
 def _classes(sheet: Sheet, schema: Schema, column: str) -> list[str]:

@@ -1,9 +1,13 @@
 """The schema of a delimited text file: a few lines of YAML, for users' files and published data sets.
 
     class_column: outcome            # none: the last column
-    missing: drop                    # or: error
+    missing: drop                    # or: error, median, mode
     columns:
-      age: numeric
+      age: integer
+      height: numeric                # with the decimals that all values share
+      income: {type: numeric, step: 0.01, unit: EUR, range: [0, 1000000]}
+      grade: {type: ordinal, levels: [low, middle, high]}
+      born: date                     # 1987-06-05
       sex: [female, male]            # categories, in this order
       smoker: {levels: {1: never, 2: former, 3: current}}    # value in the file: name of the level
       town: categorical              # levels as found in the file, sorted
@@ -12,11 +16,14 @@
     constraints:
       - {column: bmi, relation: ratio, of: [mass, height2], absolute: 0.05}
 
-The types of columns that the schema does not name are inferred from their values.
+The types of columns that the schema does not name are inferred from their values. A counterfactual changes a column
+with a step by whole steps: integers and days by 1, amounts of money by 0.01. ``step: any`` allows any number. The
+range is that of counterfactuals; a row of the file may lie outside it.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +31,13 @@ from typing import Annotated, Any, Literal
 
 from cfbench_core.config import Help
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.column_types import Format, number_of
 from cfbench_tabular.constraints import Constraint
 
-KINDS = ("numeric", "categorical", "drop")
+KINDS = ("numeric", "integer", "date", "time", "ordinal", "categorical", "drop")
+KEYS = ("type", "levels", "step", "unit", "range")
+ANY = "any"
+"""As a step: any number."""
 MISSING_MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
 WHITESPACE = "whitespace"
 MOST_COLUMNS = 100_000
@@ -46,13 +57,20 @@ class Schema:
     ] = None
     columns: Annotated[
         Mapping[str, Any],
-        Help("numeric, categorical, drop, or a list of levels, by name; others are inferred"),
+        Help(
+            "numeric, integer, date, time, ordinal, categorical, drop, a list of levels, or a mapping with type, "
+            "levels, step, unit, range; by name; others are inferred"
+        ),
     ] = field(default_factory=dict)
     constraints: Annotated[tuple[Constraint, ...], Help("between numeric columns")] = ()
     separator: Annotated[str | None, Help("one character, or whitespace; none: detected")] = None
     header: Annotated[bool, Help("whether the first line names the columns; else 'columns' does")] = True
     missing: Annotated[
-        Literal["error", "drop"], Help("rows with a missing value: refuse the file, or drop them")
+        Literal["error", "drop", "median", "mode"],
+        Help(
+            "rows with a missing value: refuse the file, drop them, or fill in the median (the most frequent level "
+            "of categories) or the most frequent value of the column"
+        ),
     ] = "error"
     missing_marks: Annotated[
         tuple[str, ...], Help("text of a missing value, unless it is a level of the column")
@@ -94,37 +112,106 @@ class ColumnPlan:
     """The schema of one column.
 
     Attributes:
-        kind: None if it is to be inferred from the values.
+        kind: numeric, categorical or drop; None if it is to be inferred from the values.
         levels: the names of the levels of a categorical column by their values in the file, in order; None if they are
             to be read from the file.
+        step: a number, "any", or None if it is to be inferred from the values.
+        ordered: whether the levels ascend.
+        unit, low, high, format: as in :class:`~cfbench_tabular.table.Column`.
     """
 
     name: str
     kind: str | None = None
     levels: Mapping[str, str] | None = None
+    step: float | str | None = None
+    ordered: bool = False
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    format: Format = "number"
 
     @staticmethod
     def of(name: str, entry: Any) -> ColumnPlan:
-        if isinstance(entry, Mapping):
-            unknown = [str(key) for key in entry if key not in ("type", "levels")]
-            if unknown:
-                hint = did_you_mean(unknown[0], ["type", "levels"])
-                raise UserError(
-                    f"column {name!r}: unknown key {unknown[0]!r}.{hint or ' Known: type, levels'}"
-                )
-            if entry.get("levels") is not None:
-                if entry.get("type", "categorical") != "categorical":
-                    raise UserError(f"column {name!r}: has levels, so its type cannot be {entry['type']}")
-                return ColumnPlan(name, "categorical", _levels(name, entry["levels"]))
-            entry = entry.get("type")
         if isinstance(entry, Sequence) and not isinstance(entry, str):
             return ColumnPlan(name, "categorical", _levels(name, entry))
-        if entry is not None and entry not in KINDS:
-            hint = did_you_mean(str(entry), KINDS)
+        fields = dict(entry) if isinstance(entry, Mapping) else {"type": entry}
+        unknown = [str(key) for key in fields if key not in KEYS]
+        if unknown:
+            hint = did_you_mean(unknown[0], KEYS) or f" Known: {', '.join(KEYS)}"
+            raise UserError(f"column {name!r}: unknown key {unknown[0]!r}.{hint}")
+        kind = fields.get("type")
+        if kind is not None and kind not in KINDS:
+            hint = did_you_mean(str(kind), KINDS)
             raise UserError(
-                f"column {name!r}: must be {', '.join(KINDS)} or a list of levels, got {str(entry)!r}.{hint}"
+                f"column {name!r}: must be {', '.join(KINDS)} or a list of levels, got {str(kind)!r}.{hint}"
             )
-        return ColumnPlan(name, entry)
+        if fields.get("levels") is not None:
+            return _categorical(name, kind or "categorical", fields)
+        if kind == "ordinal":
+            raise UserError(f"column {name!r}: an ordinal column needs its levels, in ascending order")
+        return _quantity(name, kind, fields)
+
+
+def _categorical(name: str, kind: str, fields: Mapping[str, Any]) -> ColumnPlan:
+    if kind not in ("categorical", "ordinal"):
+        raise UserError(f"column {name!r}: has levels, so its type cannot be {kind}")
+    for key in ("step", "range"):
+        if fields.get(key) is not None:
+            raise UserError(f"column {name!r}: has levels, so it cannot have a {key}")
+    levels = _levels(name, fields["levels"])
+    return ColumnPlan(
+        name, "categorical", levels, ordered=kind == "ordinal", unit=str(fields.get("unit") or "")
+    )
+
+
+def _quantity(name: str, kind: str | None, fields: Mapping[str, Any]) -> ColumnPlan:
+    """The plan of a column without levels: a number, a date or a time, or one of unknown type."""
+    form: Format = "date" if kind == "date" else "time" if kind == "time" else "number"
+    step, given = fields.get("step"), fields.get("range")
+    quantity = kind in ("numeric", "integer", "date", "time")
+    if not quantity and (step is not None or given is not None):
+        what = "step" if step is not None else "range"
+        raise UserError(f"column {name!r}: has a {what}, so its type must be numeric, integer, date or time")
+    if step is not None and step != ANY and (not _is_number(step) or step <= 0):
+        raise UserError(f"column {name!r}: step must be a positive number or {ANY}, got {step!r}")
+    whole = kind in ("integer", "date", "time")
+    if whole and step is not None and (step == ANY or step != round(step)):
+        raise UserError(
+            f"column {name!r}: step of a column of type {kind} must be a whole number, got {step!r}"
+        )
+    if step is None and whole:
+        step = 1.0
+    low, high = _range(name, given, form)
+    return ColumnPlan(
+        name,
+        "numeric" if quantity else kind,
+        step=step if step is None or step == ANY else float(step),
+        unit=str(fields.get("unit") or ""),
+        low=low,
+        high=high,
+        format=form,
+    )
+
+
+def _range(name: str, given: Any, form: Format) -> tuple[float | None, float | None]:
+    """The two ends of a range; null: the observed end."""
+    if given is None:
+        return None, None
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+        raise UserError(f"column {name!r}: range must be two values, [lowest, highest], got {given!r}")
+    ends: list[float | None] = []
+    for end in given:
+        try:
+            ends.append(None if end is None else number_of(end, form))
+        except (TypeError, ValueError):
+            raise UserError(f"column {name!r}: range: {end!r} is not a {form}") from None
+    if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
+        raise UserError(f"column {name!r}: range must ascend, got {given[0]} to {given[1]}")
+    return ends[0], ends[1]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def text_of(value: Any, where: str) -> str:

@@ -1,8 +1,9 @@
 """Inference of column types, for columns that the schema does not name and for ``cfbench init --csv``.
 
-The rules are simple, so that users can follow them: text is categorical; numbers are numeric, but a column with two
-distinct numbers is categorical; constant columns, row identifiers and text that differs in nearly every row are
-dropped, because they carry no information about classes.
+The rules are simple, so that users can follow them: dates and times in ISO 8601 are dates and times, other text is
+categorical; numbers are numeric, but a column with two distinct numbers is categorical; levels that all belong to a
+common scale (low, medium, high) are ordinal in what ``init --csv`` drafts; constant columns, row identifiers and text
+that differs in nearly every row are dropped, because they carry no information about classes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,22 @@ from typing import Literal
 
 import numpy as np
 
-Kind = Literal["numeric", "categorical"]
+from cfbench_tabular.column_types import Format, number_of
+
+Kind = Literal["numeric", "date", "time", "categorical"]
+SCALES = (
+    ("very low", "low", "medium", "high", "very high"),
+    ("low", "middle", "high"),
+    ("low", "moderate", "high"),
+    ("very small", "small", "medium", "large", "very large"),
+    ("xs", "s", "m", "l", "xl", "xxl"),
+    ("never", "rarely", "sometimes", "often", "always"),
+    ("very poor", "poor", "fair", "good", "very good", "excellent"),
+    ("very bad", "bad", "average", "good", "very good"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("none", "mild", "moderate", "severe"),
+)
+"""Common scales, ascending."""
 MOST_LEVELS = 50
 """A text column with more levels is dropped if most of its values occur in one row only."""
 
@@ -26,7 +42,32 @@ def kind_of(cells: Sequence[str]) -> Kind:
         numbers = [
             cell.strip().lower().lstrip("+-") in ("inf", "infinity") or is_number(cell) for cell in distinct
         ]
-    return "numeric" if len(distinct) > 2 and all(numbers) else "categorical"
+    if all(numbers):
+        return "numeric" if len(distinct) > 2 else "categorical"
+    if len(distinct) > 2 and not any(numbers):
+        for kind in ("date", "time"):
+            if all(_is_moment(cell, kind) for cell in distinct):
+                return kind
+    return "categorical"
+
+
+def in_scale(levels: Sequence[str]) -> list[str] | None:
+    """The levels in ascending order if three or more and all of them belong to one common scale."""
+    known = {level.strip().lower().replace("_", " ").replace("-", " "): level for level in levels}
+    if len(levels) < 3 or len(known) < len(levels):
+        return None
+    for scale in SCALES:
+        if set(known) <= set(scale):
+            return [known[level] for level in scale if level in known]
+    return None
+
+
+def _is_moment(cell: str, kind: Format) -> bool:
+    try:
+        number_of(cell, kind)
+    except ValueError:
+        return False
+    return True
 
 
 def reason_to_drop(name: str, cells: Sequence[str]) -> str:
@@ -37,8 +78,11 @@ def reason_to_drop(name: str, cells: Sequence[str]) -> str:
     all_differ = len(distinct) == len(cells)
     if all_differ and re.fullmatch(r"(?i)|(.*[_ -])?(id|no|nr|key|index|row)|unnamed.*", name.strip()):
         return "distinct in every row: probably a row identifier"
-    numbers = all(is_number(cell) for cell in distinct)
-    if not numbers and len(distinct) > max(MOST_LEVELS, len(cells) // 2):
+    if (
+        kind_of(cells) == "categorical"
+        and not all(is_number(cell) for cell in distinct)
+        and len(distinct) > max(MOST_LEVELS, len(cells) // 2)
+    ):
         return f"text with {len(distinct):,} distinct values in {len(cells):,} rows"
     return ""
 

@@ -160,11 +160,11 @@ class StudyFiles:
                 )
             cells: AnyArray = raw[own].to_numpy(object)
             if own in scales:
-                columns.append(column)
+                columns.append(replace(column, step=None, low=None, high=None, format="number"))
                 values[column.name] = cells.astype(np.float64)
             else:
                 cells, levels = _named(cells, levels, like.values[column.name])
-                columns.append(replace(column, levels=levels))
+                columns.append(replace(column, levels=levels, ordered=False))
                 values[column.name] = cells
         target: AnyArray = raw["output"].to_numpy(object)
         majority = Table(like.name, tuple(columns), values, target).classes()[1]

@@ -60,7 +60,7 @@ class TabularSuite(LifecycleSuite):
     )
     model_kind = "classifier"
     models_key = "classifiers"
-    main_metrics = ("validity", "coverage", "sparsity", "l2", "realism", "madd", "mahalanobis")
+    main_metrics = ("feasibility", "validity", "coverage", "sparsity", "l2", "realism", "madd", "mahalanobis")
     defaults = DEFAULT_DOCUMENT
     example = EXAMPLE_DOCUMENT
     verbalization = "cfbench_tabular.verbalization:best_explanation"

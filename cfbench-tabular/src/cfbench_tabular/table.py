@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.column_types import Format, off_step
 from cfbench_tabular.constraints import Constraint
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -31,6 +32,11 @@ class Column:
         levels: the values of a categorical column, as text, in order; empty for a numeric column.
         immutable: a counterfactual must not change the column (for example the birthplace).
         direction: a counterfactual may only increase ("up", for example the age) or only decrease it ("down").
+        step: the values of a numeric column are multiples of it: 1 for whole numbers; None: any number.
+        ordered: the levels are in ascending order, so that a direction applies to them.
+        unit: of measurement, for sentences and reports.
+        low, high: the range of the counterfactuals of a numeric column; None: the observed minimum and maximum.
+        format: what the numbers mean: a date is the number of days since 1970-01-01, a time that of seconds.
     """
 
     name: str
@@ -38,6 +44,28 @@ class Column:
     levels: tuple[str, ...] = ()
     immutable: bool = False
     direction: Literal["any", "up", "down"] = "any"
+    step: float | None = None
+    ordered: bool = False
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    format: Format = "number"
+
+    def __post_init__(self) -> None:
+        if self.step is not None and not (0 < self.step < np.inf):
+            raise UserError(f"column {self.name!r}: step must be positive, got {self.step}")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise UserError(f"column {self.name!r}: range must ascend, got {self.low:g} to {self.high:g}")
+
+    @property
+    def scalar(self) -> bool:
+        """Whether it is encoded as one standardised number: numeric, or of three ordered levels or more."""
+        return self.kind == "numeric" or (self.ordered and len(self.levels) > 2)
+
+    @property
+    def spacing(self) -> float | None:
+        """The step of its values as numbers: that of the column, 1 between ordered levels; None: any number."""
+        return self.step if self.kind == "numeric" else 1.0 if self.scalar else None
 
 
 @dataclass(frozen=True)
@@ -52,6 +80,7 @@ class Table:
         target_class: the class to predict against the rest; None for the most frequent one, and of equally frequent
             ones the last by name, as in CF-tabular.
         constraints: constraints between numeric columns, which every row satisfies.
+        imputed: the number of missing values that were filled in, by column.
     """
 
     name: str
@@ -60,6 +89,7 @@ class Table:
     target: AnyArray
     target_class: str | None = None
     constraints: tuple[Constraint, ...] = ()
+    imputed: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -104,6 +134,13 @@ class Table:
                 raise UserError(
                     f"{self.name}: column {column.name!r} is missing or infinite in {bad.sum()} rows "
                     f"(the first is row {np.argmax(bad)}): fill them in or drop them"
+                )
+            off = off_step(values, column.step) if column.step is not None else bad
+            if off.any():
+                row = int(np.argmax(off))
+                raise UserError(
+                    f"{self.name}: row {row}: column {column.name!r}: {values[row]:.12g} is not a multiple of its step "
+                    f"{column.step:g}: correct the value or the type of the column"
                 )
             return
         if len(column.levels) < 2:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +16,7 @@ MOST = 6
 
 
 def best_explanation(run: Run) -> str:
-    """The realistic counterfactual with the fewest changed columns, and of these the nearest; "" if there is none.
+    """The feasible counterfactual with the fewest changed columns, and of these the nearest; "" if there is none.
 
     Controls (certified, reference, baseline) are used only if the run has no other explainers.
     """
@@ -25,7 +26,7 @@ def best_explanation(run: Run) -> str:
     competing = run.scores[~run.scores["cell"].isin(controls)]
     competing = run.scores if competing.empty else competing
     scores = competing.pivot_table(index=["cell", "unit"], columns="metric", values="value", sort=False)
-    criterion = next((name for name in ("realistic", "validity") if name in scores), None)
+    criterion = next((name for name in ("feasible", "realistic", "validity") if name in scores), None)
     if criterion is None:
         return ""
     explanations = run.explanations[run.explanations["level"].isna()]
@@ -40,15 +41,16 @@ def best_explanation(run: Run) -> str:
     order = ["changed", "L2"] if "L2" in found else ["changed"]
     cell, unit = found.sort_values(order, kind="stable").index[0]
     rows = explanations[(explanations["cell"] == cell) & (explanations["unit"] == unit)]
-    return _sentence(rows)
+    types = run.summaries("data").get(str(rows.iloc[0]["dataset"]), {}).get("types", {})
+    return _sentence(rows, types)
 
 
-def _sentence(rows: pd.DataFrame) -> str:
+def _sentence(rows: pd.DataFrame, types: Mapping[str, Mapping[str, Any]]) -> str:
     """The changes of a counterfactual: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
     first = rows.iloc[0]
     what = []
     for column, value, original in zip(rows["column"], rows["value"], rows["original"], strict=True):
-        after, before = _short(value, original)
+        after, before = _shown(value, original, types.get(column, {}))
         what.append(f"{column} {after} instead of {before}")
     if len(what) > MOST:
         what[MOST - 1 :] = [f"{len(what) - MOST + 1} other changes"]
@@ -57,6 +59,25 @@ def _sentence(rows: pd.DataFrame) -> str:
         f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "
         f"with {listed} it would count as {first['wanted_class']} ({first['explainer']})."
     )
+
+
+def _shown(value: str, original: str, kind: Mapping[str, Any]) -> tuple[str, str]:
+    """Two values with their unit: numbers of a column with a step exactly, others shortened; text unchanged."""
+    if kind.get("format", "number") != "number":
+        return value, original
+    if kind.get("step") is None:
+        after, before = _short(value, original)
+    else:
+        after, before = _exact(value), _exact(original)
+    unit = f" {kind['unit']}" if kind.get("unit") else ""
+    return f"{after}{unit}", f"{before}{unit}"
+
+
+def _exact(value: str) -> str:
+    """A number with all its decimals; from ten thousand on with commas."""
+    decimals = len(value.partition(".")[2])
+    number = float(value)
+    return f"{number:,.{decimals}f}" if abs(number) >= 1e4 else value
 
 
 def _short(value: str, original: str) -> tuple[str, str]:

@@ -74,7 +74,9 @@ class Config:
         "MADD",
         "MD",
     )
-    criterion: Annotated[Literal["valid", "realistic"], Help("which counterfactuals count")] = "valid"
+    criterion: Annotated[
+        Literal["feasible", "realistic", "valid"], Help("which counterfactuals count; CF-tabular: valid")
+    ] = "feasible"
     depth: Annotated[int, Range(minimum=1, maximum=6), Help("maximum depth of a tree")] = 3
     rows: Annotated[int | None, Range(minimum=1), Help("training rows of your data")] = None
     numeric_columns: Annotated[int | None, Range(minimum=0), Help("of your data")] = None

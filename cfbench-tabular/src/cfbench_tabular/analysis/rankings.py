@@ -1,9 +1,9 @@
 """Average ranks of the explainers with significance tests (CF-tabular, section 3.4, tables 4 and 5; Demšar 2006).
 
 For each metric the explainers are ranked on every factual, 1 the best. Values of counterfactuals that do not count (not
-valid, or for table 5 not realistic) are masked first, explainers without a value share the last ranks, and ties are
-averaged, so that failures count. Controls are not ranked, nor are explainers that were not planned for a data set of
-the group. There are two units of analysis:
+feasible; for table 5 not realistic; for table 4 not valid) are masked first, explainers without a value share the last
+ranks, and ties are averaged, so that failures count. Controls are not ranked, nor are explainers that were not planned
+for a data set of the group. There are two units of analysis:
 
 - factuals: the average over all factuals, each a unit of the test, as in the paper. Factuals of one data set share a
   classifier, so they are not independent, and thousands of them make any difference significant.
@@ -29,7 +29,6 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import friedman, indistinguishable, nemenyi_critical_difference, ranks
 from cfbench_tabular.analysis.run_data import (
     CRITERIA,
-    REALISTIC,
     TOTAL,
     VALID,
     DataSet,
@@ -108,7 +107,7 @@ class Rankings:
         return "" if len(explainers) > 1 else "needs two explainers or more that compete"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: model, criterion (valid, realistic), group (total, numerical, categorical, mixed or a name),
+        """Columns: model, criterion (feasible, realistic, valid), group (total, numerical, categorical, mixed or a name),
         metric, direction, reading (factuals, data sets), explainer, rank (the average), best (not
         significantly different from the best), units, chi2 (Friedman's), F and
         p (Iman and Davenport's), cd (Nemenyi's critical difference)."""
@@ -118,7 +117,7 @@ class Rankings:
             row
             for study in studies(runs)
             for group, datasets in [*study.groups(), *self._each(study)]
-            for criterion in (VALID, REALISTIC)
+            for criterion in CRITERIA
             for row in self._rows(study, group, datasets, criterion)
         ]
         return pd.DataFrame(rows)
@@ -135,7 +134,7 @@ class Rankings:
             return
         for metric in self.config.metrics:
             column = judge if metric == CRITERIA[VALID] else metric
-            if column not in columns or (criterion == REALISTIC and metric in ("RUC", "RMC")):
+            if column not in columns or (criterion != VALID and metric in ("RUC", "RMC")):
                 continue
             direction = columns[column].direction
             each = [ranked(dataset, names, column, judge, direction) for dataset in datasets]
@@ -185,11 +184,11 @@ class Rankings:
         if table.empty:
             return ""
         sentences = []
-        for criterion, noun in ((VALID, "valid"), (REALISTIC, "realistic")):
+        for criterion in CRITERIA:
             selected = table[(table["group"] == TOTAL) & (table["criterion"] == criterion)]
             rows = selected[selected["metric"] == CRITERIA[VALID]]
             for _, own in list(groups_of(rows, ["model"]))[:1]:
-                sentences.append(_best(own, noun))
+                sentences.append(_best(own, criterion))
         return " ".join(sentences) + _between_readings(table)
 
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 TOTAL = "total"
 GROUPS = (TOTAL, "numerical", "categorical", "mixed")
-VALID, REALISTIC = "valid", "realistic"
-CRITERIA: Mapping[str, str] = {VALID: "validity", REALISTIC: "realistic"}
-"""The metric that decides which counterfactuals count, by criterion."""
+FEASIBLE, REALISTIC, VALID = "feasible", "realistic", "valid"
+CRITERIA: Mapping[str, str] = {FEASIBLE: "feasible", REALISTIC: "realistic", VALID: "validity"}
+"""The metric that decides which counterfactuals count, by criterion; the headline first."""
 DIGITS = 10
 _TEXT_COLUMNS = ("role", "type", "branch", "condition", "explainer")
 

@@ -1,7 +1,8 @@
-"""Validity and realistic validity by type of data (CF-tabular, figures 6 and 7, which call them coverage).
+"""Feasible, realistic and valid counterfactuals by type of data (CF-tabular, figures 6 and 7: coverage).
 
 Validity is the share of factuals with a counterfactual that the classifier puts into the other class; realistic
-validity is the share with a valid counterfactual that could be a row of the table. Both are computed for each type of
+validity is the share with a valid counterfactual that could be a row of the table; feasible are those that also respect
+immutable and one-way columns. The shares are computed for each type of
 data, over all its factuals; intervals are bootstraps over factuals. An explainer that failed on a data set has the
 validity 0 there; one that was not planned for a data set has no bar for the groups that contain it.
 """
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="tabular/analysis/validity",
-    summary="Validity and realistic validity by type of data",
+    summary="Rates of feasible, realistic and valid counterfactuals by type of data",
     target=f"{__name__}:Validity",
     papers=("cftabular2021",),
 )
@@ -57,7 +58,8 @@ class Validity:
         return "" if finished(runs, CRITERIA[VALID]) else "needs the metric validity"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: model, group, criterion (valid, realistic), explainer, role, mean, ci_low, ci_high, n, explained,
+        """Columns: model, group, criterion (feasible, realistic, valid), explainer, role, mean, ci_low, ci_high, n,
+        explained,
         data_sets."""
         return table_by_group(runs, _rows)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from cfbench_core.config import Distinct, Help
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.column_types import inferred_step
 from cfbench_tabular.table import AnyArray, Column, Table
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ def apply_options(table: Table, config: DatasetConfig) -> Table:
             raise UserError(f"{table.name}: no column {name!r}.{hint}")
     for name, way in config.direction.items():
         column = columns[name]
-        if len(column.levels) > 2:
+        if len(column.levels) > 2 and not column.ordered:
             raise UserError(
                 f"{table.name}: column {name!r} has {len(column.levels)} levels without an order, so it cannot "
-                f"have the direction {way}; numbers and columns of two levels can"
+                f"have the direction {way}; numbers, columns of two levels and columns of type ordinal can"
             )
         columns[name] = dataclasses.replace(column, direction="up" if way == "up" else "down")
     for name in config.immutable:
@@ -75,7 +76,10 @@ def categorical(name: str, levels: Mapping[str, tuple[str, ...]], rows: AnyArray
 
 def from_scikit_learn(name: str, bunch: Any) -> Table:
     """A table of numeric columns from what a ``sklearn.datasets.load_...`` function returns."""
-    columns = tuple(Column(str(column)) for column in bunch.feature_names)
-    values = {column.name: np.ascontiguousarray(bunch.data[:, place]) for place, column in enumerate(columns)}
+    values = {
+        str(column): np.ascontiguousarray(bunch.data[:, place])
+        for place, column in enumerate(bunch.feature_names)
+    }
+    columns = tuple(Column(column, step=inferred_step(numbers)) for column, numbers in values.items())
     target = np.array([str(label) for label in bunch.target_names], dtype=object)[bunch.target]
     return Table(name, columns, values, target)

@@ -22,7 +22,8 @@ the class is predicted again, because with the equal first steps of Adam all wou
 the levels of a category is subtracted from gradients, because Adam would move all levels with a positive gradient
 equally. The numbers of the counterfactual are moved back towards x by bisection (``halvings``; 0 as published),
 because the last step oversteps the boundary by up to its size. Where the network is flat, the last slope is used.
-Counterfactuals stay in the observed range.
+Counterfactuals stay in the range, and numbers are tested and returned at the steps of their columns, while the
+difference that Adam descends is continuous.
 
 The adapter of CF-tabular declares every column of a mixed table as categorical, which sets each number to 1.0; here
 the encoding determines which columns are numeric.
@@ -49,6 +50,7 @@ from cfbench_tabular.explainers.descent import (
     over_flats,
     pulled_back,
 )
+from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -84,19 +86,14 @@ class CADEX:
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
         found_rows, steps = no_counterfactuals(factuals), np.full(len(factuals), np.nan)
-        low, high = context.encoding.allowed(factuals.vectors)
         for part in in_parts(len(factuals)):
             search = _Search(self.config, model, context, factuals.vectors[part], factuals.classes[part])
-            search.low, search.high = low[part], high[part]
             found_rows[part], steps[part] = search.run()
         return Explanation(found_rows, {"steps": steps})
 
 
 class _Search:
     """The search for the counterfactuals of factuals (n, d)."""
-
-    low: FloatArray
-    high: FloatArray
 
     def __init__(
         self, config: Config, model: Classifier, context: Context, factuals: FloatArray, classes: IntArray
@@ -106,6 +103,8 @@ class _Search:
         self.factuals = factuals
         self.classes = classes
         self.columns = Columns(context.encoding)
+        self.limits = Limits(context.encoding, factuals)
+        self.low, self.high = self.limits.low, self.limits.high
         self.number = context.encoding.numeric
         self.switching = config.one_hot == "project" and not bool(self.number.all())
         if config.one_hot == "ignore":
@@ -172,7 +171,7 @@ class _Search:
         """The next rows; ``targets`` (n, d), the unconstrained x + delta, is updated to agree with them."""
         numbers = np.clip(targets, self.low[active], self.high[active])
         targets[:, self.number] = numbers[:, self.number]
-        moved = np.where(self.number, numbers, rows)
+        moved = np.where(self.number, self._snapped(numbers, active), rows)
         if not self.switching:
             return moved
         lead = self.columns.switches(rows, targets - np.where(self._two_valued, 0.5, 0.0))
@@ -188,6 +187,10 @@ class _Search:
             adam.first[where] = 0.0
         return moved
 
+    def _snapped(self, points: FloatArray, of: IntArray) -> FloatArray:
+        """Numbers at the steps of their columns; unchanged where every position is a number."""
+        return points if self.config.one_hot == "ignore" else self.limits.snapped(points, of)
+
     @property
     def _two_valued(self) -> BoolArray:
         found: BoolArray = self.columns.two_valued[self.columns.of]
@@ -202,5 +205,11 @@ class _Search:
         def found(tried: FloatArray) -> BoolArray:
             return flips(self.model, tried, self.classes[rows_found])
 
-        found_rows[rows_found] = pulled_back(found, nearest, found_rows[rows_found], self.config.halvings)
+        found_rows[rows_found] = pulled_back(
+            found,
+            nearest,
+            found_rows[rows_found],
+            self.config.halvings,
+            lambda points: self._snapped(points, rows_found),
+        )
         return found_rows

@@ -108,18 +108,22 @@ class Adam:
 
 
 def pulled_back(
-    found: Callable[[FloatArray], BoolArray], starts: FloatArray, ends: FloatArray, halvings: int
+    found: Callable[[FloatArray], BoolArray],
+    starts: FloatArray,
+    ends: FloatArray,
+    halvings: int,
+    snapped: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
     """(n, d) the points nearest to ``starts`` on the lines to ``ends`` for which ``found`` is true.
 
     ``found`` must be true for ``ends``. By bisection: exact if the line crosses the boundary once; otherwise ``found``
-    is still true for the result.
+    is still true for the result. Each point of the line is tested at its nearest admissible values, ``snapped``.
     """
     near, far = np.zeros(len(ends)), np.ones(len(ends))
     nearest = ends.copy()
     middle = near  # the start itself is tried first
     for _ in range(halvings + 1):
-        tried = starts + middle[:, None] * (ends - starts)
+        tried = snapped(starts + middle[:, None] * (ends - starts))
         good = found(tried)
         nearest[good] = tried[good]
         far, near = np.where(good, middle, far), np.where(good, near, middle)

@@ -20,13 +20,13 @@ stays, in steps of a tenth (``linear``) or by bisection (``binary``). The paper 
 all two-valued columns to 1; here a category is reset as a whole or not at all. A counterfactual that would become
 equal to another is left unchanged.
 
-Departures: every iterate is projected onto rows (largest level of each category, range, immutable and one-way
-columns respected) and predicted; of all iterates the set with most valid rows is returned, of these the one with
-the lowest proximity minus diversity; the paper returns the last one, valid or not. Invalid rows are not returned.
-``one_hot: project`` has the gradient at the rows themselves, so that the descent and the result agree; ``penalise``
-has it between levels, as published. A search ends after ``patience`` steps without improvement; as long as some of
-the k rows are not valid, the weight of the proximity is halved instead. Where the network is flat, the last slope is
-used.
+Departures: every iterate is projected onto rows (largest level of each category, steps, range, immutable and one-way
+columns respected) and predicted; equal rows count once; of all iterates the set with most valid rows is returned, of
+these the one with the lowest proximity minus diversity; the paper returns the last one, valid or not. Invalid rows are
+not returned. ``one_hot: project`` has the gradient at the rows themselves, so that the descent and the result agree;
+``penalise`` has it between levels, as published. A search ends after ``patience`` steps without improvement; as long as
+some of the k rows are not valid, the weight of the proximity is halved instead. Where the network is flat, the last
+slope is used.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     signs,
 )
+from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -103,11 +104,9 @@ class DiCE:
         found_rows = np.full((len(factuals), k, d), np.nan)
         steps = np.full(len(factuals), np.nan)
         weights = inverse_deviations(context.background, context.encoding)
-        low, high = context.encoding.allowed(factuals.vectors)
         for part in in_parts(len(factuals)):
-            search = _Search(self.config, model, context.encoding, weights)
-            search.factuals, search.classes = factuals.vectors[part], factuals.classes[part]
-            search.low, search.high = low[part], high[part]
+            rows, classes = factuals.vectors[part], factuals.classes[part]
+            search = _Search(self.config, model, context.encoding, weights, rows, classes)
             starts = np.repeat(search.factuals[:, None], k, axis=1)
             for row, unit in zip(starts, factuals.units[part], strict=True):
                 row[1:] += NEARBY * context.generator(unit).standard_normal((k - 1, d))
@@ -155,16 +154,32 @@ def _kernel(sets: FloatArray, weights: FloatArray) -> FloatArray:
     return found
 
 
+def _distinct(rows: FloatArray, valid: BoolArray) -> BoolArray:
+    """(n, k) which of the rows (n, k, d) are ``valid`` and differ from all valid rows before them."""
+    k = rows.shape[1]
+    if k == 1:
+        return valid
+    equal = (rows[:, :, None] == rows[:, None]).all(axis=3) & np.tri(k, k=-1, dtype=bool)
+    found: BoolArray = valid & ~(equal & valid[:, None, :]).any(axis=2)
+    return found
+
+
 class _Search:
     """Some factuals (n, d)."""
 
-    factuals: FloatArray
-    classes: IntArray
-    low: FloatArray
-    high: FloatArray
-
-    def __init__(self, config: Config, model: Classifier, encoding: Encoding, weights: FloatArray) -> None:
+    def __init__(
+        self,
+        config: Config,
+        model: Classifier,
+        encoding: Encoding,
+        weights: FloatArray,
+        factuals: FloatArray,
+        classes: IntArray,
+    ) -> None:
         self.config = config
+        self.factuals, self.classes = factuals, classes
+        self.limits = Limits(encoding, factuals)
+        self.low, self.high = self.limits.low, self.limits.high
         self.model = gradient_model(model)
         self.encoding = encoding
         self.columns = Columns(encoding)
@@ -176,18 +191,19 @@ class _Search:
         best, merit, since = np.full_like(points, np.nan), np.full(n, -np.inf), np.zeros(n)
         pull, steps = np.full(n, self.config.proximity), np.zeros(n)
         adam, active = Adam(self.config.learning_rate, *points.shape), np.arange(n)
-        rows = self._rows(points)
+        rows = self.limits.projected(points, active)
         margin = self._margins(rows, active)
         last = np.zeros_like(points)
         for step in range(1, self.config.iterations + 1):
             gradient, last = self._gradient(points, rows, margin, last, pull[active], active)
             points = points - adam.step(gradient)
             points = np.clip(points, self.low[active, None], self.high[active, None])
-            rows = self._rows(points)
+            rows = self.limits.projected(points, active)
             margin = self._margins(rows, active)
-            found = self._merit(rows, margin > CLEAR_MARGIN, active)
+            valid = _distinct(rows, margin > CLEAR_MARGIN)
+            found = self._merit(rows, valid, active)
             better = found > merit[active] + 1e-6
-            best[active[better]] = np.where(margin[better, :, None] > CLEAR_MARGIN, rows[better], np.nan)
+            best[active[better]] = np.where(valid[better, :, None], rows[better], np.nan)
             merit[active] = np.maximum(found, merit[active])
             since[active] = np.where(better, 0, since[active] + 1)
             steps[active] = step
@@ -241,11 +257,6 @@ class _Search:
         a, k, d = rows.shape
         return margins(self.model, rows.reshape(a * k, d), np.repeat(self.classes[active], k)).reshape(a, k)
 
-    def _rows(self, points: FloatArray) -> FloatArray:
-        if self.encoding.numeric.all():
-            return points
-        return self.encoding.project(points.reshape(-1, points.shape[2])).reshape(points.shape)
-
     def _merit(self, rows: FloatArray, valid: BoolArray, active: IntArray) -> FloatArray:
         """(a,) the number of valid rows plus diversity minus proximity, scaled below 1."""
         _, k, d = rows.shape
@@ -265,6 +276,7 @@ class _Search:
         classes = np.repeat(self.classes, k)
         given = np.flatnonzero(~np.isnan(rows[:, 0]))
         if self.config.sparsity != "none" and len(given):
+            self.owner = given // k
             rows[given] = self._reset(rows[given], factuals[given], classes[given])
             sets = rows.reshape(n, k, d)
             equal = (sets[:, :, None] == sets[:, None]).all(axis=3) & np.tri(k, k=-1, dtype=bool)
@@ -286,11 +298,13 @@ class _Search:
                 changed = np.flatnonzero(sizes[np.arange(len(rows)), column] > 0)
                 own = self.encoding.column_of[None, :] == column[changed][:, None]
                 ends = np.where(own, factuals[changed], rows[changed])
-                rows[changed] = self._moved(rows[changed], ends, classes[changed], whole)
+                rows[changed] = self._moved(rows[changed], ends, classes[changed], whole, self.owner[changed])
         return rows
 
-    def _moved(self, rows: FloatArray, ends: FloatArray, classes: IntArray, whole: bool) -> FloatArray:
-        """``rows`` moved to ``ends``, or as far as the class is unchanged."""
+    def _moved(
+        self, rows: FloatArray, ends: FloatArray, classes: IntArray, whole: bool, owner: IntArray
+    ) -> FloatArray:
+        """``rows`` moved to ``ends``, or as far as the class is unchanged. owner: (r,) their factuals."""
 
         def found(tried: FloatArray) -> BoolArray:
             return flips(self.model, tried, classes)
@@ -298,11 +312,11 @@ class _Search:
         if whole:
             return np.where(found(ends)[:, None], ends, rows)
         if self.config.sparsity == "binary":
-            return pulled_back(found, ends, rows, HALVINGS)
+            return pulled_back(found, ends, rows, HALVINGS, lambda points: self.limits.snapped(points, owner))
         going = np.ones(len(rows), dtype=bool)
         moved = rows.copy()
         for step in range(1, 10):
-            tried = rows + step / 10 * (ends - rows)
+            tried = self.limits.snapped(rows + step / 10 * (ends - rows), owner)
             going &= found(tried)
             moved[going] = tried[going]
         return moved

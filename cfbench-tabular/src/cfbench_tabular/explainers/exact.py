@@ -14,6 +14,7 @@ from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.columns import allowed_only
+from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray
 
 HALVINGS = 12
@@ -80,17 +81,26 @@ class Reach:
     Attributes:
         row, low, high: (d,) the factual, and between what each place may lie.
         budget: what the changes may cost in all.
+        limits: the same limits with the steps of the columns.
     """
 
     costs: Costs
     row: FloatArray
     low: FloatArray
     high: FloatArray
+    limits: Limits
     budget: float = np.inf
 
     @property
     def encoding(self) -> Encoding:
         return self.costs.encoding
+
+    @property
+    def steps(self) -> FloatArray:
+        """(d,) between two values of a number; 0 where it can be any number."""
+        found, grid = np.zeros(self.encoding.width), self.encoding.grid
+        found[grid.positions] = grid.step / grid.scale
+        return found
 
     def within(self, budget: float) -> Reach:
         """As far as ``budget`` allows: numbers that no budget reaches are cut off, so are categories."""
@@ -141,11 +151,16 @@ class Reach:
 def reach_of(costs: Costs, row: FloatArray) -> Reach:
     """All rows that ``row`` (d,) may become: within the ranges and constraints of its columns."""
     encoding = costs.encoding
-    low, high = (side[0] for side in encoding.allowed(row[None]))
+    limits = Limits(encoding, row[None])
+    low, high = limits.low[0].copy(), limits.high[0].copy()
+    between = encoding.grid.missed(
+        row
+    )  # such a number of the factual is unchanged: no whole steps lead to others
+    low[between], high[between] = row[between], row[between]
     for column, block in zip(encoding.columns, encoding.blocks, strict=True):
         if column.kind == "categorical" and len(column.levels) < 2:
             low[block] = high[block] = row[block]
-    return Reach(costs, row, low, high)
+    return Reach(costs, row, low, high, limits)
 
 
 def nearby(model: Classifier, reach: Reach, label: int, enemies: FloatArray) -> FloatArray | None:
@@ -176,6 +191,7 @@ def _undone(model: Classifier, reach: Reach, label: int, enemy: FloatArray) -> F
             share = wrong + way * (right - wrong)
             tried = nearest_enemy.copy()
             tried[block] = reach.row[block] + share * (enemy[block] - reach.row[block])
+            tried = reach.limits.snapped(tried[None])[0]
             if predicted_classes(model, tried[None])[0] != label:
                 right = share
                 if share == 0.0:
@@ -184,6 +200,7 @@ def _undone(model: Classifier, reach: Reach, label: int, enemy: FloatArray) -> F
                 wrong = share
         if right < 1.0:
             nearest_enemy[block] = reach.row[block] + right * (enemy[block] - reach.row[block])
+            nearest_enemy = reach.limits.snapped(nearest_enemy[None])[0]
     return nearest_enemy
 
 

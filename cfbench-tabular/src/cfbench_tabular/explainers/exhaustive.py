@@ -102,7 +102,7 @@ class Exhaustive:
         """For each column, (K, width) its candidate values."""
         parts = []
         for column, block in zip(context.encoding.columns, context.encoding.blocks, strict=True):
-            if column.kind == "numeric":
+            if column.scalar:
                 seen = np.unique(context.background[:, block.start])
                 places = np.linspace(0, len(seen) - 1, min(self.config.values, len(seen)))
                 parts.append(seen[np.round(places).astype(np.int64)][:, None])

@@ -13,13 +13,14 @@ n points at a time:
 Uniform in a shell: a uniform direction, and the radius b (q + (1 - q) U)^(1/d) with q = (a / b)^d and U
 uniform.
 
-Departures: the first eta is proportional to the root of the number of encoded columns, so that it means the same
-change per column for every data set. ``one_hot: project`` moves each point to the nearest row (largest level of each
-category) and resets whole columns; ``ignore`` is as published, without support for categories. ``ranges: clip`` moves
-numbers to the nearest observed or allowed value; ``ignore`` is as published. Immutable columns never move: the spheres
-are those of the other columns. (The adapter of CF-tabular doubles the radius from shell to shell, through an array
-that two names share.) The paper searches without a limit; here the search ends after ``layers`` shells (not seconds,
-so that the result does not depend on the machine). Each row has its own random stream.
+Departures: the first eta is proportional to the root of the number of encoded columns, so that it means the same change
+per column for every data set. ``one_hot: project`` moves each point to the nearest row (largest level of each category,
+numbers at the steps of their columns) and resets whole columns; ``ignore`` is as published, without support for
+categories. ``ranges: clip`` moves numbers to the nearest observed or allowed value; ``ignore`` is as published.
+Immutable columns never move: the spheres are those of the other columns. (The adapter of CF-tabular doubles the radius
+from shell to shell, through an array that two names share.) The paper searches without a limit; here the search ends
+after ``layers`` shells (not seconds, so that the result does not depend on the machine). Each row has its own random
+stream.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
+from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -108,6 +109,7 @@ class _Search:
         self.encoding = context.encoding
         self.streams = [context.generator(unit) for unit in factuals.units]
         self.free = int((~self.encoding.immutable).sum())
+        self.limits = Limits(context.encoding, factuals.vectors, config.ranges == "clip")
         self.low, self.high = self._limits()
 
     def nearest_enemies(self, members: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
@@ -160,7 +162,7 @@ class _Search:
         points *= (radii / np.sqrt(np.einsum("and,and->an", points, points)))[:, :, None]
         points += self.factuals.vectors[members, None]
         if self.config.one_hot == "project":
-            points = _project(self.encoding, points)
+            points = self.limits.projected(points, members)
         np.clip(points, self.low[members, None], self.high[members, None], out=points)
         return points
 
@@ -185,9 +187,3 @@ class _Search:
         if self.config.one_hot == "ignore":
             return list(range(self.encoding.width))
         return [block.start for block in self.encoding.blocks]
-
-
-def _project(encoding: Encoding, points: FloatArray) -> FloatArray:
-    if encoding.numeric.all():
-        return points
-    return encoding.project(points.reshape(-1, points.shape[2])).reshape(points.shape)

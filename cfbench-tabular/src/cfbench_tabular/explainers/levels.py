@@ -140,17 +140,14 @@ class Space:
 
         background: (n, d) rows; classes: (n,) as predicted.
         """
-        kinds = [column.kind for column in encoding.columns]
         coded = [
-            binned(background[:, block.start])
-            if kind == "numeric"
-            else levels_in(background, encoding, place)
-            for place, (kind, block) in enumerate(zip(kinds, encoding.blocks, strict=True))
+            binned(background[:, block.start]) if column.scalar else levels_in(background, encoding, place)
+            for place, (column, block) in enumerate(zip(encoding.columns, encoding.blocks, strict=True))
         ]
         lines = []
         for place, (column, block) in enumerate(zip(encoding.columns, encoding.blocks, strict=True)):
             start = block.start
-            if column.kind == "numeric":
+            if column.scalar:
                 lines.append(Line(np.empty(0), np.array([start]), np.empty(0)))
                 continue
             size = len(column.levels)

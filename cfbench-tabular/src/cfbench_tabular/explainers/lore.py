@@ -12,9 +12,10 @@ black box decision making" (first 2018 as "Local rule-based explanations of blac
    the m - h numbers). Each generation: tournaments of three, two-point crossover of neighbours with probability
    ``crossover``, and each column set with probability ``mutation`` to what a random training row has there.
 2. A decision tree (entropy) is fitted to the predictions of the model for both populations.
-3. Each leaf of the other class is a rule: the conditions on its path. Rules that x violates in the fewest columns
-   come first (of those, the nearest). The counterfactual is x with these columns changed to satisfy the rule: a
-   number moves to the threshold, a category to the required level, or else to the most frequent one in the leaf.
+3. Each leaf of the other class is a rule: the conditions on its path. Rules that x violates in the fewest columns come
+   first (of those, the nearest). The counterfactual is x with these columns changed to satisfy the rule: a number moves
+   to the threshold (the next value of its column that satisfies the rule), a category to the required level, or else to
+   the most frequent one in the leaf.
 
 The tree only approximates the model, so the model predicts each candidate. If the class does not change, the columns
 of the rule take their values from the nearest row of the leaf; then the next rules are tried. Without a candidate in
@@ -45,6 +46,7 @@ from cfbench_tabular.classifiers.base import predicted_classes, probabilities
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
+from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -225,7 +227,7 @@ def _rules(
     leaf: IntArray,
 ) -> list[_Rule]:
     """The rules of the other class, in the order in which they are tried."""
-    rules = []
+    rules, limits = [], Limits(encoding, row[None])
     for node, low, high in _leaves(tree.tree_, len(row)):
         inside = leaf == node
         members = rows[inside & (labels != label)]
@@ -234,7 +236,7 @@ def _rules(
         used = ~np.isinf(low) | ~np.isinf(high)
         violated = (row <= low) | (row > high)
         columns, wrong = (np.unique(encoding.column_of[places]) for places in (used, violated))
-        moved = _satisfied(encoding, row, low, high, members, wrong.tolist())
+        moved = limits.snapped(_satisfied(encoding, row, low, high, members, wrong.tolist())[None])[0]
         nearest = members[((members - row) ** 2).sum(axis=1).argmin()]
         taken = np.where(np.isin(encoding.column_of, wrong), nearest, row)
         distance = float(np.linalg.norm(moved - row))
@@ -259,6 +261,17 @@ def _leaves(tree: Any, width: int) -> list[tuple[int, FloatArray, FloatArray]]:
     return found
 
 
+def _rounded(encoding: Encoding, position: int, value: float, down: bool) -> float:
+    """The next value of the column that still satisfies the condition; the same without a step."""
+    grid = encoding.grid
+    at = np.flatnonzero(grid.positions == position)
+    if not len(at):
+        return value
+    multiples = np.zeros(len(grid))
+    multiples[at] = grid.multiples(np.full(len(grid), value))[at]
+    return float(grid.at(np.floor(multiples) if down else np.ceil(multiples))[at[0]])
+
+
 def _satisfied(
     encoding: Encoding,
     row: FloatArray,
@@ -271,9 +284,11 @@ def _satisfied(
     moved = row.copy()
     for column in wrong:
         block = encoding.blocks[column]
-        if encoding.columns[column].kind == "numeric":
+        if encoding.columns[column].scalar:
             step = 1e-6 * max(1.0, abs(low[block][0]))  # thresholds are compared in single precision
-            moved[block] = high[block] if row[block][0] > high[block][0] else low[block] + step
+            down = bool(row[block][0] > high[block][0])
+            moved[block] = high[block] if down else low[block] + step
+            moved[block] = _rounded(encoding, block.start, float(moved[block.start]), down)
         elif block.stop - block.start == 1:
             moved[block] = 1 - row[block]
         else:

@@ -103,7 +103,7 @@ class MACE:
 
 def costs_of(norm: str, encoding: Encoding) -> Costs:
     """The normalised distances of the paper."""
-    numeric = np.array([column.kind == "numeric" for column in encoding.columns])
+    numeric = np.array([column.scalar for column in encoding.columns])
     span = np.where(encoding.high > encoding.low, encoding.high - encoding.low, 1.0)
     share = 1.0 if norm == "linf" else 1.0 / len(numeric)
     if norm == "l0":
@@ -174,6 +174,7 @@ class _Move:
 
     Attributes:
         whole: the amount is 0 or 1 (a level).
+        stepped: the amount is a whole number, of steps of the column.
         most: the largest amount.
         price: of an amount of 1.
     """
@@ -183,6 +184,7 @@ class _Move:
     whole: bool
     most: float
     price: float
+    stepped: bool = False
 
 
 def _moves(reach: Reach) -> list[_Move]:
@@ -190,11 +192,15 @@ def _moves(reach: Reach) -> list[_Move]:
     for column, block in enumerate(encoding.blocks):
         here = reach.row[block]
         unit = np.eye(encoding.width)[block]
-        if encoding.columns[column].kind == "numeric":
-            price = float(costs.slope[column])
-            for sign, room in ((1.0, reach.high - reach.row), (-1.0, reach.row - reach.low)):
-                if room[block][0] > 0:
-                    found.append(_Move(column, sign * unit[0], False, float(room[block][0]), price))
+        if encoding.columns[column].scalar:
+            step = float(reach.steps[block.start])
+            size = step or 1.0
+            price = float(costs.slope[column]) * size
+            for sign, room in ((size, reach.high - reach.row), (-size, reach.row - reach.low)):
+                most = float(room[block][0]) / size
+                most = float(np.floor(most + 1e-6)) if step else most
+                if most > 0:
+                    found.append(_Move(column, sign * unit[0], False, most, price, stepped=step > 0))
         elif block.stop - block.start == 1:
             if reach.high[block][0] > reach.low[block][0]:
                 found.append(
@@ -213,8 +219,12 @@ class _Formula:
     def __init__(self, network: Network, reach: Reach, label: int, margin: float) -> None:
         self.z3 = _z3()
         self.network, self.reach, self.moves = network, reach, _moves(reach)
-        self.solver = self.z3.SolverFor("QF_LRA")
-        self.amounts = [self.z3.Real(f"move{place}") for place in range(len(self.moves))]
+        stepped = any(move.stepped for move in self.moves)
+        self.solver = self.z3.SolverFor("QF_LIRA" if stepped else "QF_LRA")
+        self.amounts = [
+            self.z3.ToReal(self.z3.Int(f"move{place}")) if move.stepped else self.z3.Real(f"move{place}")
+            for place, move in enumerate(self.moves)
+        ]
         self._constrain()
         output = self._output()
         beyond = output > self._exact(margin) if margin or label == 0 else output <= 0
@@ -232,7 +242,8 @@ class _Formula:
         model, row = self.solver.model(), self.reach.row.copy()
         for amount, move in zip(self.amounts, self.moves, strict=True):
             row += float(model.eval(amount, model_completion=True).as_fraction()) * move.step
-        return "yes", np.clip(row, self.reach.low, self.reach.high)
+        row = np.clip(row, self.reach.low, self.reach.high)
+        return "yes", self.reach.limits.snapped(row[None])[0]
 
     def _constrain(self) -> None:
         """Amounts within their room, one level of a category, the distance within the budget."""
@@ -246,7 +257,7 @@ class _Formula:
             if move.price:
                 paid.append(self._exact(move.price) * amount)
         for column, amounts in of_column.items():
-            number = self.reach.encoding.columns[column].kind == "numeric"
+            number = self.reach.encoding.columns[column].scalar
             for one, other in combinations(amounts, 2):  # up or down, this level or that
                 self.solver.add(z3.Or(one <= 0, other <= 0))
             if number and costs.fixed[column] > 0:
@@ -320,7 +331,8 @@ class _Formula:
                 Fraction(float(bias)),
             )
             terms = [
-                self._exact(sum(exact[p] * int(move.step[p]) for p in np.flatnonzero(move.step))) * amount
+                self._exact(sum(exact[p] * Fraction(float(move.step[p])) for p in np.flatnonzero(move.step)))
+                * amount
                 for amount, move in zip(self.amounts, self.moves, strict=True)
             ]
             return z3.Sum([self._exact(here), *terms])

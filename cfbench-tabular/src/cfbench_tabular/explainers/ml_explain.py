@@ -15,9 +15,9 @@ its factuals, by chance. Here a test checks the sign.
 Departures: the length of a step is ``learning_rate`` until the class changes first, then decreases by a tenth with each
 step, independent of the size of the gradient (which vanishes where the network is confident). The original does not
 support categories (``one_hot: ignore``); by default the gradient is that at the row with the largest level of each
-category, and such rows are returned. ``ranges`` enforces the observed range and immutable and one-way columns, which
-the original does not support. The numbers of the result are moved back by bisection. Where the network is flat, the
-last slope is used.
+category and numbers at the steps of their columns, and such rows are returned. ``ranges`` enforces the range and
+immutable and one-way columns, which the original does not support. The numbers of the result are moved back by
+bisection. Where the network is flat, the last slope is used.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     signs,
 )
+from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -51,7 +52,7 @@ SPEC = ComponentSpec(
     summary="Gradient descent on the probability of the other class and on the distance",
     target=f"{__name__}:MLExplain",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}},
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("afonichkin2019explaining",),
 )
@@ -72,7 +73,7 @@ class Config:
     iterations: Annotated[int, Range(minimum=1), Help("maximum number of steps")] = 200
     refinement: Annotated[int, Range(minimum=0), Help("steps after the class has changed first")] = 20
     one_hot: Annotated[Literal["project", "ignore"], Help("rows only, or as published")] = "project"
-    ranges: Annotated[bool, Help("respect observed ranges, immutable and one-way columns")] = False
+    ranges: Annotated[bool, Help("respect ranges, immutable and one-way columns; false: as published")] = True
 
 
 class MLExplain:
@@ -81,11 +82,9 @@ class MLExplain:
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
         found_rows, steps = no_counterfactuals(factuals), np.full(len(factuals), np.nan)
-        low, high = context.encoding.allowed(factuals.vectors)
         for part in in_parts(len(factuals)):
-            search = _Search(self.config, model, context.encoding)
-            search.factuals, search.classes = factuals.vectors[part], factuals.classes[part]
-            search.low, search.high = low[part], high[part]
+            rows, classes = factuals.vectors[part], factuals.classes[part]
+            search = _Search(self.config, model, context.encoding, rows, classes)
             found_rows[part], steps[part] = search.run()
         return Explanation(found_rows, {"steps": steps})
 
@@ -93,12 +92,11 @@ class MLExplain:
 class _Search:
     """The search for the counterfactuals of factuals (n, d)."""
 
-    factuals: FloatArray
-    classes: IntArray
-    low: FloatArray
-    high: FloatArray
-
-    def __init__(self, config: Config, model: Classifier, encoding: Encoding) -> None:
+    def __init__(
+        self, config: Config, model: Classifier, encoding: Encoding, factuals: FloatArray, classes: IntArray
+    ) -> None:
+        self.factuals, self.classes = factuals, classes
+        self.limits = Limits(encoding, factuals, config.ranges)
         self.config = config
         self.model = gradient_model(model)
         self.encoding = encoding
@@ -116,7 +114,7 @@ class _Search:
         for step in range(1, self.config.iterations + 1):
             slopes = self._slopes(rows, slopes, active)
             points = self._stepped(points, slopes, margin, weight, length, active)
-            rows = self.encoding.project(points) if self.projecting else points
+            rows = self._rows(points, active)
             margin = margins(self.model, rows, self.classes[active])
             turned = margin > CLEAR_MARGIN
             away = self._distance(rows, active)
@@ -133,6 +131,10 @@ class _Search:
             if len(active) == 0:
                 break
         return self._pulled_back(found_rows), steps
+
+    def _rows(self, points: FloatArray, active: IntArray) -> FloatArray:
+        """The rows that are tested, of any points."""
+        return self.limits.projected(points, active) if self.config.one_hot == "project" else points
 
     def _slopes(self, rows: FloatArray, last: FloatArray, active: IntArray) -> FloatArray:
         found = margin_gradients(self.model, rows, self.classes[active])
@@ -155,7 +157,7 @@ class _Search:
         gradient = 2 * self.config.l2 * away + self.config.l1 * signs(away) - (weight * own)[:, None] * slopes
         norms = np.linalg.norm(gradient, axis=1)
         moved = points - (length / np.where(norms > FLAT, norms, np.inf))[:, None] * gradient
-        return np.clip(moved, self.low[active], self.high[active]) if self.config.ranges else moved
+        return np.clip(moved, self.limits.low[active], self.limits.high[active])
 
     def _distance(self, rows: FloatArray, active: IntArray) -> FloatArray:
         away = rows - self.factuals[active]
@@ -171,5 +173,11 @@ class _Search:
             def found(tried: FloatArray) -> BoolArray:
                 return flips(self.model, tried, self.classes[rows_found])
 
-            found_rows[rows_found] = pulled_back(found, starts, found_rows[rows_found], HALVINGS)
+            found_rows[rows_found] = pulled_back(
+                found,
+                starts,
+                found_rows[rows_found],
+                HALVINGS,
+                lambda points: self._rows(points, rows_found),
+            )
         return found_rows

@@ -1,30 +1,34 @@
-"""Nearest enemy: the closest training row that the model puts into the other class.
+"""Nearest enemy: the closest admissible training row that the model puts into the other class.
 
 c(x) = argmin over training rows t with M(t) != M(x) of ||t - x||_2, in the encoded space; of equally near rows, the
-first. It is exact and always realistic (an existing row), but rarely sparse. A simple method of cfbench; the idea is
-the "native" counterfactual of case-based explanation (Keane & Smyth 2020). Without a training row of the other
-class, no counterfactual is found.
+first. Admissible are rows that agree with x in all immutable columns, and differ in one-way columns only in their
+direction; with ``constraints: ignore`` all rows are. It is exact and always realistic (an existing row), but rarely
+sparse. A simple method of cfbench; the idea is the "native" counterfactual of case-based explanation (Keane & Smyth
+2020). Without an admissible row of the other class, no counterfactual is found.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from cfbench_core.config import Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
-from cfbench_tabular.table import FloatArray
+from cfbench_tabular.table import BoolArray, FloatArray
 
 SPEC = ComponentSpec(
     id="tabular/explainer/nearest-enemy",
-    summary="The closest training row of the other class",
+    summary="The closest admissible training row of the other class",
     target=f"{__name__}:NearestEnemy",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}},
+    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"scores"}}},
     papers=("keane2020good",),
 )
@@ -36,7 +40,9 @@ DISTANCES = 2_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Nothing to set."""
+    constraints: Annotated[
+        Literal["respect", "ignore"], Help("immutable columns, directions and ranges; ignore: any row")
+    ] = "respect"
 
 
 class NearestEnemy:
@@ -54,6 +60,21 @@ class NearestEnemy:
             step = max(1, DISTANCES // len(enemies))
             for start in range(0, len(members), step):
                 block = members[start : start + step]
-                nearest = cdist(factuals.vectors[block], enemies, "sqeuclidean").argmin(axis=1)
-                found[block] = enemies[nearest]
+                distances = cdist(factuals.vectors[block], enemies, "sqeuclidean")
+                if self.config.constraints == "respect":
+                    distances[~_admissible(context.encoding, factuals.vectors[block], enemies)] = np.inf
+                nearest = distances.argmin(axis=1)
+                good = np.isfinite(distances[np.arange(len(block)), nearest])
+                found[block[good]] = enemies[nearest[good]]
         return found
+
+
+def _admissible(encoding: Encoding, rows: FloatArray, others: FloatArray) -> BoolArray:
+    """(A, n) which of ``others`` (n, d) are within the limits of the counterfactuals of ``rows`` (A, d)."""
+    found = np.ones((len(rows), len(others)), dtype=np.bool_)
+    low, high = encoding.allowed(rows)
+    for position in range(encoding.width):
+        values = others[:, position]
+        if low[:, position].max() > values.min() or high[:, position].min() < values.max():
+            found &= (low[:, position, None] <= values) & (values <= high[:, position, None])
+    return found

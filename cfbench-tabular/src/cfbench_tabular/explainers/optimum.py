@@ -8,10 +8,10 @@ Certified: no counterfactual has a smaller objective, which is one of
 - ``madd``: mean over numeric positions |c_p - x_p| / MAD_p + mean over categorical positions [c_p != x_p], with MAD_p
   as in the metric MADD
 
-Programme, for a factual x: a number is x_p + up_p - down_p within the observed range (and the limits of one-way and
-immutable columns), a category is exactly one level, a two-valued column 0 or 1. A hidden unit
-a = max(0, t) whose t lies between l and u is linear where l >= 0 or u <= 0, and else (Tjeng, Xiao & Tedrake
-2019, "Evaluating robustness of neural networks with mixed integer programming")
+Programme, for a factual x: a number is x_p + up_p - down_p within the range (and the limits of one-way and immutable
+columns), up and down being whole steps where the column has a step; a category is exactly one level, a two-valued
+column 0 or 1. A hidden unit a = max(0, t) whose t lies between l and u is linear where l >= 0 or u <= 0, and else
+(Tjeng, Xiao & Tedrake 2019, "Evaluating robustness of neural networks with mixed integer programming")
 
     a >= t,   a <= t - l (1 - s),   a <= u s,   a >= 0,   s in {0, 1}
 
@@ -119,7 +119,7 @@ class Optimum:
 def costs_of(objective: str, context: Context) -> Costs:
     """The costs of changes in the encoded space, by objective."""
     encoding = context.encoding
-    numeric = np.array([column.kind == "numeric" for column in encoding.columns])
+    numeric = np.array([column.scalar for column in encoding.columns])
     places = np.array([2.0 if block.stop - block.start > 1 else 1.0 for block in encoding.blocks])
     if objective == "l0":
         return Costs(encoding, np.zeros(len(numeric)), np.ones(len(numeric)))
@@ -157,6 +157,9 @@ class _Programme:
         self.encoding = reach.encoding
         self.numeric = np.flatnonzero(self.encoding.numeric)
         self.levels = np.flatnonzero(~self.encoding.numeric)
+        steps = reach.steps[self.numeric]
+        self.whole = steps > 0  # numbers that move by whole steps
+        self.unit = np.where(self.whole, steps, 1.0)
         self.fixed_costs = reach.costs.fixed[self.encoding.column_of[self.numeric]]
         hidden = sum(len(bias) for _, bias in network.hidden())
         n, c = len(self.numeric), len(self.levels)
@@ -203,8 +206,10 @@ class _Programme:
     def _inputs(self) -> None:
         """Bounds of the numbers and of the levels; one level of each group."""
         row, low, high = self.reach.row, self.reach.low, self.reach.high
-        self.high[self.up] = (high - row)[self.numeric]
-        self.high[self.down] = (row - low)[self.numeric]
+        for moved, room in ((self.up, high - row), (self.down, row - low)):
+            most = room[self.numeric] / self.unit
+            self.high[moved] = np.where(self.whole, np.floor(most + 1e-6), most)
+            self.integral[moved] = self.whole
         self.high[self.changed] = (self.fixed_costs > 0).astype(np.float64)
         self.integral[self.changed] = self.fixed_costs > 0
         for place in np.flatnonzero(self.fixed_costs > 0):
@@ -220,8 +225,8 @@ class _Programme:
     def _forward(self, network: Network) -> tuple[FloatArray, FloatArray]:
         """The log-odds, after constraints for every hidden unit that may be on or off."""
         coefficients = np.zeros((self.size, self.encoding.width))
-        coefficients[self.up, self.numeric] = 1.0
-        coefficients[self.down, self.numeric] = -1.0
+        coefficients[self.up, self.numeric] = self.unit
+        coefficients[self.down, self.numeric] = -self.unit
         coefficients[self.level, self.levels] = 1.0
         constants = np.where(self.encoding.numeric, self.reach.row, 0.0)
         units = iter(zip(self.active.tolist(), self.switch.tolist(), strict=True))
@@ -254,7 +259,7 @@ class _Programme:
         """(V,) coefficients of the costs, and a constant."""
         costs, encoding = self.reach.costs, self.encoding
         prices, paid = np.zeros(self.size), 0.0
-        prices[self.up] = prices[self.down] = costs.slope[encoding.column_of[self.numeric]]
+        prices[self.up] = prices[self.down] = costs.slope[encoding.column_of[self.numeric]] * self.unit
         prices[self.changed] = self.fixed_costs
         for place, variable in zip(self.levels, self.level, strict=True):
             column = encoding.column_of[place]
@@ -268,10 +273,10 @@ class _Programme:
 
     def _row(self, values: FloatArray) -> FloatArray:
         row = self.reach.row.copy()
-        moved = values[self.up] - values[self.down]
+        moved = (values[self.up] - values[self.down]) * self.unit
         row[self.numeric] += np.where(np.abs(moved) > 1e-9, moved, 0.0)
         row[self.levels] = values[self.level]
-        projected: FloatArray = self.encoding.project(row[None])[0]
+        projected: FloatArray = self.reach.limits.projected(row[None])[0]
         return projected
 
     def _sum(self, terms: dict[int, float]) -> tuple[FloatArray, FloatArray]:
@@ -290,11 +295,15 @@ class _Programme:
 def _linear(
     network: Network, reach: Reach, label: int, found: FloatArray, margin: float
 ) -> FloatArray | None:
-    """(d,) the best row where the levels, the units that are on, and what changes are those of ``found`` (d,)."""
-    numeric = np.flatnonzero(reach.encoding.numeric)
+    """(d,) the best row where the levels, the units that are on, and what changes are those of ``found`` (d,).
+
+    So are the numbers that move by whole steps.
+    """
+    continuous = reach.encoding.numeric & (reach.steps == 0)
+    numeric = np.flatnonzero(continuous)
     if len(numeric) == 0:
         return found
-    base = np.where(reach.encoding.numeric, reach.row, found)
+    base = np.where(continuous, reach.row, found)
     slope = np.eye(reach.encoding.width)[numeric]  # of what is computed, by number
     sides = []
     for (weight, bias), on in zip(network.hidden(), network.signs(found), strict=True):
@@ -319,4 +328,5 @@ def _linear(
     moved = result.x[: len(numeric)] - result.x[len(numeric) :]
     row = found.copy()
     row[numeric] = reach.row[numeric] + np.where(np.abs(moved) > 1e-9, moved, 0.0)
-    return np.clip(row, reach.low, reach.high)
+    snapped: FloatArray = reach.limits.snapped(np.clip(row, reach.low, reach.high)[None])[0]
+    return snapped

@@ -7,13 +7,13 @@ that of Dhurandhar et al. 2018. With x and c as points with one coordinate per c
 
     cost max(0, kappa - margin(c)) + beta ||d||_1 + ||d||_2^2 + theta ||c - p||_2^2
 
-FISTA: c_{t+1} = S(y_t - rate_t grad(y_t)), S shrinking each d_j by rate_t beta towards 0 (d_j = 0 where it is
-smaller) and cutting at the range, then y_{t+1} = c_{t+1} + t / (t + 3) (c_{t+1} - c_t); rate_t falls with the
-root of what is left of the iterations, from ``learning_rate`` / (1 + theta), so that no theta makes it unstable. The
-class is predicted at c_t only: the hinge counts at y_t while c_t is in the class of the factual, and of all c_t in
-the other class the one with the smallest sum of the last three terms is reflipped. An outer loop searches ``cost``:
-it is multiplied by ten until a counterfactual is found, then bisected between the largest cost without a
-counterfactual and the smallest with one.
+FISTA: c_{t+1} = S(y_t - rate_t grad(y_t)), S shrinking each d_j by rate_t beta towards 0 (d_j = 0 where it is smaller)
+and cutting at the range, then y_{t+1} = c_{t+1} + t / (t + 3) (c_{t+1} - c_t); rate_t falls with the root of what is
+left of the iterations, from ``learning_rate`` / (1 + theta), so that no theta makes it unstable. The class is predicted
+at the row of c_t only, with levels of categories and numbers at the steps of their columns: the hinge counts at y_t
+while c_t is in the class of the factual, and of all c_t in the other class the one with the smallest sum of the last
+three terms is reflipped. An outer loop searches ``cost``: it is multiplied by ten until a counterfactual is found, then
+bisected between the largest cost without a counterfactual and the smallest with one.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, in_parts, margins, over_flats
 from cfbench_tabular.explainers.levels import Space
+from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 Slopes = Callable[[Space, FloatArray, IntArray], FloatArray]
@@ -64,7 +65,8 @@ def guided(
     else:
         space = Space.of_columns(context.encoding, context.background, classes, options.categories)
     known = space.points(context.background)
-    low, high = space.limits(*context.encoding.allowed(factuals.vectors))
+    limits = Limits(context.encoding, factuals.vectors)
+    low, high = space.limits(limits.low, limits.high)
     starts = space.points(factuals.vectors)
     prototypes = nearest_means(starts, factuals.classes, known, classes, options.neighbours)
     found_rows = no_counterfactuals(factuals)
@@ -72,6 +74,7 @@ def guided(
     for part in in_parts(len(factuals)):
         search = _Search(options, model, space, slopes, starts[part], factuals.classes[part])
         search.low, search.high, search.prototypes = low[part], high[part], prototypes[part]
+        search.limits, search.part = limits, part
         found, details["cost"][part] = search.run()
         given = ~np.isnan(found[:, 0])
         rows = space.rows(found[given])
@@ -118,6 +121,8 @@ class _Search:
     low: FloatArray
     high: FloatArray
     prototypes: FloatArray
+    limits: Limits
+    part: slice
 
     def __init__(
         self,
@@ -158,7 +163,7 @@ class _Search:
         met = np.zeros(len(starts), dtype=bool)
         point = ahead = starts
         slopes = self.first
-        margin = margins(self.model, self.space.rows(ahead), self.classes)
+        margin = margins(self.model, self._rows(ahead), self.classes)
         for step in range(options.iterations):
             rate = options.learning_rate / (1 + options.theta) * np.sqrt(1 - step / options.iterations)
             short = margin <= max(options.kappa, CLEAR_MARGIN)
@@ -172,12 +177,17 @@ class _Search:
             moved = np.clip(moved, self.low, self.high)
             ahead = np.clip(moved + step / (step + 3) * (moved - point), self.low, self.high)
             point = moved
-            rows = self.space.rows(point)
+            rows = self._rows(point)
             margin = margins(self.model, rows, self.classes)
             flipped = margin > max(options.kappa, CLEAR_MARGIN)
             self._update_best(rows, flipped)
             met |= flipped
         return met
+
+    def _rows(self, points: FloatArray) -> FloatArray:
+        """The rows that are tested: the nearest levels, and numbers at the steps of their columns."""
+        rows = self.space.rows(points)
+        return rows if self.options.categories == "ignore" else self.limits.snapped(rows, self.part)
 
     def _update_best(self, rows: FloatArray, flipped: BoolArray) -> None:
         """Stores the rows that ``flipped`` and improve on the best points so far."""

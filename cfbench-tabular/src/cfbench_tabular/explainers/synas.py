@@ -13,8 +13,9 @@ column that it does not change; the value of a sequence is its cost plus an esti
 boundary at a quarter of the steepest slope at the factual. The cheapest sequence that changes the
 class is returned. The search ends when a longer one could not be cheaper.
 
-Actions stay in the observed range and leave immutable and one-way columns alone (their preconditions). As
-they change different columns, their order does not matter, and each set of actions is evaluated once.
+Actions add whole steps to numbers whose column has a step, stay in the range and leave immutable and one-way columns
+alone (their preconditions). As they change different columns, their order does not matter, and each set of actions is
+evaluated once.
 
 Departures: actions have no effects on other columns (a data set would have to specify them). The adapter of CF-tabular
 is limited to one action, and finds counterfactuals for 60% of its factuals; the limit here is ``length``.
@@ -42,6 +43,7 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     signs,
 )
+from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -90,7 +92,6 @@ class SynAS:
         """With details: ``actions``, how many, and ``cost``."""
         found_rows = no_counterfactuals(factuals)
         details = {name: np.full(len(factuals), np.nan) for name in ("actions", "cost")}
-        low, high = context.encoding.allowed(factuals.vectors)
         width = context.encoding.width
         step = max(1, NUMBERS // (width * self.config.beam * (width + 2 * len(SHARES))))
         for start in range(0, len(factuals), step):
@@ -98,7 +99,6 @@ class SynAS:
             search = _Search(
                 self.config, model, context.encoding, factuals.vectors[part], factuals.classes[part]
             )
-            search.low, search.high = low[part], high[part]
             found_rows[part], details["actions"][part], details["cost"][part] = search.run()
         return Explanation(found_rows, details)
 
@@ -129,9 +129,6 @@ class _Sequences:
 class _Search:
     """The search for the counterfactuals of factuals (n, d)."""
 
-    low: FloatArray
-    high: FloatArray
-
     def __init__(
         self, config: Config, model: Classifier, encoding: Encoding, factuals: FloatArray, classes: IntArray
     ) -> None:
@@ -141,6 +138,10 @@ class _Search:
         self.classes = classes
         self.columns = Columns(encoding)
         self.numeric = encoding.numeric
+        self.limits = Limits(encoding, factuals)
+        self.low, self.high = self.limits.low, self.limits.high
+        self.step = np.zeros(encoding.width)  # between two values of a column
+        self.step[encoding.grid.positions] = encoding.grid.step / encoding.grid.scale
         self._list_actions(encoding)
 
     def _list_actions(self, encoding: Encoding) -> None:
@@ -183,7 +184,9 @@ class _Search:
         s, a = len(beam.of), len(self.place)
         here = beam.rows[:, self.place]
         low, high = self.low[beam.of][:, self.place], self.high[beam.of][:, self.place]
-        there = here + self.share * np.where(self.share > 0, high - here, here - low)
+        move = self.share * np.where(self.share > 0, high - here, here - low)
+        step = self.step[self.place]  # a shorter move would change nothing
+        there = np.clip(here + np.sign(self.share) * np.maximum(np.abs(move), step), low, high)
         number = self.numeric[self.place]
         turned = np.where(self.columns.grouped[self.column], 1.0, 1.0 - here)
         there = np.where(number, there, turned)
@@ -191,6 +194,7 @@ class _Search:
         which, action = np.nonzero(possible.reshape(s, a))
         rows = np.where(self.cleared[action], 0.0, beam.rows[which])
         rows[np.arange(len(rows)), self.place[action]] = there[which, action]
+        rows = self.limits.snapped(rows, beam.of[which])
         changed = beam.changed[which]
         changed[np.arange(len(rows)), self.column[action]] = True
         names = beam.names[which] ^ self.name[self.place[action]]
@@ -245,7 +249,8 @@ class _Search:
         """The same with the parameters of their actions found by gradient descent."""
         free = sequences.changed[:, self.columns.of] & self.numeric
         value, margin, _ = self._evaluated(sequences)
-        rows, best = sequences.rows, _Sequences(**vars(sequences))
+        points = rows = sequences.rows
+        best = _Sequences(**vars(sequences))
         best.value, best.rows = value, rows.copy()
         flipped_rows, cheapest = np.full_like(rows, np.nan), np.full(len(rows), np.inf)
         weight, length = np.ones(len(rows)), np.full(len(rows), 0.5)
@@ -265,9 +270,9 @@ class _Search:
             ] * np.where(turned[:, None], 0.0, slopes)
             gradient = np.where(free, gradient, 0.0)
             norms = np.linalg.norm(gradient, axis=1)
-            rows = rows - (length / np.where(norms > FLAT, norms, np.inf))[:, None] * gradient
-            rows = np.clip(rows, low, high)
-            sequences.rows = rows
+            points = points - (length / np.where(norms > FLAT, norms, np.inf))[:, None] * gradient
+            points = np.clip(points, low, high)
+            sequences.rows = rows = self.limits.snapped(points, sequences.of)
             value, margin, _ = self._evaluated(sequences)
             closer = value < best.value
             best.rows[closer], best.value[closer] = rows[closer], value[closer]
@@ -285,5 +290,11 @@ class _Search:
             return turned
 
         starts = np.where(self.numeric, starts, sequences.rows)
-        sequences.rows = pulled_back(found, starts, sequences.rows, HALVINGS)
+        sequences.rows = pulled_back(
+            found,
+            starts,
+            sequences.rows,
+            HALVINGS,
+            lambda points: self.limits.snapped(points, sequences.of),
+        )
         self._evaluated(sequences)

@@ -20,8 +20,9 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.metrics.base import Observed, where_valid
-from cfbench_tabular.table import FloatArray
+from cfbench_tabular.table import BoolArray, FloatArray
 
 SPEC = ComponentSpec(
     id="tabular/metric/actionability",
@@ -57,8 +58,16 @@ class Actionability:
         return COLUMNS
 
     def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
-        low, high = observed.encoding.allowed(observed.factuals)
-        tolerance = self.config.tolerance
-        above = observed.counterfactuals >= low - tolerance
-        below = observed.counterfactuals <= high + tolerance
-        return {"actionable": where_valid(observed, np.asarray((above & below).all(axis=1)))}
+        found = actionable(
+            observed.encoding, observed.factuals, observed.counterfactuals, self.config.tolerance
+        )
+        return {"actionable": where_valid(observed, found)}
+
+
+def actionable(
+    encoding: Encoding, factuals: FloatArray, counterfactuals: FloatArray, tolerance: float
+) -> BoolArray:
+    """(B,) whether the counterfactuals (B, d) are within the limits of their factuals (B, d)."""
+    low, high = encoding.allowed(factuals)
+    above, below = counterfactuals >= low - tolerance, counterfactuals <= high + tolerance
+    return np.asarray((above & below).all(axis=1))

@@ -1,8 +1,9 @@
 """Realism: could the counterfactual be a row of the table? (CF-tabular, section 2.5 and table 3.)
 
-- RUC (univariate): each categorical position is exactly 0 or 1, and each number lies within the range observed in
-  the whole table. The range is that of all rows, so that every factual is realistic itself; it is widened by
-  ``tolerance`` standard deviations to absorb rounding errors.
+- RUC (univariate): each categorical position is exactly 0 or 1, and each number lies within the range of its column
+  and is a multiple of its step (1 for whole numbers), if it has one. The range is that of all rows of the table unless
+  the schema gives one; it is widened by ``tolerance`` standard deviations to absorb rounding errors. The factual's own
+  value is always possible. CF-tabular has no steps.
 - RMC (multivariate): each one-hot category has exactly one active level, and the constraints between the columns of
   the data set hold within their tolerance.
 - realistic: valid, RUC and RMC. It has a value for every factual, so that its mean is the realistic validity
@@ -74,7 +75,9 @@ class Realism:
         return COLUMNS
 
     def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
-        ruc = univariate(observed.encoding, observed.counterfactuals, self.config.tolerance)
+        ruc = univariate(
+            observed.encoding, observed.counterfactuals, self.config.tolerance, observed.factuals
+        )
         check = multivariate if self.config.constraint_check == "two-sided" else one_sided_multivariate
         rmc = check(observed.encoding, observed.counterfactuals)
         realistic = observed.valid & ruc & rmc
@@ -85,12 +88,16 @@ class Realism:
         }
 
 
-def univariate(encoding: Encoding, vectors: FloatArray, tolerance: float) -> BoolArray:
-    """(B,) whether every value of the vectors (B, d) is possible for its column."""
+def univariate(
+    encoding: Encoding, vectors: FloatArray, tolerance: float, factuals: FloatArray | None = None
+) -> BoolArray:
+    """(B,) whether every value of the vectors (B, d) is possible for its column, or that of ``factuals`` (B, d)."""
     low, high = encoding.bounds
-    in_range = (vectors >= low - tolerance) & (vectors <= high + tolerance)
+    possible = (vectors >= low - tolerance) & (vectors <= high + tolerance) & ~encoding.grid.missed(vectors)
+    if factuals is not None:
+        possible |= vectors == factuals
     zero_or_one = (vectors == 0.0) | (vectors == 1.0)
-    return np.asarray(np.where(encoding.numeric, in_range, zero_or_one).all(axis=1))
+    return np.asarray(np.where(encoding.numeric, possible, zero_or_one).all(axis=1))
 
 
 def multivariate(encoding: Encoding, vectors: FloatArray) -> BoolArray:

@@ -78,7 +78,7 @@ class Robustness:
         """Replaces levels in the copies (B, draws, d) in place; each draw changes the same categories in all copies."""
         draw = generator("tabular", "robustness", "levels")
         for column, block in zip(encoding.columns, encoding.blocks, strict=True):
-            if column.kind == "numeric":
+            if column.scalar:
                 continue
             levels, size = len(column.levels), block.stop - block.start
             changed = draw.random(self.config.draws) < self.config.another_level
