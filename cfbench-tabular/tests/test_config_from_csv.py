@@ -39,20 +39,24 @@ def test_the_configuration_of_a_small_file_verified_by_hand(file):
     text, data = drafted(file())
     assert data["columns"] == {
         "id": "drop",
-        "age": "numeric",
+        "age": "integer",
         "sex": ["f", "m"],
         "smoker": ["0", "1"],
         "ward": ["ward 0", "ward 1", "ward 2", "ward 3"],
         "note": "drop",
         "hospital": "drop",
-        "v1..v4": "numeric",
+        "v1": {"type": "numeric", "step": 0.1},
+        "v2": "numeric",
+        "v3": "numeric",
+        "v4": "numeric",
     }
     assert (data["class_column"], data["target"], data["separator"]) == ("outcome", "ill", ",")
     assert "inferred: the last column; rows: ill 60, well 30" in text
     assert "distinct in every row: probably a row identifier" in text
     assert "text with 90 distinct values in 90 rows" in text
     assert "always 'same'" in text
-    assert "20 to 79" in text
+    assert "20 to 79; whole numbers" in text
+    assert "0.1 to 9; up to 1 decimal\n" in text
     assert "missing" not in data
 
 
@@ -69,12 +73,12 @@ def test_missing_values_are_counted_and_types_come_from_whole_rows(file):
     text, data = drafted(file("age,town,y\n34,Ulm,a\n?,Ulm,b\n51,,a\n60,Bonn,b\n70,Ulm,a\n"))
     assert data["missing"] == "drop"
     assert "2 of 5 rows have a missing value (age, town)" in text
-    assert data["columns"] == {"age": "numeric", "town": ["Bonn", "Ulm"]}
+    assert data["columns"] == {"age": "integer", "town": ["Bonn", "Ulm"]}
 
 
 def test_words_that_yaml_takes_for_something_else_are_quoted(file):
     _, data = drafted(file("on,b: c,no. 1,y\nyes,1,~,01\nno,2,≈,2\nyes,3,~,01\n"))
-    assert data["columns"] == {"on": ["no", "yes"], "b: c": "numeric", "no. 1": ["~", "≈"]}
+    assert data["columns"] == {"on": ["no", "yes"], "b: c": "integer", "no. 1": ["~", "≈"]}
     assert data["target"] == "01"
 
 

@@ -30,7 +30,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def decimals_of(step: float) -> int:
     """The number of decimals of the multiples of a step: 2 for 0.25, 0 for 5."""
-    exponent = Decimal(repr(step)).normalize().as_tuple().exponent
+    exponent = Decimal(repr(float(step))).normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 

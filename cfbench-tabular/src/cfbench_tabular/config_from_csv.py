@@ -15,10 +15,11 @@ import numpy as np
 import yaml
 
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.column_types import decimals_of, inferred_step
 from cfbench_tabular.constraint_mining import mine_constraints
 from cfbench_tabular.reading import Sheet, in_order, read_sheet, read_text, separator_of
 from cfbench_tabular.schema import MISSING_MARKS, Schema
-from cfbench_tabular.schema_inference import kind_of, reason_to_drop
+from cfbench_tabular.schema_inference import in_scale, kind_of, reason_to_drop
 
 MOST_CLASSES = 20
 """A numeric class column with more distinct values gets a threshold."""
@@ -120,30 +121,52 @@ def _missing_line(sheet: Sheet, whole: Sequence[int]) -> str:
 
 
 def _column_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -> Iterator[str]:
-    run: list[str] = []
+    """A line for each column, or for several numbered columns x1, x2, ... of the same type."""
+    run: list[tuple[str, Any, str]] = []
     for name in features:
-        cells = [sheet.columns[name][place] for place in whole]
-        why = reason_to_drop(name, cells)
-        kind = "drop" if why else kind_of(cells)
-        if kind == "numeric" and (not run or _next(run[-1]) == name):
-            run.append(name)
+        entry, why, is_quantity = _drafted(sheet, name, whole)
+        if is_quantity and (not run or (_next(run[-1][0]) == name and run[-1][1] == entry)):
+            run.append((name, entry, why))
             continue
-        yield from _run_lines(sheet, run, whole)
-        run = [name] if kind == "numeric" else []
-        if kind == "drop":
-            yield _line(name, "drop", why)
-        elif kind == "categorical":
-            yield _line(name, in_order(set(cells)), "")
-    yield from _run_lines(sheet, run, whole)
+        yield from _run_lines(run)
+        run = [(name, entry, why)] if is_quantity else []
+        if not is_quantity:
+            yield _line(name, entry, why)
+    yield from _run_lines(run)
 
 
-def _run_lines(sheet: Sheet, run: Sequence[str], whole: Sequence[int]) -> Iterator[str]:
+def _drafted(sheet: Sheet, name: str, whole: Sequence[int]) -> tuple[Any, str, bool]:
+    """The entry of a column in the schema, the reason, and whether it is a number, date or time."""
+    cells = [sheet.columns[name][place] for place in whole]
+    why = reason_to_drop(name, cells)
+    if why:
+        return "drop", why, False
+    kind = kind_of(cells)
+    if kind == "categorical":
+        levels = in_order(set(cells))
+        ascending = in_scale(levels)
+        if ascending is not None:
+            return {"type": "ordinal", "levels": ascending}, "a common scale, in ascending order", False
+        return levels, "", False
+    if kind in ("date", "time"):
+        return kind, f"{min(cells)} to {max(cells)}", True
+    numbers = np.array([float(cell) for cell in cells])
+    reach, step = f"{numbers.min():g} to {numbers.max():g}", inferred_step(numbers)
+    if step is None:
+        return "numeric", f"{reach}; any number of decimals", True
+    if step == 1:
+        return "integer", f"{reach}; whole numbers", True
+    decimals = decimals_of(step)
+    plural = "" if decimals == 1 else "s"
+    return {"type": "numeric", "step": step}, f"{reach}; up to {decimals} decimal{plural}", True
+
+
+def _run_lines(run: Sequence[tuple[str, Any, str]]) -> Iterator[str]:
     if len(run) >= RUN:
-        yield _line(f"{run[0]}..{run[-1]}", "numeric", f"{len(run)} columns")
+        yield _line(f"{run[0][0]}..{run[-1][0]}", run[0][1], f"{len(run)} columns")
         return
-    for name in run:
-        numbers = [float(sheet.columns[name][place]) for place in whole]
-        yield _line(name, "numeric", f"{min(numbers):g} to {max(numbers):g}")
+    for name, entry, why in run:
+        yield _line(name, entry, why)
 
 
 def _constraint_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -> Iterator[str]:

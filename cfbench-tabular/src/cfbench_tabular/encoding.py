@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.errors import UserError
-from cfbench_tabular.column_types import nearest_multiple, number_of, off_step
+from cfbench_tabular.column_types import OFF, nearest_multiple, number_of, off_step
 from cfbench_tabular.constraints import Constraint, constraints_hold
 from cfbench_tabular.grid import Grid, Limits
 from cfbench_tabular.table import AnyArray, BoolArray, Column, FloatArray, IntArray, Table
@@ -306,9 +306,9 @@ def _range(column: Column, values: FloatArray) -> tuple[float, float]:
     low = values.min() if column.low is None else column.low
     high = values.max() if column.high is None else column.high
     if column.step is not None:
-        inside = nearest_multiple(np.array([low, high]), column.step)
-        inside += column.step * np.array([inside[0] < low, -(inside[1] > high)])
-        low, high = nearest_multiple(inside, column.step)
+        step = column.step
+        ends = np.array([np.ceil(low / step - OFF), np.floor(high / step + OFF)])
+        low, high = nearest_multiple(ends * step, step)
         if low > high:
             raise UserError(f"column {column.name!r}: its range contains no multiple of {column.step:g}")
     return float(low), float(high)

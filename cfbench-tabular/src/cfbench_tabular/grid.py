@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfbench_tabular.column_types import decimals_of
+from cfbench_tabular.column_types import OFF, decimals_of
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from cfbench_tabular.encoding import Encoding
-
-OFF = 1e-6
-"""Share of a step by which an encoded number may miss the grid because of rounding."""
 
 
 class Grid:

@@ -21,7 +21,8 @@ Departures: if several categories would switch in the same step, only the one wi
 the class is predicted again, because with the equal first steps of Adam all would switch together. The mean over
 the levels of a category is subtracted from gradients, because Adam would move all levels with a positive gradient
 equally. The numbers of the counterfactual are moved back towards x by bisection (``halvings``; 0 as published),
-because the last step oversteps the boundary by up to its size. Where the network is flat, the last slope is used.
+because the last step oversteps the boundary by up to its size, then those with steps by one step at a time, because
+rounding moves several of them at once. Where the network is flat, the last slope is used.
 Counterfactuals stay in the range, and numbers are tested and returned at the steps of their columns, while the
 difference that Adam descends is continuous.
 
@@ -49,6 +50,7 @@ from cfbench_tabular.explainers.descent import (
     margin_gradients,
     over_flats,
     pulled_back,
+    steps_undone,
 )
 from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
@@ -205,11 +207,12 @@ class _Search:
         def found(tried: FloatArray) -> BoolArray:
             return flips(self.model, tried, self.classes[rows_found])
 
-        found_rows[rows_found] = pulled_back(
-            found,
-            nearest,
-            found_rows[rows_found],
-            self.config.halvings,
-            lambda points: self._snapped(points, rows_found),
-        )
+        def snapped(points: FloatArray) -> FloatArray:
+            return self._snapped(points, rows_found)
+
+        ends = found_rows[rows_found]
+        ends = pulled_back(found, nearest, ends, self.config.halvings, snapped)
+        if self.config.one_hot == "project":
+            ends = steps_undone(found, self.factuals[rows_found], ends, self.limits.grid, snapped)
+        found_rows[rows_found] = ends
         return found_rows

@@ -16,7 +16,9 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_tabular.classifier_contracts import Classifier, DifferentiableClassifier
 from cfbench_tabular.classifiers.base import probabilities
+from cfbench_tabular.column_types import OFF
 from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.grid import Grid
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 CLEAR = 1e-9
@@ -129,6 +131,36 @@ def pulled_back(
         far, near = np.where(good, middle, far), np.where(good, near, middle)
         middle = (near + far) / 2
     return nearest
+
+
+def steps_undone(
+    found: Callable[[FloatArray], BoolArray],
+    starts: FloatArray,
+    rows: FloatArray,
+    grid: Grid,
+    snapped: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """(n, d) the rows with each number moved one step towards ``starts`` where ``found`` stays true.
+
+    ``found`` must be true for ``rows``. Columns with long steps come first. A number that rounding moved by a whole
+    step, although a fraction would have sufficed together with the others, returns to its start.
+    """
+    rows, length = rows.copy(), grid.step / grid.scale
+    for place in np.argsort(-length, kind="stable"):
+        position, step = grid.positions[place], length[place]
+        away = rows[:, position] - starts[:, position]
+        moving = np.abs(away) > OFF * step
+        if not moving.any():
+            continue
+        back = np.where(
+            np.abs(away) <= (1 + OFF) * step, starts[:, position], rows[:, position] - np.sign(away) * step
+        )
+        tried = rows.copy()
+        tried[moving, position] = back[moving]
+        tried = snapped(tried)
+        good = moving & found(tried)
+        rows[good] = tried[good]
+    return rows
 
 
 class Columns:
