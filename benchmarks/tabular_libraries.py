@@ -56,7 +56,7 @@ from cfbench_tabular.table import BoolArray, FloatArray, complete
 
 OURS: dict[str, dict[str, Any]] = {
     "cadex": {},
-    "ml-explain": {},
+    "ml-explain": {"ranges": False},
     "dice": {},
     "growing-spheres": {},
     "alibic": {},

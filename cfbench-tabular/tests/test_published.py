@@ -163,7 +163,9 @@ def test_ucis_line_is_the_published_first_row(name, of_study, tmp_path):
     path = tmp_path / description_of(name).raw[0].removesuffix(".Z")
     path.write_text("\n".join(LINES[name]) + "\n")
     ours, study = read_raw(name, description_of(name), [path]), of_study(name)
-    assert ours.columns == study.columns
+    # The step follows from all values, of which there is one row here.
+    without_steps = [tuple(replace(column, step=None) for column in table.columns) for table in (ours, study)]
+    assert without_steps[0] == without_steps[1]
     for column in ours.columns:
         if column.kind == "numeric":  # some of CF-tabular's numbers went through arithmetic
             assert ours.values[column.name][0] == pytest.approx(study.values[column.name][0], rel=1e-12)

@@ -35,10 +35,14 @@ def decimals_of(step: float) -> int:
 
 
 def inferred_step(values: FloatArray) -> float | None:
-    """1 for whole numbers, 0.01 for numbers with up to two decimals; None for more than ``MOST_DECIMALS``."""
+    """1 for whole numbers, 0.01 for numbers with up to two decimals; None for more than ``MOST_DECIMALS``.
+
+    Rounding errors do not count as decimals: 0.30000000000000004 has one.
+    """
     for decimals in range(MOST_DECIMALS + 1):
-        if (np.round(values, decimals) == values).all():
-            return float(f"1e-{decimals}")
+        step = float(f"1e-{decimals}")
+        if not off_step(values, step).any():
+            return step
     return None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cfbench_core.config import Distinct, Help
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_tabular.column_types import inferred_step
+from cfbench_tabular.column_types import inferred_step, nearest_multiple
 from cfbench_tabular.table import AnyArray, Column, Table
 
 if TYPE_CHECKING:
@@ -81,5 +81,8 @@ def from_scikit_learn(name: str, bunch: Any) -> Table:
         for place, column in enumerate(bunch.feature_names)
     }
     columns = tuple(Column(column, step=inferred_step(numbers)) for column, numbers in values.items())
+    for column in columns:
+        if column.step is not None:
+            values[column.name] = nearest_multiple(values[column.name], column.step)
     target = np.array([str(label) for label in bunch.target_names], dtype=object)[bunch.target]
     return Table(name, columns, values, target)
