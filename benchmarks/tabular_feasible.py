@@ -137,7 +137,9 @@ def faults(data: PreparedDataset, before: Any, after: Any) -> tuple[Any, Any]:
         changed = (np.abs(after[:, block] - before[:, block]) > 1e-9).any(axis=1)
         forbidden |= changed & column.immutable
         rise = after[:, block][:, 0] - before[:, block][:, 0]
-        forbidden |= (rise < -1e-9) & (column.direction == "up") | (rise > 1e-9) & (column.direction == "down")
+        forbidden |= (rise < -1e-9) & (column.direction == "up") | (rise > 1e-9) & (
+            column.direction == "down"
+        )
         if column.levels:
             continue
         seen = data.table.values[column.name]

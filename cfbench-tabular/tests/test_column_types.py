@@ -83,17 +83,35 @@ def test_types_of_the_schema(read):
     ],
 )
 def test_a_number_gets_the_step_that_all_values_share(read, columns, cells, step):
-    table = read("x,y\n" + "".join(f"{cell},{place % 2}\n" for place, cell in enumerate(cells)), columns=columns)
+    table = read(
+        "x,y\n" + "".join(f"{cell},{place % 2}\n" for place, cell in enumerate(cells)), columns=columns
+    )
     assert table.columns[0].step == step
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("28,9000.50", "28.5,9000.50", r"loans.csv:4: column 'age': '28.5' is not a whole number: correct it"),
-        ("9000.50", "9000.505", r"loans.csv:4: column 'income': '9000.505' is not a multiple of its step 0.01"),
-        ("2022-07-15", "15.7.2022", r"loans.csv:4: column 'since': '15.7.2022' is not a date such as 2026-11-23"),
-        ("28,9000.50,poor", "28,9000.50,por", r"loans.csv:4: column 'grade': no level 'por'. Did you mean 'poor'"),
+        (
+            "28,9000.50",
+            "28.5,9000.50",
+            r"loans.csv:4: column 'age': '28.5' is not a whole number: correct it",
+        ),
+        (
+            "9000.50",
+            "9000.505",
+            r"loans.csv:4: column 'income': '9000.505' is not a multiple of its step 0.01",
+        ),
+        (
+            "2022-07-15",
+            "15.7.2022",
+            r"loans.csv:4: column 'since': '15.7.2022' is not a date such as 2026-11-23",
+        ),
+        (
+            "28,9000.50,poor",
+            "28,9000.50,por",
+            r"loans.csv:4: column 'grade': no level 'por'. Did you mean 'poor'",
+        ),
     ],
 )
 def test_a_wrong_value_is_named_with_its_column_and_line(read, old, new, message):
@@ -104,7 +122,10 @@ def test_a_wrong_value_is_named_with_its_column_and_line(read, old, new, message
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"type": "integer", "step": 0.5}, "step of a column of type integer must be a whole number, got 0.5"),
+        (
+            {"type": "integer", "step": 0.5},
+            "step of a column of type integer must be a whole number, got 0.5",
+        ),
         ({"type": "numeric", "step": -1}, "step must be a positive number or any, got -1"),
         ({"type": "numeric", "range": [5, 1]}, "range must ascend, got 5 to 1"),
         ({"type": "numeric", "range": 5}, r"range must be two values, \[lowest, highest\], got 5"),
@@ -161,7 +182,9 @@ def test_the_draft_states_types_with_reasons_and_reads_the_file(tmp_path, monkey
     for reason in ("whole numbers", "up to 2 decimals", "a common scale", "2010-", "any number of decimals"):
         assert reason in text
     text = text.replace("{type: numeric, step: 0.01}", "{type: numeric, step: 0.01, unit: EUR}")
-    text = text.replace("[mlp, logistic-regression]", "[logistic-regression]").replace("factuals: 100", "factuals: 5")
+    text = text.replace("[mlp, logistic-regression]", "[logistic-regression]").replace(
+        "factuals: 100", "factuals: 5"
+    )
     Path("study.yaml").write_text(text)
     run = api.run("study.yaml", out=tmp_path / "run")
     scores = run.scores.pivot_table(index=["cell", "unit"], columns="metric", values="value")
@@ -187,9 +210,7 @@ def test_sentences_show_units_and_every_decimal_of_the_column(read):
     }
     common = {"cell": "c", "unit": "0", "row": 0, "dataset": "loans", "model": "m", "explainer": "e"}
     common |= {"factual_class": "no", "wanted_class": "yes", "level": None}
-    rows = [
-        {**common, "column": name, "original": old, "value": new} for name, (old, new) in changes.items()
-    ]
+    rows = [{**common, "column": name, "original": old, "value": new} for name, (old, new) in changes.items()]
     data = PreparedDataset.make(_repeated(table, 5), 0.2, 0.2, np.random.default_rng(0))
     run = SimpleNamespace(
         explanations=pd.DataFrame(rows),

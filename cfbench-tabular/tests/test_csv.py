@@ -170,7 +170,8 @@ WRONG = {
     "a kind that does not exist": (
         PATIENTS,
         {"columns": {"age": "numerical"}},
-        r"column 'age': must be numeric, integer, date, time, ordinal, categorical, drop or a list of levels, got 'numerical'\. Did you mean",
+        r"column 'age': must be numeric, integer, date, time, ordinal, categorical, drop or a list of levels, "
+        r"got 'numerical'\. Did you mean",
     ),
     "levels twice": (PATIENTS, {"columns": {"sex": ["male", "male"]}}, "levels: 'male' occurs twice"),
     "a yes that YAML made true": (

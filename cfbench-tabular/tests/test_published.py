@@ -164,7 +164,9 @@ def test_ucis_line_is_the_published_first_row(name, of_study, tmp_path):
     path.write_text("\n".join(LINES[name]) + "\n")
     ours, study = read_raw(name, description_of(name), [path]), of_study(name)
     # The step follows from all values, of which there is one row here.
-    without_steps = [tuple(replace(column, step=None) for column in table.columns) for table in (ours, study)]
+    without_steps = [
+        tuple(dataclasses.replace(column, step=None) for column in table.columns) for table in (ours, study)
+    ]
     assert without_steps[0] == without_steps[1]
     for column in ours.columns:
         if column.kind == "numeric":  # some of CF-tabular's numbers went through arithmetic

@@ -31,6 +31,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"scores"}}},
     papers=("keane2020good",),
+    details={"rows": "existing"},
 )
 
 
