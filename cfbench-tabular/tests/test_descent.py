@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from cfbench_tabular.explainers.descent import (
     over_flats,
     pulled_back,
     signs,
+    steps_undone,
 )
 from cfbench_tabular.table import Column
 
@@ -75,10 +78,36 @@ def test_adam_makes_first_steps_of_one_size_and_rows_do_not_meet():
 
 def test_a_point_is_pulled_back_to_the_boundary():
     starts, ends = np.array([[0.0, 0.0], [0.0, 0.0]]), np.array([[4.0, 0.0], [0.0, 8.0]])
-    found = pulled_back(lambda tried: tried.sum(axis=1) > 1.0, starts, ends, 12)
+    found = pulled_back(lambda tried: tried.sum(axis=1) > 1.0, starts, ends, 12, lambda points: points)
     assert found == pytest.approx(np.array([[1.0, 0.0], [0.0, 1.0]]), abs=0.01)
     assert (found.sum(axis=1) > 1.0).all()
-    assert pulled_back(lambda tried: tried[:, 0] >= 0, starts, ends, 12).tolist() == starts.tolist()
+    back = pulled_back(lambda tried: tried[:, 0] >= 0, starts, ends, 12, lambda points: points)
+    assert back.tolist() == starts.tolist()
+
+
+def test_a_point_is_pulled_back_in_steps_and_each_is_tested():
+    """On the line from 0 to 4 the boundary is at 1; with whole numbers the first value beyond is 2."""
+    starts, ends, tried = np.zeros((1, 2)), np.array([[4.0, 0.0]]), []
+
+    def found(points):
+        tried.append(points.copy())
+        return points.sum(axis=1) > 1.0
+
+    result = pulled_back(found, starts, ends, 12, np.rint)
+    assert result.tolist() == [[2.0, 0.0]]
+    assert all((points == np.rint(points)).all() for points in tried)
+
+
+def test_steps_that_only_rounding_needs_are_undone(numbers):
+    """Both columns moved by one; one of them suffices, and the longer step is undone first."""
+    encoding = numbers(2)
+    columns = (Column("x0", step=2.0), Column("x1", step=1.0))
+    encoding = dataclasses.replace(encoding, columns=columns)
+    rows = np.array([[2.0, 3.0], [4.0, 1.0]])
+    found = steps_undone(
+        lambda points: points.sum(axis=1) >= 3.0, np.zeros((2, 2)), rows, encoding.grid, encoding.snapped
+    )
+    assert found.tolist() == [[0.0, 3.0], [2.0, 1.0]]
 
 
 def test_flat_places_are_left_as_they_were_entered():

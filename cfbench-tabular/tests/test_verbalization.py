@@ -36,7 +36,12 @@ def run(*results):
             for name, value in scores[2 * place : 2 * place + 2]
         ]
     )
-    return SimpleNamespace(cells=lambda: cells, scores=table, explanations=pd.DataFrame(reported))
+    return SimpleNamespace(
+        cells=lambda: cells,
+        scores=table,
+        explanations=pd.DataFrame(reported),
+        summaries=lambda kind: {},
+    )
 
 
 ONE = [("age", "30.0", "41.25")]

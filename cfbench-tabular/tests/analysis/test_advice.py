@@ -25,7 +25,7 @@ def study(make_cell: Any, rule: Any, sets: int = SETS, size: int = 20) -> tuple[
         wins = np.array([rule(number, score) for score in scores])
         details = {"factual score": scores, "enemy distance": draw.uniform(1, 2, size)}
         for who, distance in (("a", np.where(wins, 1.0, 2.0)), ("b", np.full(size, 1.5))):
-            metrics = {"validity": [1] * size, "L2": distance}
+            metrics = {"feasible": [1] * size, "L2": distance}
             cells.append(make_cell(who, metrics, dataset=name, details=details))
     return cells, data
 
@@ -94,8 +94,8 @@ def test_the_tree_is_that_of_scikit_learn_and_accuracies_are_literal(write: Any,
 
 def test_ties_share_a_win_and_failures_win_nothing(write: Any, make_cell: Any) -> None:
     run = write(
-        make_cell("a", {"validity": [1, 1, 1, 0], "L2": [1.0, 1.0, 9.0, None]}),
-        make_cell("b", {"validity": [1, 1, 0, 0], "L2": [1.0, 2.0, 0.1, None]}),
+        make_cell("a", {"feasible": [1, 1, 1, 0], "L2": [1.0, 1.0, 9.0, None]}),
+        make_cell("b", {"feasible": [1, 1, 0, 0], "L2": [1.0, 2.0, 0.1, None]}),
     )
     root = of(advice.table([run]), "tree").iloc[0]
     assert root["explainer"] == "a" and root["n"] == 3  # no one answered the fourth
@@ -136,7 +136,7 @@ def test_figures_of_a_real_run_are_redrawn_from_a_stored_table(real_run: Any) ->
 
 
 def test_one_explainer_is_no_question(write: Any, make_cell: Any) -> None:
-    run = write(make_cell("a", {"validity": [1], "L2": [1.0]}))
+    run = write(make_cell("a", {"feasible": [1], "L2": [1.0]}))
     assert advice.incompatibility([run]) == "needs two explainers or more that compete"
 
 
@@ -151,7 +151,7 @@ def test_on_a_terminal_trees_are_questions_with_what_follows_from_yes_and_no(
         "    overall        L2",
         "b       100       100",
     ] or lines[2].startswith("a")
-    start = lines.index("Best explainer by L2, valid counterfactuals")
+    start = lines.index("Best explainer by L2, feasible counterfactuals")
     assert lines[start + 1].startswith("  factual score <= 0.7")
     assert lines[start + 2].startswith("   yes a: wins 100% of ") and lines[start + 3].startswith(
         "    no b: wins 100% of "

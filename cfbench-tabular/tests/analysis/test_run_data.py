@@ -54,7 +54,16 @@ def test_every_analysis_supports_runs_without_data_summaries(write: Any, make_ce
     draw = np.random.default_rng(0)
     names = ["x", "y", "z"]
     cells = [
-        make_cell(who, {"validity": [1] * 9, "L2": draw.uniform(size=9), "stability": [1] * 9}, dataset=name)
+        make_cell(
+            who,
+            {
+                "feasible": [1] * 9,
+                "validity": [1] * 9,
+                "L2": draw.uniform(size=9),
+                "stability": [1] * 9,
+            },
+            dataset=name,
+        )
         for who in "ab"
         for name in names
     ]

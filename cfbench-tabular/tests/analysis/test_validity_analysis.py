@@ -55,7 +55,7 @@ def test_of_a_real_run_means_are_those_of_its_summary(real_run: Any) -> None:
     found = table[table["criterion"] == "realistic"].set_index("explainer")["mean"]
     assert found.to_dict() == pytest.approx(expected.to_dict())
     figures = analysis.figures(analysis.table([real_run]))
-    assert len(figures) == 6 and "Validity, valid counterfactuals: numerical data" in [
+    assert len(figures) == 9 and "Validity, valid counterfactuals: numerical data" in [
         f.title for f in figures
     ]
 
