@@ -20,7 +20,6 @@ from cfbench_tabular.column_types import (
     text_of_number,
 )
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import Column, Table
 
 STEPS = (1.0, 0.01, 0.25, 5.0, 0.1)
@@ -96,7 +95,7 @@ def test_what_is_snapped_is_decoded_and_encoded_to_itself(seed):
 def test_limits_hold_for_several_counterfactuals_of_some_factuals():
     encoding = encoding_of(Column("x", step=1.0, direction="up"), Column("y", step=1.0, immutable=True))
     factuals = np.array([[0.0, 3.0], [2.0, -1.0], [5.0, 0.0]])
-    limits = Limits(encoding, factuals)
+    limits = encoding.limits(factuals)
     points = np.array([[[-1.2, 9.0], [0.6, 9.0]], [[8.0, 9.0], [5.4, 9.0]]])
     found = limits.snapped(points, np.array([0, 2]))
     assert found.tolist() == [[[0.0, 3.0], [1.0, 3.0]], [[6.0, 0.0], [5.0, 0.0]]]

@@ -202,7 +202,25 @@ class Encoding:
     @functools.cached_property
     def grid(self) -> Grid:
         """The positions whose values come in steps."""
-        return Grid(self)
+        places = [place for place, column in enumerate(self.columns) if column.spacing is not None]
+        positions = np.array([self.blocks[place].start for place in places], dtype=np.int64)
+        step = np.array([self.columns[place].spacing for place in places], dtype=np.float64)
+        return Grid(positions, step, self.mean[places], self.scale[places])
+
+    def limits(self, factuals: FloatArray | None = None, ranges: bool = True) -> Limits:
+        """What the counterfactuals of factuals (B, d) may be; without factuals, what any row may be.
+
+        ``ranges``: False for the steps alone, for explainers that ignore ranges and directions.
+        """
+        if not ranges or factuals is None:
+            low, high = (side[None] for side in self.bounds)
+        else:
+            low, high = self.allowed(factuals)
+        if not ranges:
+            shape = low.shape if factuals is None else factuals.shape
+            low, high = np.full(shape, -np.inf), np.full(shape, np.inf)
+        with_levels = None if self.numeric.all() else self.with_levels
+        return Limits(self.grid, low, high, factuals, with_levels)
 
     def snapped(self, vectors: FloatArray, factuals: FloatArray | None = None) -> FloatArray:
         """(N, d) the vectors with each number moved to the nearest value of its column, within the range.
@@ -212,8 +230,7 @@ class Encoding:
         """
         if not len(self.grid):
             return vectors
-        limits = Limits(self) if factuals is None else Limits(self, factuals)
-        return limits.snapped(vectors)
+        return self.limits(factuals).snapped(vectors)
 
     def project(self, vectors: FloatArray) -> FloatArray:
         """(N, d) the nearest vectors that represent rows.

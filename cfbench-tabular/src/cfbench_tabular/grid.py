@@ -6,15 +6,12 @@ Encoding the decoded value gives the same floating-point number, so that what is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from cfbench_tabular.column_types import OFF, decimals_of
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from cfbench_tabular.encoding import Encoding
 
 
 class Grid:
@@ -25,16 +22,9 @@ class Grid:
         step, mean, scale: (G,) of their columns, raw.
     """
 
-    def __init__(self, encoding: Encoding) -> None:
-        columns = [place for place, column in enumerate(encoding.columns) if column.spacing is not None]
-        self.positions: IntArray = np.array(
-            [encoding.blocks[place].start for place in columns], dtype=np.int64
-        )
-        self.step: FloatArray = np.array(
-            [encoding.columns[place].spacing for place in columns], dtype=np.float64
-        )
-        self.mean, self.scale = encoding.mean[columns], encoding.scale[columns]
-        self._power = np.array([10.0 ** decimals_of(float(step)) for step in self.step])
+    def __init__(self, positions: IntArray, step: FloatArray, mean: FloatArray, scale: FloatArray) -> None:
+        self.positions, self.step, self.mean, self.scale = positions, step, mean, scale
+        self._power = np.array([10.0 ** decimals_of(float(one)) for one in step])
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -62,20 +52,22 @@ class Grid:
 class Limits:
     """What the counterfactuals of B factuals may be: limits of each position, and the grid.
 
+    Made by :meth:`~cfbench_tabular.encoding.Encoding.limits`.
+
     Attributes:
         low, high: (B, d) limits of the positions; (1, d), the range of the columns, without factuals.
     """
 
-    def __init__(self, encoding: Encoding, factuals: FloatArray | None = None, ranges: bool = True) -> None:
-        """``ranges``: False for a grid without limits, for explainers that ignore ranges and directions."""
-        self.encoding, self.grid = encoding, encoding.grid
-        if factuals is None:
-            low, high = encoding.bounds
-            self.low, self.high = low[None], high[None]
-        else:
-            self.low, self.high = encoding.allowed(factuals)
-        if not ranges:
-            self.low, self.high = np.full_like(self.low, -np.inf), np.full_like(self.high, np.inf)
+    def __init__(
+        self,
+        grid: Grid,
+        low: FloatArray,
+        high: FloatArray,
+        factuals: FloatArray | None,
+        with_levels: Callable[[FloatArray], FloatArray] | None,
+    ) -> None:
+        """``with_levels`` gives each category its largest level; None without categories."""
+        self.grid, self.low, self.high, self._with_levels = grid, low, high, with_levels
         if not len(self.grid):
             return
         at = self.grid.positions
@@ -110,7 +102,7 @@ class Limits:
 
     def projected(self, points: FloatArray, of: slice | IntArray | BoolArray | None = None) -> FloatArray:
         """The rows nearest to the points (b, d) or (b, n, d): levels of categories, and numbers at their steps."""
-        if self.encoding.numeric.all():
+        if self._with_levels is None:
             return self.snapped(points, of)
-        rows = self.encoding.with_levels(points.reshape(-1, points.shape[-1])).reshape(points.shape)
+        rows = self._with_levels(points.reshape(-1, points.shape[-1])).reshape(points.shape)
         return self.snapped(rows, of)

@@ -52,7 +52,6 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     steps_undone,
 )
-from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -105,7 +104,7 @@ class _Search:
         self.factuals = factuals
         self.classes = classes
         self.columns = Columns(context.encoding)
-        self.limits = Limits(context.encoding, factuals)
+        self.limits = context.encoding.limits(factuals)
         self.low, self.high = self.limits.low, self.limits.high
         self.number = context.encoding.numeric
         self.switching = config.one_hot == "project" and not bool(self.number.all())

@@ -54,7 +54,6 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     signs,
 )
-from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -178,7 +177,7 @@ class _Search:
     ) -> None:
         self.config = config
         self.factuals, self.classes = factuals, classes
-        self.limits = Limits(encoding, factuals)
+        self.limits = encoding.limits(factuals)
         self.low, self.high = self.limits.low, self.limits.high
         self.model = gradient_model(model)
         self.encoding = encoding

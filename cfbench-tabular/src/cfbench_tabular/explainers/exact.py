@@ -151,7 +151,7 @@ class Reach:
 def reach_of(costs: Costs, row: FloatArray) -> Reach:
     """All rows that ``row`` (d,) may become: within the ranges and constraints of its columns."""
     encoding = costs.encoding
-    limits = Limits(encoding, row[None])
+    limits = encoding.limits(row[None])
     low, high = limits.low[0].copy(), limits.high[0].copy()
     between = encoding.grid.missed(
         row

@@ -35,7 +35,6 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
-from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -109,7 +108,7 @@ class _Search:
         self.encoding = context.encoding
         self.streams = [context.generator(unit) for unit in factuals.units]
         self.free = int((~self.encoding.immutable).sum())
-        self.limits = Limits(context.encoding, factuals.vectors, config.ranges == "clip")
+        self.limits = context.encoding.limits(factuals.vectors, config.ranges == "clip")
         self.low, self.high = self._limits()
 
     def nearest_enemies(self, members: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:

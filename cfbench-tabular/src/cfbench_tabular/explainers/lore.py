@@ -46,7 +46,6 @@ from cfbench_tabular.classifiers.base import predicted_classes, probabilities
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
-from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -227,7 +226,7 @@ def _rules(
     leaf: IntArray,
 ) -> list[_Rule]:
     """The rules of the other class, in the order in which they are tried."""
-    rules, limits = [], Limits(encoding, row[None])
+    rules, limits = [], encoding.limits(row[None])
     for node, low, high in _leaves(tree.tree_, len(row)):
         inside = leaf == node
         members = rows[inside & (labels != label)]

@@ -44,7 +44,6 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     signs,
 )
-from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -96,7 +95,7 @@ class _Search:
         self, config: Config, model: Classifier, encoding: Encoding, factuals: FloatArray, classes: IntArray
     ) -> None:
         self.factuals, self.classes = factuals, classes
-        self.limits = Limits(encoding, factuals, config.ranges)
+        self.limits = encoding.limits(factuals, config.ranges)
         self.config = config
         self.model = gradient_model(model)
         self.encoding = encoding

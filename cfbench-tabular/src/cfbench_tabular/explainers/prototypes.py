@@ -65,7 +65,7 @@ def guided(
     else:
         space = Space.of_columns(context.encoding, context.background, classes, options.categories)
     known = space.points(context.background)
-    limits = Limits(context.encoding, factuals.vectors)
+    limits = context.encoding.limits(factuals.vectors)
     low, high = space.limits(limits.low, limits.high)
     starts = space.points(factuals.vectors)
     prototypes = nearest_means(starts, factuals.classes, known, classes, options.neighbours)

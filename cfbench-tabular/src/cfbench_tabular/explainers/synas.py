@@ -43,7 +43,6 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     signs,
 )
-from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -138,7 +137,7 @@ class _Search:
         self.classes = classes
         self.columns = Columns(encoding)
         self.numeric = encoding.numeric
-        self.limits = Limits(encoding, factuals)
+        self.limits = encoding.limits(factuals)
         self.low, self.high = self.limits.low, self.limits.high
         self.step = np.zeros(encoding.width)  # between two values of a column
         self.step[encoding.grid.positions] = encoding.grid.step / encoding.grid.scale
