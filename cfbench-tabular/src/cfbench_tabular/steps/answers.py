@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from cfbench_core.stages import TaskContext
+from cfbench_tabular.column_types import text_of_number
 from cfbench_tabular.external_rows import long_rows
 from cfbench_tabular.feature_changes import apply, feature_changes
 from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.steps.data import load_data
-from cfbench_tabular.table import BoolArray, FloatArray
+from cfbench_tabular.table import AnyArray, BoolArray, Column, FloatArray, Table
 
 COLUMNS = {
     "unit": "string",
@@ -65,4 +66,15 @@ def from_rows(chunk: Chunk, rows: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
 
 def read_file(context: TaskContext, table: pd.DataFrame, path: Path) -> pd.DataFrame:
     """External explanations as changes, also where the file has complete counterfactual rows."""
-    return long_rows(table, load_data(context).table.values, path)
+    data = load_data(context).table
+    features = {
+        column.name: data.values[column.name] if column.format == "number" else _as_text(data, column)
+        for column in data.columns
+    }
+    return long_rows(table, features, path)
+
+
+def _as_text(table: Table, column: Column) -> AnyArray:
+    """(N,) the dates or times of a column, as they are written in files."""
+    numbers = table.values[column.name].tolist()
+    return np.array([text_of_number(number, column.format, column.step) for number in numbers], dtype=object)

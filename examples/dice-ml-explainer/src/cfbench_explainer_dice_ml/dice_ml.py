@@ -225,7 +225,8 @@ class Frames:
                 ends = [self.encoding.decode_number(place, bound[block])[0] for bound in (low, high)]
                 ranges[name] = [round(end) for end in ends] if name in self.whole else ends
             elif block.stop - block.start == 1:
-                within = [level for n, level in enumerate(column.levels) if low[block] <= n <= high[block]]
+                least, most = (self.encoding.decode_number(place, bound[block])[0] for bound in (low, high))
+                within = [level for n, level in enumerate(column.levels) if least <= n <= most]
                 ranges[name] = [level for level in within if level in self.levels[name]]
         return varied, ranges
 
