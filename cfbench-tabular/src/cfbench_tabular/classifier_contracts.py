@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     import numpy as np
 
+    from cfbench_tabular.classifiers.trees import Trees
     from cfbench_tabular.prepared_dataset import PreparedDataset
     from cfbench_tabular.table import FloatArray
 
@@ -58,3 +59,10 @@ class LayeredClassifier(DifferentiableClassifier, Protocol):
 
         The last layer has two outputs; class 1 is predicted if the second is larger.
         """
+
+
+class TreeClassifier(Classifier, Protocol):
+    """A sum of decision trees (access ``trees``)."""
+
+    def ensemble(self) -> tuple[Trees, float]:
+        """The trees and an offset: class 1 is predicted if the sum of all trees plus the offset is positive."""

@@ -25,7 +25,7 @@ SPEC = ComponentSpec(
     summary="Sum of small trees, each fitted to the residuals",
     target=f"{__name__}:GradientBoosting",
     config=f"{__name__}:Config",
-    provides={"access": {"scores"}},
+    provides={"access": {"scores", "trees"}},
     papers=("friedman2001greedy",),
 )
 
@@ -64,6 +64,10 @@ class GradientBoosting:
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
         log_odds = self.start + self.trees.total(vectors)
         return np.stack([expit(-log_odds), expit(log_odds)], axis=1)
+
+    def ensemble(self) -> tuple[Trees, float]:
+        """The sum of the trees plus the start are the log-odds of class 1."""
+        return self.trees, self.start
 
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return {**self.trees.state(), "start": np.array([self.start])}

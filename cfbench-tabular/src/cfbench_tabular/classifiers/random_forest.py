@@ -24,7 +24,7 @@ SPEC = ComponentSpec(
     summary="Mean of decision trees on bootstrap samples of the training rows",
     target=f"{__name__}:RandomForest",
     config=f"{__name__}:Config",
-    provides={"access": {"scores"}},
+    provides={"access": {"scores", "trees"}},
     papers=("breiman2001forests",),
 )
 
@@ -63,6 +63,10 @@ class RandomForest:
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
         one = self.trees.total(vectors) / len(self.trees.roots)
         return np.stack([1.0 - one, one], axis=1)
+
+    def ensemble(self) -> tuple[Trees, float]:
+        """The trees vote with the shares of class 1 in their leaves; class 1 needs more than half."""
+        return self.trees, -0.5 * len(self.trees.roots)
 
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return self.trees.state()

@@ -1,0 +1,215 @@
+"""The certified optimum of tree ensembles: equal to trying all cells, and never beaten by any other row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cfbench_core.lifecycle.streams import generator
+from cfbench_tabular.classifiers.gradient_boosting import Config as BoostingConfig
+from cfbench_tabular.classifiers.gradient_boosting import GradientBoosting
+from cfbench_tabular.classifiers.random_forest import Config as ForestConfig
+from cfbench_tabular.classifiers.random_forest import RandomForest
+from cfbench_tabular.classifiers.trees import Trees
+from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.explainers.optimum import costs_of
+from cfbench_tabular.explainers.tree_boxes import Cells, Leaves
+from cfbench_tabular.explainers.tree_optimum import Config, TreeOptimum
+from cfbench_tabular.table import Column
+from cfbench_tabular.testing import context_of, example_data, factuals_of, fitted
+
+pytest.importorskip("ortools", reason="tree-optimum needs cfbench-tabular[trees]")
+OBJECTIVES = ["l1", "l0", "madd"]
+
+
+class Grown:
+    """Random trees over encoded rows, without training."""
+
+    def __init__(self, encoding: Encoding, seed: int, trees: int = 5, depth: int = 3) -> None:
+        self.draw = np.random.default_rng(seed)
+        self.encoding = encoding
+        self.nodes: list[list[float]] = []  # feature, threshold, left, right, value
+        roots = [self._grow(depth) for _ in range(trees)]
+        feature, threshold, left, right, value = map(np.array, zip(*self.nodes, strict=True))
+        whole = np.int32
+        self.trees = Trees(
+            np.array(roots, whole), feature.astype(whole), threshold, left.astype(whole), right.astype(whole), value
+        )
+        self.offset = float(self.draw.normal(scale=0.3))
+
+    def _grow(self, depth: int) -> int:
+        node = len(self.nodes)
+        self.nodes.append([0, 0.0, node, node, float(self.draw.normal())])
+        if depth:
+            feature = int(self.draw.integers(self.encoding.width))
+            threshold = 0.5 if not self.encoding.numeric[feature] else round(float(self.draw.uniform(-2, 2)), 1)
+            left, right = self._grow(depth - 1), self._grow(depth - 1)
+            self.nodes[node] = [feature, threshold, left, right, 0.0]
+        return node
+
+    def ensemble(self) -> tuple[Trees, float]:
+        return self.trees, self.offset
+
+    def predict_proba(self, vectors: np.ndarray) -> np.ndarray:
+        one = 1 / (1 + np.exp(-self.trees.total(vectors) - self.offset))
+        return np.stack([1 - one, one], axis=1)
+
+
+def small_encoding(numbers: int = 2, **column: Any) -> Encoding:
+    columns = (
+        *(Column(f"x{n}", **column) for n in range(numbers)),
+        Column("colour", "categorical", ("red", "green", "blue")),
+        Column("smoker", "categorical", ("no", "yes")),
+    )
+    size = len(columns)
+    low = np.where([c.kind == "numeric" for c in columns], -3.0, 0.0)
+    return Encoding(columns, np.zeros(size), np.ones(size), low, np.where(low < 0, 3.0, 1.0))
+
+
+def random_rows(encoding: Encoding, count: int, seed: int) -> np.ndarray:
+    draw = np.random.default_rng(seed)
+    parts = [
+        draw.uniform(-2.5, 2.5, size=(count, 1))
+        if column.kind == "numeric"
+        else np.eye(3)[draw.integers(3, size=count)]
+        if len(column.levels) == 3
+        else draw.integers(2, size=(count, 1)).astype(float)
+        for column in encoding.columns
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def all_cells(model: Any, encoding: Encoding, row: np.ndarray) -> np.ndarray:
+    """Every combination of levels and of values that are as near to ``row`` as an interval of thresholds allows."""
+    low, high = (side[0] for side in encoding.allowed(row[None]))
+    parts = []
+    for block in encoding.blocks:
+        if not encoding.numeric[block.start]:
+            width = block.stop - block.start
+            levels = np.eye(width) if width > 1 else np.array([[0.0], [1.0]])
+            parts.append([level for level in levels if (level >= low[block]).all() and (level <= high[block]).all()])
+            continue
+        values = [row[block.start]]
+        for threshold in model.trees.threshold[model.trees.feature == block.start]:
+            single = np.float32(threshold)
+            for step in (-np.inf, np.inf):
+                near = np.nextafter(single, np.float32(step))
+                values += [float(near), float(single)]
+        kept = np.unique([value for value in values if low[block.start] <= value <= high[block.start]])
+        parts.append([np.array([value]) for value in kept])
+    return np.array([np.concatenate(choice) for choice in product(*parts)])
+
+
+def explained(model: Any, encoding: Encoding, rows: np.ndarray, **options: Any) -> tuple[Explanation, Factuals, Context]:
+    classes = (model.predict_proba(rows)[:, 1] > 0.5).astype(np.int64)
+    factuals = Factuals(rows, classes, tuple(map(str, range(len(rows)))))
+    context = Context(encoding, random_rows(encoding, 40, 1), lambda unit: generator("test", unit))
+    return TreeOptimum(Config(**options)).counterfactuals(model, factuals, context), factuals, context
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), objective=st.sampled_from(OBJECTIVES))
+def test_it_is_what_trying_every_cell_gives(seed: int, objective: str) -> None:
+    encoding = small_encoding()
+    model = Grown(encoding, seed)
+    rows = random_rows(encoding, 4, seed)
+    result, factuals, context = explained(model, encoding, rows, objective=objective)
+    costs = costs_of(objective, context)
+    assert result.details["proven"].all()
+    for place, row in enumerate(rows):
+        cells = all_cells(model, encoding, row)
+        score = model.trees.total(cells) + model.offset
+        other = score >= 1e-6 if factuals.classes[place] == 0 else score <= -1e-6
+        if not other.any():
+            assert np.isnan(result.counterfactuals[place]).all()
+            continue
+        least = costs.of(cells[other], row).min()
+        assert result.details["objective"][place] == pytest.approx(least, rel=1e-4, abs=1e-6)
+        assert result.details["bound"][place] <= least * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_immutable_and_one_way_columns_are_respected_and_the_proof_holds_within_them(seed: int) -> None:
+    encoding = small_encoding()
+    first, second, *others = encoding.columns
+    encoding = replace(
+        encoding, columns=(replace(first, immutable=True), replace(second, direction="up"), *others)
+    )
+    model, rows = Grown(encoding, seed), random_rows(encoding, 6, seed)
+    result, factuals, context = explained(model, encoding, rows)
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
+    low, high = encoding.allowed(rows)
+    assert ((result.counterfactuals >= low) & (result.counterfactuals <= high))[given].all()
+    for place, row in enumerate(rows):
+        cells = all_cells(model, encoding, row)
+        score = model.trees.total(cells) + model.offset
+        other = score >= 1e-6 if factuals.classes[place] == 0 else score <= -1e-6
+        assert other.any() == given[place]
+        if given[place]:
+            least = costs_of("l1", context).of(cells[other], row).min()
+            assert result.details["objective"][place] == pytest.approx(least, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["forest", "boosting"])
+def test_trained_ensembles_get_valid_answers_that_no_training_row_beats(kind: str) -> None:
+    data = example_data()
+    model = fitted(
+        RandomForest(ForestConfig(trees=12, depth=4)) if kind == "forest" else GradientBoosting(BoostingConfig(trees=25)),
+        data,
+    )
+    factuals, context = factuals_of(model, data, slice(0, 12)), context_of(data)
+    result = TreeOptimum(Config(seconds=30)).counterfactuals(model, factuals, context)
+    assert result.details["proven"].all()
+    classes = (model.predict_proba(result.counterfactuals)[:, 1] > 0.5).astype(np.int64)
+    assert (classes != factuals.classes).all()
+    background = (model.predict_proba(context.background)[:, 1] > 0.5).astype(np.int64)
+    costs = costs_of("l1", context)
+    for place, row in enumerate(factuals.vectors):
+        enemies = context.background[background != factuals.classes[place]]
+        assert result.details["objective"][place] <= costs.of(enemies, row).min() + 1e-6
+
+
+def test_the_score_of_an_ensemble_has_the_sign_of_the_class() -> None:
+    data = example_data()
+    vectors, _ = data.sample("test")
+    for made in (RandomForest(ForestConfig(trees=7)), GradientBoosting(BoostingConfig(trees=9))):
+        model = fitted(made, data)
+        trees, offset = model.ensemble()
+        score = trees.total(vectors) + offset
+        assert ((score > 0) == (model.predict_proba(vectors)[:, 1] > 0.5)).all()
+
+
+def test_leaves_are_boxes_that_contain_exactly_the_rows_that_reach_them() -> None:
+    encoding = small_encoding()
+    model, rows = Grown(encoding, 3), random_rows(encoding, 50, 4)
+    leaves = Leaves.of(model.trees)
+    tested = rows[:, leaves.positions].astype(np.float32).astype(np.float64)[:, None]
+    inside = ((tested > leaves.low) & (tested <= leaves.high)).all(axis=2)
+    assert (inside.sum(axis=1) == len(model.trees.roots)).all()
+    assert inside @ leaves.value == pytest.approx(model.trees.total(rows))
+
+
+def test_the_cell_of_an_interval_is_its_value_nearest_to_the_factual() -> None:
+    cells = Cells.of(0.3, -1.0, 2.0, np.array([-5.0, 0.1, 0.25, 1.0, 7.0]))
+    assert cells.intervals.tolist() == [1, 2, 3, 4]
+    assert cells.values[2] == 0.3  # its own interval
+    assert cells.values[0] <= 0.1 < cells.values[0] + 1e-7
+    assert cells.values[1] == 0.25
+    assert 1.0 < cells.values[3] < 1.0 + 1e-6
+
+
+def test_without_time_the_answer_is_the_row_to_start_from_and_not_proven() -> None:
+    data = example_data()
+    model = fitted(RandomForest(ForestConfig(trees=60)), data)
+    factuals, context = factuals_of(model, data, slice(0, 3)), context_of(data)
+    result = TreeOptimum(Config(seconds=1e-4)).counterfactuals(model, factuals, context)
+    assert not np.isnan(result.counterfactuals).any()
+    assert (result.details["bound"] <= result.details["objective"]).all()
+    assert (result.details["proven"] == 0).any()
