@@ -76,6 +76,8 @@ def test_conformance(component, check, tmp_path):
         pytest.importorskip("torch")
     if component == "tabular/explainer/mace":
         pytest.importorskip("z3")
+    if component == "tabular/explainer/tree-optimum":
+        pytest.importorskip("ortools")
     options = None
     if component == "tabular/dataset/csv":
         (tmp_path / "mine.csv").write_text("x,colour,y\n1,red,a\n2,blue,b\n3,red,a\n4,red,b\n" * 3)

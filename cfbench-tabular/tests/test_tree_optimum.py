@@ -19,8 +19,9 @@ from cfbench_tabular.classifiers.random_forest import RandomForest
 from cfbench_tabular.classifiers.trees import Trees
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.explainers.exact import reach_of
 from cfbench_tabular.explainers.optimum import costs_of
-from cfbench_tabular.explainers.tree_boxes import Cells, Leaves
+from cfbench_tabular.explainers.tree_boxes import Cells, EnsembleTests, Leaves
 from cfbench_tabular.explainers.tree_optimum import Config, TreeOptimum
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import context_of, example_data, factuals_of, fitted
@@ -40,7 +41,12 @@ class Grown:
         feature, threshold, left, right, value = map(np.array, zip(*self.nodes, strict=True))
         whole = np.int32
         self.trees = Trees(
-            np.array(roots, whole), feature.astype(whole), threshold, left.astype(whole), right.astype(whole), value
+            np.array(roots, whole),
+            feature.astype(whole),
+            threshold,
+            left.astype(whole),
+            right.astype(whole),
+            value,
         )
         self.offset = float(self.draw.normal(scale=0.3))
 
@@ -49,7 +55,9 @@ class Grown:
         self.nodes.append([0, 0.0, node, node, float(self.draw.normal())])
         if depth:
             feature = int(self.draw.integers(self.encoding.width))
-            threshold = 0.5 if not self.encoding.numeric[feature] else round(float(self.draw.uniform(-2, 2)), 1)
+            threshold = (
+                0.5 if not self.encoding.numeric[feature] else round(float(self.draw.uniform(-2, 2)), 1)
+            )
             left, right = self._grow(depth - 1), self._grow(depth - 1)
             self.nodes[node] = [feature, threshold, left, right, 0.0]
         return node
@@ -74,6 +82,10 @@ def small_encoding(numbers: int = 2, **column: Any) -> Encoding:
 
 
 def random_rows(encoding: Encoding, count: int, seed: int) -> np.ndarray:
+    return encoding.snapped(_any_rows(encoding, count, seed))
+
+
+def _any_rows(encoding: Encoding, count: int, seed: int) -> np.ndarray:
     draw = np.random.default_rng(seed)
     parts = [
         draw.uniform(-2.5, 2.5, size=(count, 1))
@@ -94,7 +106,14 @@ def all_cells(model: Any, encoding: Encoding, row: np.ndarray) -> np.ndarray:
         if not encoding.numeric[block.start]:
             width = block.stop - block.start
             levels = np.eye(width) if width > 1 else np.array([[0.0], [1.0]])
-            parts.append([level for level in levels if (level >= low[block]).all() and (level <= high[block]).all()])
+            parts.append(
+                [level for level in levels if (level >= low[block]).all() and (level <= high[block]).all()]
+            )
+            continue
+        step = encoding.columns[encoding.column_of[block.start]].step
+        if step is not None:
+            values = np.arange(low[block.start], high[block.start] + step / 2, step)
+            parts.append([np.array([value]) for value in values])
             continue
         values = [row[block.start]]
         for threshold in model.trees.threshold[model.trees.feature == block.start]:
@@ -107,17 +126,27 @@ def all_cells(model: Any, encoding: Encoding, row: np.ndarray) -> np.ndarray:
     return np.array([np.concatenate(choice) for choice in product(*parts)])
 
 
-def explained(model: Any, encoding: Encoding, rows: np.ndarray, **options: Any) -> tuple[Explanation, Factuals, Context]:
+def context_for(encoding: Encoding) -> Context:
+    return Context(encoding, random_rows(encoding, 40, 1), lambda unit: generator("test", unit))
+
+
+def explained(
+    model: Any, encoding: Encoding, rows: np.ndarray, **options: Any
+) -> tuple[Explanation, Factuals, Context]:
     classes = (model.predict_proba(rows)[:, 1] > 0.5).astype(np.int64)
     factuals = Factuals(rows, classes, tuple(map(str, range(len(rows)))))
-    context = Context(encoding, random_rows(encoding, 40, 1), lambda unit: generator("test", unit))
+    context = context_for(encoding)
     return TreeOptimum(Config(**options)).counterfactuals(model, factuals, context), factuals, context
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000), objective=st.sampled_from(OBJECTIVES))
-def test_it_is_what_trying_every_cell_gives(seed: int, objective: str) -> None:
-    encoding = small_encoding()
+@given(
+    seed=st.integers(0, 10_000),
+    objective=st.sampled_from(OBJECTIVES),
+    step=st.sampled_from([None, 0.25, 1.0]),
+)
+def test_it_is_what_trying_every_cell_gives(seed: int, objective: str, step: float | None) -> None:
+    encoding = small_encoding(step=step)
     model = Grown(encoding, seed)
     rows = random_rows(encoding, 4, seed)
     result, factuals, context = explained(model, encoding, rows, objective=objective)
@@ -161,7 +190,9 @@ def test_immutable_and_one_way_columns_are_respected_and_the_proof_holds_within_
 def test_trained_ensembles_get_valid_answers_that_no_training_row_beats(kind: str) -> None:
     data = example_data()
     model = fitted(
-        RandomForest(ForestConfig(trees=12, depth=4)) if kind == "forest" else GradientBoosting(BoostingConfig(trees=25)),
+        RandomForest(ForestConfig(trees=12, depth=4))
+        if kind == "forest"
+        else GradientBoosting(BoostingConfig(trees=25)),
         data,
     )
     factuals, context = factuals_of(model, data, slice(0, 12)), context_of(data)
@@ -186,23 +217,55 @@ def test_the_score_of_an_ensemble_has_the_sign_of_the_class() -> None:
         assert ((score > 0) == (model.predict_proba(vectors)[:, 1] > 0.5)).all()
 
 
-def test_leaves_are_boxes_that_contain_exactly_the_rows_that_reach_them() -> None:
+def test_leaves_contain_exactly_the_cells_of_the_rows_that_reach_them() -> None:
     encoding = small_encoding()
-    model, rows = Grown(encoding, 3), random_rows(encoding, 50, 4)
-    leaves = Leaves.of(model.trees)
-    tested = rows[:, leaves.positions].astype(np.float32).astype(np.float64)[:, None]
-    inside = ((tested > leaves.low) & (tested <= leaves.high)).all(axis=2)
-    assert (inside.sum(axis=1) == len(model.trees.roots)).all()
-    assert inside @ leaves.value == pytest.approx(model.trees.total(rows))
+    model, row = Grown(encoding, 3), random_rows(encoding, 1, 4)[0]
+    tested, reach = EnsembleTests.of(model.trees), reach_of(costs_of("l1", context_for(encoding)), row)
+    cells = tested.cells(reach)
+    leaves = Leaves.within(tested, reach, cells)
+    for point in all_cells(model, encoding, row)[::7]:
+        near = np.array([np.abs(cells[int(p)].values - point[p]).argmin() for p in leaves.positions])
+        exact = point.copy()
+        exact[leaves.positions] = [
+            cells[int(p)].values[c] for p, c in zip(leaves.positions, near, strict=True)
+        ]
+        inside = ((leaves.first <= near) & (near < leaves.stop)).all(axis=1)
+        assert tested.tree[leaves.node[inside]].tolist() == list(range(len(model.trees.roots)))
+        assert model.trees.value[leaves.node[inside]].sum() == pytest.approx(
+            model.trees.total(exact[None])[0]
+        )
+
+
+def test_a_budget_leaves_out_only_leaves_that_cost_more() -> None:
+    encoding = small_encoding()
+    model, row = Grown(encoding, 5), random_rows(encoding, 1, 6)[0]
+    costs, tested = costs_of("l1", context_for(encoding)), EnsembleTests.of(model.trees)
+    reach = reach_of(costs, row).within(1.2)
+    leaves = Leaves.within(tested, reach, tested.cells(reach))
+    points = all_cells(model, encoding, row)
+    for point in points[costs.of(points, row) <= 1.2]:
+        reached = model.trees._leaves(point[None].astype(np.float32))[0]
+        assert set(reached.tolist()) <= set(leaves.node.tolist())
 
 
 def test_the_cell_of_an_interval_is_its_value_nearest_to_the_factual() -> None:
-    cells = Cells.of(0.3, -1.0, 2.0, np.array([-5.0, 0.1, 0.25, 1.0, 7.0]))
+    encoding = replace(small_encoding(1), low=np.array([-1.0, 0.0, 0.0]), high=np.array([2.0, 1.0, 1.0]))
+    row = np.array([0.3, 1.0, 0.0, 0.0, 0.0])
+    reach = reach_of(costs_of("l1", context_for(encoding)), row)
+    cells = Cells.of(reach, 0, np.array([-5.0, 0.1, 0.25, 1.0, 7.0]))
     assert cells.intervals.tolist() == [1, 2, 3, 4]
     assert cells.values[2] == 0.3  # its own interval
     assert cells.values[0] <= 0.1 < cells.values[0] + 1e-7
     assert cells.values[1] == 0.25
     assert 1.0 < cells.values[3] < 1.0 + 1e-6
+
+
+def test_the_cell_of_a_column_with_steps_is_at_a_step_and_an_interval_without_one_has_none() -> None:
+    encoding = small_encoding(1, step=0.5)
+    reach = reach_of(costs_of("l1", context_for(encoding)), np.array([0.5, 1.0, 0.0, 0.0, 0.0]))
+    cells = Cells.of(reach, 0, np.array([-2.2, -0.3, -0.1, 0.0, 0.6, 0.9, 1.0, 1.2, 2.7]))
+    values = dict(zip(cells.intervals.tolist(), cells.values.tolist(), strict=True))
+    assert values == {0: -2.5, 1: -0.5, 3: 0.0, 4: 0.5, 6: 1.0, 8: 1.5, 9: 3.0}
 
 
 def test_without_time_the_answer_is_the_row_to_start_from_and_not_proven() -> None:

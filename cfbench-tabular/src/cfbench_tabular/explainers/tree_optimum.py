@@ -1,8 +1,8 @@
 """Tree optimum: the nearest counterfactual of a random forest or of boosted trees, by constraint programming.
 
-Certified like ``optimum``, with the same objectives (``l1``, ``l0``, ``madd``). The formulation is that of Parmentier & Vidal
-2021 ("Optimal counterfactual explanations in tree ensembles", ICML), solved by constraint programming on Booleans
-(CP-SAT of OR-Tools) as the package OCEAN does:
+Certified like ``optimum``, with the same objectives (``l1``, ``l0``, ``madd``). The formulation is that of Parmentier &
+Vidal 2021 ("Optimal counterfactual explanations in tree ensembles", ICML), solved by constraint programming on
+Booleans (CP-SAT of OR-Tools) as the package OCEAN does:
 
 - of each number, Booleans m_j say whether it lies above the j-th threshold of the ensemble, m_(j+1) => m_j. Only the
   value of each interval between thresholds that is nearest to the factual matters (``tree_boxes.py``), so its cost
@@ -12,7 +12,8 @@ Certified like ``optimum``, with the same objectives (``l1``, ``l0``, ``madd``).
   forest, log-odds of boosted trees).
 
 Reduced without loss: the nearest training row of the other class, with its changes undone as far as the class allows,
-costs R. Values that cost more than R are cut off, and so are leaves that cannot be reached for R.
+costs R. The search is for rows that cost at most R/8, then R/4, R/2 and R, until there is one: values and leaves that
+cost more are left out, which makes the first programmes small, and each refuted budget is a lower bound.
 
 Values of leaves and costs become whole numbers (values are rounded to a part of ``margin``, costs downwards to one part in
 ten million of R), so that the solver is exact; ``bound`` is a lower bound of the objective of every row that is ``margin``
@@ -28,7 +29,9 @@ cfbench-tabular[trees].
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -41,7 +44,7 @@ from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.exact import Reach, nearby, reach_of
 from cfbench_tabular.explainers.optimum import TOLERANCE, costs_of
-from cfbench_tabular.explainers.tree_boxes import Cells, Leaves
+from cfbench_tabular.explainers.tree_boxes import EnsembleTests, Leaves
 from cfbench_tabular.table import FloatArray
 
 SPEC = ComponentSpec(
@@ -57,6 +60,9 @@ SPEC = ComponentSpec(
     papers=("parmentier2021optimal",),
     details={"default": False},
 )
+
+SHARES = (0.125, 0.25, 0.5, 1.0)
+"""Of the cost of the row to start from: the budgets of the programmes that are tried one after the other."""
 
 COST_STEPS = 10_000_000
 """Whole numbers between 0 and the budget."""
@@ -81,17 +87,16 @@ class TreeOptimum:
         found_rows = no_counterfactuals(factuals)
         details = np.full((len(factuals), 3), np.nan)
         trees, offset = model.ensemble()
-        leaves, costs = Leaves.of(trees), costs_of(self.config.objective, context)
+        tested, costs = EnsembleTests.of(trees), costs_of(self.config.objective, context)
         seconds = min(self.config.seconds, context.seconds or np.inf)
         classes = predicted_classes(model, context.background)
         for place, row in enumerate(factuals.vectors):
             label = int(factuals.classes[place])
             reach = reach_of(costs, row)
             start = nearby(model, reach, label, context.background[classes != label])
-            if start is not None:
-                reach = reach.within(float(costs.of(start[None], row)[0]) * (1 + 1e-9) + 1e-12)
+            most = np.inf if start is None else float(costs.of(start[None], row)[0]) * (1 + 1e-9) + 1e-12
             needed = _Needed(offset, self.config.margin, -1.0 if label else 1.0)
-            found, bound = _Programme(leaves, reach, needed).solve(start, seconds)
+            found, bound = _search(tested, reach, most, needed, start, seconds)
             rows = [each for each in (start, found) if each is not None]
             rows = [each for each in rows if predicted_classes(model, each[None])[0] != label]
             if rows:
@@ -115,20 +120,45 @@ class _Needed:
     sign: float
 
 
+def _search(
+    tested: EnsembleTests,
+    reach: Reach,
+    most: float,
+    needed: _Needed,
+    start: FloatArray | None,
+    seconds: float,
+) -> tuple[FloatArray | None, float]:
+    """A row (d,) or None, and a lower bound of the objective, infinite when there is no row within ``most``."""
+    end, refuted = time.perf_counter() + seconds, 0.0
+    for share in SHARES if np.isfinite(most) else (1.0,):
+        left = end - time.perf_counter()
+        if left <= 0:
+            break
+        programme = _Programme(tested, reach.within(share * most), needed)
+        found, bound = programme.solve(start if share == 1.0 else None, left)
+        if found is not None or (share == 1.0 and np.isinf(bound)):
+            return found, max(bound, refuted)
+        if np.isfinite(bound):
+            break  # out of time
+        refuted = share * most
+    return None, refuted
+
+
 class _Programme:
     """The constraint programme of one factual."""
 
-    def __init__(self, leaves: Leaves, reach: Reach, needed: _Needed) -> None:
+    def __init__(self, tested: EnsembleTests, reach: Reach, needed: _Needed) -> None:
         self.cp = _cp_model()
         self.model = self.cp.CpModel()
-        self.leaves, self.reach, self.needed = leaves, reach, needed
+        self.tested, self.reach, self.needed = tested, reach, needed
         self.encoding = reach.encoding
         self.unit = reach.budget / COST_STEPS if 0 < reach.budget < np.inf else 1.0 / COST_STEPS
         self.terms: list[tuple[Any, int]] = []  # of the objective: literals and their costs
         self.base = 0
-        self.cells = self._cells()
+        self.cells = tested.cells(reach)
         self.true = self.model.new_constant(1)
         self.literals: dict[int, list[Any]] = {}  # of each position, whether it is at least its c-th cell
+        self.counts = np.array([len(self.cells[position].values) for position in sorted(tested.thresholds)])
         self._columns()
         self._trees()
 
@@ -156,21 +186,6 @@ class _Programme:
             row[position] = self.cells[position].values[last]
         return row, bound
 
-    def _cells(self) -> dict[int, Cells]:
-        """The values that matter of each position that the trees test, and of all positions of categories."""
-        reach, tested = self.reach, {int(p): index for index, p in enumerate(self.leaves.positions)}
-        cells = {}
-        for position in range(self.encoding.width):
-            thresholds = (
-                self.leaves.thresholds(tested[position]) if position in tested else np.empty(0)
-            )
-            low, high = float(reach.low[position]), float(reach.high[position])
-            if not self.encoding.numeric[position]:
-                cells[position] = Cells.of_level(low, high, thresholds)
-            elif position in tested:
-                cells[position] = Cells.of(float(reach.row[position]), low, high, thresholds)
-        return cells
-
     def _columns(self) -> None:
         """Literals and costs of all columns."""
         costs, row = self.reach.costs, self.reach.row
@@ -197,7 +212,7 @@ class _Programme:
         """Literals "at least the c-th cell", the first of which is true, with the costs (c,) of the cells."""
         steps = np.floor(paid / self.unit).astype(np.int64)
         literals = [self.true] + [self.model.new_bool_var("") for _ in steps[1:]]
-        for lower, higher in zip(literals[1:], literals[2:], strict=False):
+        for lower, higher in pairwise(literals[1:]):
             self.model.add_implication(higher, lower)
         self.literals[position] = literals
         self.base += int(steps[0])
@@ -214,53 +229,35 @@ class _Programme:
 
     def _trees(self) -> None:
         """Of each tree one leaf that can be reached, and the sum of their values."""
-        reachable = self._within_budget()
-        leaves, needed = self.leaves, self.needed
-        trees = int(leaves.tree.max()) + 1
-        scale = max(1e9, trees / needed.margin)
-        terms, constant = [], 0
-        for tree in range(trees):
-            own = np.flatnonzero((leaves.tree == tree) & reachable)
-            values = np.rint(needed.sign * leaves.value[own] * scale).astype(np.int64)
-            if len(np.unique(values)) == 1:  # whichever it is
-                constant += int(values[0])
+        needed, trees = self.needed, self.tested.trees
+        leaves = Leaves.within(self.tested, self.reach, self.cells)
+        scale = max(1e9, len(trees.roots) / needed.margin)
+        values = np.rint(needed.sign * trees.value[leaves.node] * scale).astype(np.int64)
+        ends = np.searchsorted(self.tested.tree[leaves.node], np.arange(len(trees.roots) + 1))
+        terms: list[tuple[Any, int]] = []
+        constant = 0
+        for begin, end in pairwise(ends.tolist()):
+            own = values[begin:end].tolist()
+            if len(set(own)) == 1:  # whichever it is
+                constant += own[0]
                 continue
             reached = [self.model.new_bool_var("") for _ in own]
             self.model.add_exactly_one(reached)
-            for leaf, literal in zip(own.tolist(), reached, strict=True):
-                self._path(leaf, literal)
-            terms += zip(reached, values.tolist(), strict=True)
+            for leaf, literal in zip(range(begin, end), reached, strict=True):
+                self._path(leaves, leaf, literal)
+            terms += zip(reached, own, strict=True)
         least = int(np.ceil((needed.margin - needed.sign * needed.offset) * scale))
         self.model.add(sum(value * literal for literal, value in terms) + constant >= least)
 
-    def _within_budget(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """(L,) which leaves have a row whose changes in the tested positions cost no more than the budget."""
-        leaves, costs, row = self.leaves, self.reach.costs, self.reach.row
-        reachable = np.ones(len(leaves.value), dtype=np.bool_)
-        price = np.zeros((len(leaves.value), len(self.encoding.columns)))
-        self.inside: dict[int, np.ndarray[Any, np.dtype[np.bool_]]] = {}
-        for index, position in enumerate(leaves.positions.tolist()):
-            cells, column = self.cells[position], int(self.encoding.column_of[position])
-            inside = cells.inside(leaves.low[:, index], leaves.high[:, index])
-            self.inside[position] = inside
-            reachable &= inside.any(axis=1)
-            changes = np.abs(cells.values - row[position])
-            paid = costs.slope[column] * changes + costs.fixed[column] * (changes > 0)
-            cheapest = np.where(inside, paid, np.inf).min(axis=1)
-            price[:, column] = np.maximum(price[:, column], cheapest)
-        reachable &= price.sum(axis=1) <= self.reach.budget * (1 + 1e-9) + 1e-12
-        return reachable
-
-    def _path(self, leaf: int, literal: Any) -> None:
+    def _path(self, leaves: Leaves, leaf: int, literal: Any) -> None:
         """The leaf implies that each tested position is one of its cells, which are consecutive."""
-        for position, inside in self.inside.items():
-            cells = np.flatnonzero(inside[leaf])
-            first, last = int(cells[0]), int(cells[-1])
-            literals = self.literals[position]
-            if first > 0:
-                self.model.add_implication(literal, literals[first])
-            if last + 1 < len(literals):
-                self.model.add_implication(literal, ~literals[last + 1])
+        first, stop = leaves.first[leaf], leaves.stop[leaf]
+        for index in np.flatnonzero((first > 0) | (stop < self.counts)).tolist():
+            literals = self.literals[int(leaves.positions[index])]
+            if first[index] > 0:
+                self.model.add_implication(literal, literals[first[index]])
+            if stop[index] < len(literals):
+                self.model.add_implication(literal, ~literals[stop[index]])
 
     def _hint(self, start: FloatArray) -> None:
         """Where to begin: the cells of a known counterfactual."""

@@ -11,6 +11,8 @@ import numpy as np
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.classifiers.gradient_boosting import Config as BoostingConfig
+from cfbench_tabular.classifiers.gradient_boosting import GradientBoosting
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
 from cfbench_tabular.classifiers.logistic_regression import LogisticRegression
 from cfbench_tabular.explainers.base import Context, Factuals
@@ -67,9 +69,10 @@ class Constant:
 
 
 @functools.cache
-def reference_model(categories: bool = True) -> Classifier:
-    """A logistic regression of the example data, with gradients and layers."""
-    return fitted(LogisticRegression(LogisticConfig()), example_data(categories))
+def reference_model(categories: bool = True, trees: bool = False) -> Classifier:
+    """A logistic regression of the example data, with gradients and layers, or a few boosted ``trees``."""
+    model = GradientBoosting(BoostingConfig(trees=20)) if trees else LogisticRegression(LogisticConfig())
+    return fitted(model, example_data(categories))
 
 
 def constrained_data(categories: bool = True) -> PreparedDataset:

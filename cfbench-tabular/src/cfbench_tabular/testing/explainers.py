@@ -31,7 +31,8 @@ def _can(subject: Subject, axis: str, value: str) -> bool:
 
 def _setting(subject: Subject) -> tuple[PreparedDataset, Classifier]:
     categories = _can(subject, "columns", "categorical")
-    return example_data(categories), reference_model(categories)
+    needed = subject.spec.needs.get("classifier", {}).get("access", frozenset())
+    return example_data(categories), reference_model(categories, trees="trees" in needed)
 
 
 def _explained(
