@@ -66,7 +66,8 @@ def _steps_between(reach: Reach, position: int, low: FloatArray, high: FloatArra
     at = int(np.flatnonzero(grid.positions == position)[0])
 
     def multiples(values: FloatArray) -> FloatArray:
-        return grid.multiples(np.repeat(values[:, None], len(grid), axis=1))[:, at]
+        found: FloatArray = grid.multiples(np.repeat(values[:, None], len(grid), axis=1))[:, at]
+        return found
 
     whole = np.where(nearest > factual, np.ceil(multiples(nearest) - OFF), np.floor(multiples(nearest) + OFF))
     stepped = grid.at(np.repeat(whole[:, None], len(grid), axis=1))[:, at]
