@@ -59,7 +59,7 @@ def _steps_between(reach: Reach, position: int, low: FloatArray, high: FloatArra
     Where no value lies between them, it is one outside.
     """
     factual = reach.row[position]
-    nearest = np.clip(factual, low, np.maximum(low, high))
+    nearest: FloatArray = np.clip(factual, low, np.maximum(low, high))
     grid = reach.encoding.grid
     if position not in grid.positions:
         return nearest
