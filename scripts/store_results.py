@@ -16,7 +16,7 @@ from pathlib import Path
 from cfbench_core.api import analyse
 from cfbench_core.run_directory import Run
 
-LABELS = ["dataset", "model", "explainer", "level", "format", "scope", "edit", "k"]
+LABELS = ["dataset", "model", "explainer", "level", "format", "scope", "edit", "max_edits", "k"]
 
 
 def main() -> None:
@@ -38,6 +38,7 @@ def store(run: Run, name: str, command: str) -> None:
     """The means, and what they were measured with."""
     summary = run.summary
     table = summary[[*(label for label in LABELS if label in summary), "metric"]].copy()
+    table.insert(table.columns.get_loc("metric"), "role", summary["cell"].map(roles(run)))
     table["mean"] = summary["mean"].map("{:.4g}".format)
     table["interval"] = ((summary["ci_high"] - summary["ci_low"]) / 2).map("{:.2g}".format)
     table["n"] = summary["n"]
@@ -53,6 +54,11 @@ def store(run: Run, name: str, command: str) -> None:
         "elapsed_seconds": round(elapsed_seconds(run), 1),
     }
     Path(f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def roles(run: Run) -> dict[str, str]:
+    """Of each cell: baseline, reference or certified; empty for a method that competes."""
+    return {cell.id: cell.role for cell in run.cells()}
 
 
 def store_agreement(run: Run, name: str) -> None:

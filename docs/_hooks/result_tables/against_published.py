@@ -41,7 +41,7 @@ def against_paper(name: str, dataset: str, model: str, level: str, k: int, metri
     rows = []
     for explainer, own in ours.groupby("explainer", sort=False):
         measured = own.set_index("metric")["shown"]
-        row = {"explainer": explainer}
+        row = {"explainer": with_role(own)}
         for metric in (metric.strip() for metric in metrics.split(",")):
             row[metric] = measured.get(f"{metric}@{k}", measured.get(metric, ""))
             row[f"paper: {metric}"] = printed.get((name_in_paper(explainer), f"{metric}@{k}"), float("nan"))
@@ -49,6 +49,13 @@ def against_paper(name: str, dataset: str, model: str, level: str, k: int, metri
     table = pd.DataFrame(rows).dropna(axis="columns", how="all")
     nothing = (table.drop(columns="explainer").fillna("") == "").all(axis=1)  # it has not this format
     return shown(table[~nothing])
+
+
+def with_role(rows: pd.DataFrame) -> str:
+    """The label of the rows of one explainer, with its role where the table has roles: ``random (baseline)``."""
+    role = rows["role"].iloc[0] if "role" in rows else ""
+    label = str(rows["explainer"].iloc[0])
+    return f"{label} ({role})" if isinstance(role, str) and role else label
 
 
 def name_in_paper(label: str) -> str:
