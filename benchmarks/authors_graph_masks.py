@@ -77,6 +77,7 @@ def compare(options: argparse.Namespace) -> list[dict[str, Any]]:
     import yaml
 
     options.recommender = "{name: lightgcn, layers: 3}"
+    options.chunk, options.plain = 50, True
     study = Study(options)
     targets = units_of(study, options)
     context = study.context()

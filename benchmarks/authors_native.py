@@ -66,6 +66,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         options.model_folder = str(options.model or folder)
         Path(options.model_folder).mkdir(parents=True, exist_ok=True)
+        options.chunk, options.plain = 50, True
         study = Study(options)
         targets = next(study.chunks("user-vector"))
         context = study.context()
