@@ -1,4 +1,4 @@
-"""The paper variants of UNR-Explainer and GREASE next to the loops that their authors published.
+"""The paper variants of UNR-Explainer, GREASE and CLEAR next to the loops that their authors published.
 
     git clone https://github.com/hjkng/unrexplainer CHECKOUT
     python benchmarks/authors_graph_searches.py unr-explainer CHECKOUT --keep docs/results/authors-graph-searches
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("method", choices=("unr-explainer", "grease"))
+    parser.add_argument("method", choices=("unr-explainer", "grease", "clear"))
     parser.add_argument("checkout", type=Path, help="a checkout of the authors' repository")
     parser.add_argument("--data", default="amazon-fashion")
     parser.add_argument("--level", choices=("item", "list"), default="item")

@@ -336,7 +336,12 @@ def counterfactual_loss(
         first += len(block)
         starts = np.searchsorted(block.possible.rows, np.arange(len(block)))
         places = np.concatenate([starts[n] + graphs[unit].edges for n, unit in enumerate(own)])
-        weights = torch.cat([graphs[unit].of_edges(adjacency[unit]) for unit in own])
+        # all edges are looked up at once: the gradient of a look-up is as large as ``adjacency``
+        left, right = torch.cat([graphs[unit].ends for unit in own], dim=1)
+        of_unit = torch.repeat_interleave(
+            torch.tensor(own), torch.tensor([len(graphs[unit].edges) for unit in own])
+        )
+        weights = (adjacency[of_unit, left, right] + adjacency[of_unit, right, left]) / 2
         made = torch.zeros(len(block.possible.rows), dtype=torch.float64)
         made[torch.from_numpy(places)] = 1.0 - weights.detach().double()
         made.requires_grad_()
