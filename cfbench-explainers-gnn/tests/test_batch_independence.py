@@ -1,15 +1,18 @@
 """The answer of a unit is the same, bit by bit, alone and in any batch and order: for every method, on random graphs.
 
-The grid on which gradients are rounded is switched off, except for ``ON_GRID``: the answers must not rest on it.
+The grids on which gradients and CLEAR's logits are rounded are switched off, except for ``ON_GRID``: the answers must not
+rest on them. What is trained is trained once, for the unit alone and for the batch.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,18 +20,25 @@ from cfbench_explainers_gnn import (
     c2explainer,
     cf2,
     cf_gnnexplainer,
+    clear,
+    clear_paper,
     exhaustive_edges,
     gradient_greedy,
     one_gradient,
     random_edges,
     unr_explainer,
 )
+from cfbench_explainers_gnn.blocks import Block
+from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_recsys import soft_edits
 
+PAPER = clear_paper.PaperOptions(epochs=4, plain=2, units=6, nodes=10, hidden=5, latent=3, k=2)
 EXPLAINERS: dict[str, Callable[[], Any]] = {
     "cf-gnnexplainer": lambda: cf_gnnexplainer.CFGNNExplainer(cf_gnnexplainer.Config(steps=8, restarts=2)),
     "cf2": lambda: cf2.CF2(cf2.Config(steps=8)),
     "c2explainer": lambda: c2explainer.C2Explainer(c2explainer.Config(steps=8)),
+    "clear": lambda: clear.CLEAR(clear.Config(steps=4, batch=6, k=2)),
+    "clear, paper": lambda: clear.CLEAR(clear.Config(variant="paper", paper=PAPER)),
     "unr-explainer": lambda: unr_explainer.UNRExplainer(unr_explainer.Config(simulations=10)),
     "gradient-greedy": lambda: gradient_greedy.GradientGreedy(gradient_greedy.Config()),
     "one-gradient": lambda: one_gradient.OneGradient(one_gradient.Config()),
@@ -53,6 +63,7 @@ def test_a_unit_has_the_same_answer_alone_and_in_any_batch_and_order(
 ) -> None:
     if method not in ON_GRID:
         monkeypatch.setattr(soft_edits, "GRID", 2.0**50)
+        monkeypatch.setattr(clear, "GRID", 2.0**50)
 
     @settings(deadline=None, max_examples=8)
     @given(st.data())
@@ -66,6 +77,8 @@ def test_a_unit_has_the_same_answer_alone_and_in_any_batch_and_order(
         if not len(targets):
             return
         explainer, context = EXPLAINERS[method](), world.context
+        if hasattr(explainer, "prepare"):
+            context = dataclasses.replace(context, state=explainer.prepare(context))
         count = data.draw(st.integers(1, min(5, len(targets))))
         order = np.array(data.draw(st.permutations(range(len(targets))))[:count])
         batch = explainer.counterfactuals(targets.take(order), context)
@@ -74,3 +87,27 @@ def test_a_unit_has_the_same_answer_alone_and_in_any_batch_and_order(
             assert bits(batch, place) == bits(alone, 0)
 
     check()
+
+
+@pytest.mark.parametrize("level", ["item", "list"])
+def test_the_logits_of_clear_are_the_same_alone_and_in_a_batch(
+    level: str, graph_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clear, "GRID", 2.0**50)
+    for seed in range(4):
+        world = graph_world("lightgcn", seed, users=12, items=17)
+        state = clear.CLEAR(clear.Config(steps=4, batch=6, k=2)).prepare(world.context)
+        network = {name: torch.from_numpy(array) for name, array in state.items()}
+        around = clear.Surroundings(world.context)
+        targets = world.targets(2, level, "k-hop")
+
+        def logits(units: Any, about: Any = (targets, world.context, network, around)) -> tuple[Any, Any]:
+            targets, context, network, around = about
+            some = targets.take(units)
+            block = Block(some, possible_edits(some, context), context)
+            return clear.removal_logits(network, block, around), block.possible.rows
+
+        together, rows = logits(np.arange(len(targets)))
+        assert len(targets) > 8
+        for unit in range(len(targets)):
+            assert logits(np.array([unit]))[0].tobytes() == together[rows == unit].tobytes()

@@ -95,7 +95,7 @@ SPEC = ComponentSpec(
 
 FEATURES, AUXILIARIES = 20, 3
 GRID = 2.0**20
-"""Logits are rounded to its inverse: rounding noise, which depends on the batch, must not decide an order."""
+"""Logits are rounded to its inverse, so that edges that are equal on paper tie."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,14 +365,23 @@ def loss_terms(
 
 
 def removal_logits(network: Network, block: Block, around: Surroundings) -> FloatArray:
-    """(E,) how likely each edge in scope is to be removed, at the mean of z."""
+    """(E,) how likely each edge in scope is to be removed, at the mean of z.
+
+    One unit after the other: dense products and sums over columns add in an order that depends on the number of units and
+    edges, so this is what makes the numbers of a unit independent, bit by bit, of the rest of the block.
+    """
     import torch
 
+    found = [np.empty(0)]
     with torch.no_grad():
-        x, auxiliaries = _described(block, around)
-        mean, _ = _encode(network, block, x, auxiliaries)
-        logits: FloatArray = _decode(network, block, x, auxiliaries, mean).numpy()
-    return np.round(logits * GRID) / GRID
+        for unit in range(len(block)):
+            one = slice(unit, unit + 1)
+            alone = Block(block.targets.take(one), block.possible.take(unit, unit + 1), block.context)
+            # copies, for PyTorch aligns its own memory
+            x, auxiliaries = (part.clone() for part in _described(alone, around))
+            mean, _ = _encode(network, alone, x, auxiliaries)
+            found.append(_decode(network, alone, x, auxiliaries, mean).numpy())
+    return np.round(np.concatenate(found) * GRID) / GRID
 
 
 def _shortest_prefixes(best: BestAnswers, place: IntArray) -> None:
