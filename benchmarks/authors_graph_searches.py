@@ -13,6 +13,12 @@ the share of units (list level: of items) that are displaced on the rebuilt grap
 units with an answer, the share of units with the same set of edges as the variant, the mean Jaccard index of the two
 sets (two empty ones: 1), and seconds of one thread for each unit; ``training_seconds`` is training before all units.
 No budget of edits applies.
+
+Of CLEAR (https://github.com/jma712/GraphCFE) the authors' model, losses, training and evaluation run, on the graphs that the
+variant makes of each unit, with the recommender as their classifier of graphs. An edge, which is two entries of the decoded
+matrix, is drawn once, as in the variant. Their evaluations during training, which only print, are left out. With ``other
+draws`` the units to learn from stay the same. ``--double`` computes the rows ``paper`` and ``authors`` in double precision,
+which shows whether a difference between them is one of rounding.
 """
 
 from __future__ import annotations
@@ -46,6 +52,7 @@ def main() -> None:
     for name, default, help in (("users", 20, ""), ("k", 5, "length of the lists"), ("first", 5, "items")):
         parser.add_argument(f"--{name}", type=int, default=default, help=help)
     parser.add_argument("--options", default="{}", help="of the variant, as YAML: '{epochs: 100}'")
+    parser.add_argument("--double", action="store_true", help="of CLEAR: compute in double precision")
     parser.add_argument("--model-folder", type=Path, help="where the trained recommender is, or will be")
     parser.add_argument("--keep", help="where to keep the table, without its ending")
     options = parser.parse_args()
@@ -53,6 +60,8 @@ def main() -> None:
 
     torch.set_num_threads(1)
     world = World(options)
+    if options.double:
+        torch.set_default_dtype(torch.float64)
     rows = compare(world, options)
     for row in rows:
         print(row)
@@ -75,12 +84,14 @@ class Found:
 
 
 def compare(world: World, options: argparse.Namespace) -> list[dict[str, Any]]:
-    from authors_loops import LOOPS
+    from authors_clear import Clear
+    from authors_loops import Grease, UNRExplainer
 
-    loop = LOOPS[options.method](world, options.checkout)
+    loops: dict[str, Any] = {"unr-explainer": UNRExplainer, "grease": Grease, "clear": Clear}
+    loop = loops[options.method](world, options.checkout)
     ours = world.paper(options.method, world.options)
     found = {"paper": ours, "authors": loop.run(same=True)}
-    if loop.random:
+    if loop.random and not options.double:
         found["authors, other draws"] = loop.run(same=False)
     rows = []
     for row, those in found.items():
@@ -98,7 +109,7 @@ def compare(world: World, options: argparse.Namespace) -> list[dict[str, Any]]:
                 "users": options.users,
                 "units": len(those.sets),
                 "options": options.options,
-                "row": row,
+                "row": f"{row}, double precision" if options.double else row,
                 "pn_s": round(world.displaced(those.sets), 4),
                 "edits": round(sum(sizes) / len(sizes), 2) if sizes else None,
                 "identical": round(sum(a == b for a, b in pairs) / len(pairs), 4),
