@@ -191,10 +191,10 @@ def test_when_time_runs_out_there_is_a_counterfactual_and_a_bound(network, numbe
 
 
 def others():
-    """Every explainer that is installed and is no bound itself."""
+    """Every explainer of this network that is installed and is not certified itself."""
     for component in installed().components(suite="tabular", kind="explainer"):
         spec = component.spec
-        if spec.role != "bound" and spec.name != "mace":
+        if spec.role != "certified" and spec.name != "mace":
             yield spec.name, resolve(spec.target)(resolve(spec.config)())
 
 
