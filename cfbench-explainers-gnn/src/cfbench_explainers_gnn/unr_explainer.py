@@ -85,7 +85,7 @@ class Config(SearchConfig):
     variant: Annotated[
         Variant, Help("cfbench: the guided search over sets; paper: the search over walks as published")
     ] = "cfbench"
-    simulations: Annotated[int, Range(minimum=1), Help("maximum number of tested sets of edges")] = 200
+    simulations: Annotated[int, Range(minimum=1), Help("maximum number of tested sets of edges")] = 120
     patience: Annotated[
         int, Range(minimum=1), Help("sets tried without a better answer after which a search ends")
     ] = 96
