@@ -28,12 +28,14 @@ from dice_against_dice_ml import our_table
 from results import keep
 
 from cfbench_core.data_files import DataAccess
+from cfbench_core.lifecycle.counting import CountedModel
 from cfbench_core.lifecycle.streams import generator
 from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
-from cfbench_tabular.classifiers.base import QueryCounter, predicted_classes
+from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.mlp import MLP, from_weights, read_weights
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import complete
 
@@ -103,7 +105,7 @@ def timed(explainer: Any, model: MLP, vectors: Any, context: Context) -> dict[st
     factuals = Factuals(vectors, predicted_classes(model, vectors), tuple(map(str, range(len(vectors)))))
     few = Factuals(vectors[:WARM_UP], factuals.classes[:WARM_UP], factuals.units[:WARM_UP])
     explainer.counterfactuals(model, few, context)
-    counted = QueryCounter(model)
+    counted = CountedModel(model, Chunk.queries)
     started = time.process_time()
     found = Explanation.of(explainer.counterfactuals(counted, factuals, context)).stacked()[:, 0]
     seconds = time.process_time() - started

@@ -195,3 +195,41 @@ def test_no_module_is_too_long(distribution: str) -> None:
         if (lines := path.read_text(encoding="utf-8").count("\n")) > LONGEST
     ]
     assert not long
+
+
+def defined(path: Path) -> set[str]:
+    """The names that a module binds at its top level, imports among them."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.update(alias.asname or alias.name for alias in node.names)
+    return names
+
+
+def missing_names(path: Path) -> Iterator[str]:
+    """The names that a file imports from this project and that are not there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        package = (getattr(node, "module", None) or "").split(".")[0]
+        distribution = package.replace("_", "-")
+        if not isinstance(node, ast.ImportFrom) or distribution not in MAY_IMPORT:
+            continue
+        module = ROOT.joinpath(distribution, "src", *str(node.module).split("."))
+        file = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
+        names = defined(file) if file.is_file() else set()
+        submodules = {part.stem for part in module.glob("*")} if module.is_dir() else set()
+        for alias in node.names:
+            if alias.name not in names | submodules:
+                yield f"{node.module}.{alias.name}"
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "docs/_hooks", "examples", "scripts", "tests"])
+def test_what_scripts_import_from_the_project_exists(folder: str) -> None:
+    """They run by hand, some of them rarely, so that nothing else would notice a renamed function."""
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert files
+    found = {str(path.relative_to(ROOT)): list(missing_names(path)) for path in files}
+    assert not {path: names for path, names in found.items() if names}
