@@ -2,12 +2,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from cfbench_core.lifecycle.streams import generator
+from cfbench_core.presets import presets_of
 from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.explainers.base import Context, Factuals
-from cfbench_tabular.explainers.lore import LORE, Config
+from cfbench_tabular.explainers.lore import AS_PUBLISHED, LORE, SPEC, Config
+from cfbench_tabular.explainers.lore_neighbourhood import PackedRows
+from cfbench_tabular.explainers.lore_rules import rules_of
 from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of, fitted
 
 
@@ -78,7 +82,7 @@ def test_the_neighbourhood_is_bred_for_both_classes_and_stays_near(linear, numbe
     draw = np.random.default_rng(0)
     model, background = Recorder(linear([1.0, 1.0], 0.0)), draw.normal(size=(500, 2))
     row = np.array([[1.5, 1.0]])
-    explained(model, numbers(2), row, background, population=1000)
+    explained(model, numbers(2), row, background, **AS_PUBLISHED)
     neighbours = max(model.queries[-3:], key=len)
     assert len(neighbours) == 1000
     classes = neighbours.sum(axis=1) > 0
@@ -156,3 +160,49 @@ def test_on_cf_tabular_nearly_every_factual_has_a_counterfactual(study, name):
     given = ~np.isnan(result.counterfactuals).any(axis=1)
     assert given.mean() >= 0.9
     assert flips(model, factuals, result.counterfactuals)[given].all()
+
+
+def test_packed_rows_become_the_encoded_rows_again():
+    data = example_data()
+    rows = PackedRows(data.encoding)
+    encoded, _ = data.sample("train")
+    packed = rows.packed(encoded)
+    assert packed.shape == (len(encoded), len(data.encoding.columns))
+    assert np.array_equal(rows.unpacked(packed), encoded)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_rule_holds_exactly_for_the_rows_of_its_leaf(numbers, seed):
+    draw = np.random.default_rng(seed)
+    rows = draw.normal(size=(300, 4)).astype(np.float32).astype(float)
+    labels = (rows[:, 0] * rows[:, 1] + rows[:, 2] > 0).astype(int)
+    tree = DecisionTreeClassifier(random_state=seed).fit(rows, labels).tree_
+    leaf = tree.apply(rows.astype(np.float32))
+    for rule in rules_of(tree, np.unique(leaf), rows[0], numbers(4)):
+        holds = np.ones(len(rows), dtype=bool)
+        for place, value in rule.low.items():
+            holds &= rows[:, place] > value
+        for place, value in rule.high.items():
+            holds &= rows[:, place] <= value
+        assert np.array_equal(holds, leaf == rule.leaf)
+        wrong = {p for p, v in rule.low.items() if rows[0, p] <= v} | {
+            p for p, v in rule.high.items() if rows[0, p] > v
+        }
+        assert set(rule.violated) == wrong
+        assert rule.length == len(rule.low.keys() | rule.high.keys())
+
+
+def test_what_the_short_search_misses_is_searched_as_published(study):
+    """On BCW many columns must change at once."""
+    rows, background = study.factuals("BCW", 1)[:20], study.factuals("BCW", 0)
+    model, encoding = study.network("BCW"), study.encoding("BCW")
+    found = {again: explained(model, encoding, rows, background, again=again)[0] for again in (False, True)}
+    given = {again: ~np.isnan(result.counterfactuals[:, 0]) for again, result in found.items()}
+    assert given[False].sum() < given[True].sum()
+    same = given[False]
+    assert np.array_equal(found[True].counterfactuals[same], found[False].counterfactuals[same])
+
+
+def test_the_published_preset_is_what_is_searched_again():
+    preset = presets_of(SPEC)["as-published"]
+    assert dict(preset.options) == {**AS_PUBLISHED, "again": False}
