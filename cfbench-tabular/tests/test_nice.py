@@ -14,8 +14,8 @@ def other_chance(model, row, label):
     return model.predict_proba(np.asarray(row)[None])[0, 1 - label]
 
 
-def heom(encoding, one, other):
-    """By column, as the paper returns it."""
+def heom(encoding, one, other, scale="range"):
+    """By column, as the paper returns it; encoded numbers are in standard deviations."""
     total = 0.0
     for column, block, low, high in zip(
         encoding.columns, encoding.blocks, encoding.low, encoding.high, strict=True
@@ -23,18 +23,18 @@ def heom(encoding, one, other):
         if column.kind == "categorical":
             total += float((one[block] != other[block]).any())
         elif high > low:
-            total += abs(one[block][0] - other[block][0]) / (high - low)
+            total += abs(one[block][0] - other[block][0]) / (high - low if scale == "range" else 1.0)
     return total
 
 
-def by_hand(model, context, row, label, reward, neighbours=5):
+def by_hand(model, context, row, label, reward, scale, neighbours=5):
     """One copy at a time, one question to the model at a time."""
     encoding = context.encoding
     enemies = [t for t in context.background if model.predict_proba(t[None])[0].argmax() != label]
-    target = min(enemies, key=lambda t: heom(encoding, row, t))
+    target = min(enemies, key=lambda t: heom(encoding, row, t, scale))
 
     def unusual(z):
-        return np.mean(sorted(heom(encoding, z, t) for t in enemies)[:neighbours])
+        return np.mean(sorted(heom(encoding, z, t, scale) for t in enemies)[:neighbours])
 
     current = row.copy()
     while model.predict_proba(current[None])[0].argmax() == label:
@@ -46,7 +46,7 @@ def by_hand(model, context, row, label, reward, neighbours=5):
             tried[block] = target[block]
             gain = other_chance(model, tried, label) - other_chance(model, current, label)
             if reward == "proximity":
-                gain /= heom(encoding, row, tried) - heom(encoding, row, current)
+                gain /= heom(encoding, row, tried, scale) - heom(encoding, row, current, scale)
             if reward == "plausibility":
                 better = unusual(current) - unusual(tried)
                 gain = -gain * better if gain < 0 and better < 0 else gain * better
@@ -72,8 +72,9 @@ def test_proximity_prefers_what_gains_more_for_its_length(explain, linear, numbe
 
 
 @pytest.mark.parametrize("reward", ["sparsity", "proximity", "plausibility"])
+@pytest.mark.parametrize("scale", ["range", "deviation"])
 @pytest.mark.parametrize("seed", [0, 1, 3])
-def test_it_follows_the_steps_of_the_paper(reward, seed):
+def test_it_follows_the_steps_of_the_paper(reward, scale, seed):
     data = example_data()
     draw = np.random.default_rng(seed)
     model = from_weights(
@@ -87,9 +88,9 @@ def test_it_follows_the_steps_of_the_paper(reward, seed):
     context = replace(context_of(data), labels=None)
     factuals = factuals_of(model, data, slice(0, 20))
     assert 0 < factuals.classes.mean() < 1
-    results = NICE(Config(reward=reward)).counterfactuals(model, factuals, context)
+    results = NICE(Config(reward=reward, scale=scale)).counterfactuals(model, factuals, context)
     for row, label, result in zip(factuals.vectors, factuals.classes, results, strict=True):
-        assert result == pytest.approx(by_hand(model, context, row, label, reward), abs=1e-12)
+        assert result == pytest.approx(by_hand(model, context, row, label, reward, scale), abs=1e-12)
 
 
 def test_every_counterfactual_flips_and_mixes_the_factual_with_one_training_row():

@@ -3,7 +3,8 @@
 Brughmans, Leyman & Martens 2023, "NICE: an algorithm for nearest instance counterfactual explanations".
 
 1. The neighbour u is the training row with M(u) != M(x) = c nearest to x, of those that the model classifies
-   correctly. Distance (HEOM): sum over the numbers of |x_j - u_j| / range_j, plus the categories that differ.
+   correctly. Distance (HEOM): sum over the numbers of |x_j - u_j| / range_j, plus the categories that differ;
+   ``scale: deviation`` divides by the standard deviation instead, as the authors' package offers.
 2. Start at z = x. Of the columns in which z and u still differ, copy the one with the highest reward, until
    M(z) != c. With p the probability of the other class and z' the row after the copy:
 
@@ -59,6 +60,9 @@ class Config:
     reward: Annotated[
         Literal["sparsity", "proximity", "plausibility"], Help("what the order of copying optimises")
     ] = "sparsity"
+    scale: Annotated[
+        Literal["range", "deviation"], Help("unit of numbers in the distance: range, or standard deviation")
+    ] = "range"
     right: Annotated[bool, Help("copy only from training rows that the model classifies correctly")] = True
     neighbours: Annotated[
         int, Range(minimum=1), Help("nearest rows that the plausibility is measured with")
@@ -72,7 +76,7 @@ class NICE:
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
         found = no_counterfactuals(factuals)
         classes = predicted_classes(model, context.background)
-        heom = _HEOM(context.encoding)
+        heom = _HEOM(context.encoding, self.config.scale)
         for label in (0, 1):
             members = np.flatnonzero(factuals.classes == label)
             enemies = context.background[classes != label]
@@ -158,13 +162,14 @@ class NICE:
 class _HEOM:
     """The distance of the paper between encoded rows, and what belongs to which column."""
 
-    def __init__(self, encoding: Encoding) -> None:
+    def __init__(self, encoding: Encoding, scale: str) -> None:
         self.columns = len(encoding.columns)
         self.column_of = encoding.column_of
         self.starts = [block.start for block in encoding.blocks]
         self.numeric = encoding.numeric
         low, high = encoding.bounds
-        span = np.where(high > low, high - low, 1.0)
+        # Encoded numbers are in standard deviations.
+        span = np.where((high > low) & (scale == "range"), high - low, 1.0)
         in_group = np.zeros(encoding.width, dtype=bool)
         for group in encoding.groups:
             in_group[group] = True
@@ -203,7 +208,7 @@ class _Grafts:
     label: int
 
     def nearest(self, rows: FloatArray) -> FloatArray:
-        """(A, d) for each row (A, d) the graft of the nearest donor ownerse graft is of the other class, or NaN."""
+        """(A, d) for each row (A, d) the graft of the nearest donor whose graft is of the other class, or NaN."""
         distances = self.heom.between(rows, self.donors)
         if not self._constrained():
             return np.asarray(self.donors[distances.argmin(axis=1)])
