@@ -3,9 +3,11 @@
 Each library gets rows in its own layout (:class:`Layout`) and the same weights; its results are converted back.
 
 - ``jax-relax`` (Apache 2.0): VanillaCF, DiverseCF, GrowingSphere, ProtoCF with their default options. Numbers are
-  scaled to 0..1 over the observed range and clipped to it, categories are one-hot (two levels as well), normalised by a
-  softmax during the search and by the largest level at the end, and immutable columns are declared: ``DataModule`` and
-  ``Feature`` of the library. The call is compiled beforehand and timed separately; the library compiles in each call.
+  scaled to 0..1 over the observed range and clipped to it, as in the examples of the library; the methods
+  ``...-standardised`` get the standardised numbers that cfbench has, on which the steps are shorter, without clipping.
+  Categories are one-hot (two levels as well), normalised by a softmax during the search and by the largest level at the
+  end, and immutable columns are declared: ``DataModule`` and ``Feature`` of the library. The call is compiled
+  beforehand and timed separately; the library compiles in each call.
 - ``alibi`` (Business Source Licence, hence only measured here): ``CounterfactualProto`` on a Keras model, k-d trees,
   with the options of its authors' example (theta 10, 1,000 iterations for each of ten weights), numbers as in cfbench,
   categories one-hot and embedded by ABDM, and the observed range. It does not support immutable columns.
@@ -34,7 +36,13 @@ from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context
 from cfbench_tabular.table import FloatArray
 
-RELAX = ("VanillaCF", "DiverseCF", "GrowingSphere", "ProtoCF")
+STANDARDISED = "-standardised"
+"""Suffix of the methods that get the standardised numbers of cfbench."""
+RELAX = tuple(
+    f"{method}{scale}"
+    for method in ("VanillaCF", "DiverseCF", "GrowingSphere", "ProtoCF")
+    for scale in ("", STANDARDISED)
+)
 PROTOTYPES = "CounterfactualProto"
 CHUNK = 1_000
 """Rows that jax processes at once: GrowingSphere samples a hundred points for each."""
@@ -128,7 +136,9 @@ class Relax:
             jax, "spmd_mode"
         ):  # Keras below 3.4, which jax-relax requires, expects this attribute of jax
             jax.spmd_mode = contextlib.nullcontext  # on one device it does nothing
-        self.layout = Layout.of(context.encoding, scaled=True)
+        self.scaled = not method.endswith(STANDARDISED)
+        method = method.removesuffix(STANDARDISED)
+        self.layout = Layout.of(context.encoding, scaled=self.scaled)
         w1, b1, w2, b2 = map(jnp.asarray, self.layout.weights(model))
 
         def predict(rows: Any) -> Any:
@@ -150,12 +160,14 @@ class Relax:
         features = []
         for place, (start, size) in enumerate(zip(self.layout.starts, self.layout.sizes, strict=True)):
             part = rows[:, start : start + size]
-            fitted = {"min_": 0.0, "max_": 1.0} if size == 1 else {"categories_": np.arange(size)}
+            number: Any = (
+                {"name": "minmax", "transformer": {"min_": 0.0, "max_": 1.0}} if self.scaled else "identity"
+            )
             features.append(
                 Feature(
                     f"c{place}",
                     part if size == 1 else part.argmax(axis=1)[:, None],
-                    {"name": "minmax" if size == 1 else "ohe", "transformer": fitted},
+                    number if size == 1 else {"name": "ohe", "transformer": {"categories_": np.arange(size)}},
                     transformed_data=part,
                     is_immutable=encoding.columns[place].immutable,
                 )

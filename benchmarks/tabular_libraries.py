@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 from dice_against_dice_ml import our_table
-from library_methods import METHODS, PROTOTYPES, RELAX, lacking
+from library_methods import METHODS, PROTOTYPES, RELAX, STANDARDISED, lacking
 from results import keep
 from tabular_explainers import AT_MOST, WARM_UP, made
 
@@ -63,7 +63,7 @@ OURS: dict[str, dict[str, Any]] = {
     "alibic-sparse": {"name": "alibic", "beta": 2.0},
     "nice": {},
 }
-KIN = {
+OF_KIND = {
     "VanillaCF": ["ml-explain", "cadex"],
     "DiverseCF": ["dice"],
     "GrowingSphere": ["growing-spheres"],
@@ -155,7 +155,7 @@ def measured(name: str, arguments: argparse.Namespace) -> tuple[list[dict[str, A
             rows.append({"dataset": name, "method": method, "factuals": size, **row})
             shown(rows[-1])
     for theirs in arguments.theirs:
-        for ours in (own for own in KIN[theirs] if own in arguments.ours):
+        for ours in (own for own in OF_KIND[theirs.removesuffix(STANDARDISED)] if own in arguments.ours):
             for method, size in found:
                 if method == theirs:
                     own = max((rows_found for (of, _), rows_found in found.items() if of == ours), key=len)
