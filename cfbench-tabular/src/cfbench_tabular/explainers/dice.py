@@ -11,17 +11,19 @@ explanations". For k counterfactuals c_1 ... c_k of x, Adam descends
 - K_ij = 1 / (1 + dist(c_i, c_j)), with 1e-4 added on the diagonal;
 - penalty(c) = sum over one-hot categories of (sum of its places - 1)^2.
 
-k is ``protocol.counterfactuals_per_instance``. The first c starts at x, the others near it.
+k is ``protocol.counterfactuals_per_instance``. The first c starts at x, the others around it.
 
-Afterwards the counterfactuals are made sparse: columns are reset to x in order of increasing |c_j - x_j|
-/ MAD_j, as long as the class stays; then the remaining numbers are moved towards x as far as the class
-stays, in steps of a tenth (``linear``) or by bisection (``binary``). The paper resets numbers only
-(``restored: numbers``). The adapter of CF-tabular edits single one-hot positions, which breaks categories, and sets
-all two-valued columns to 1; here a category is reset as a whole or not at all. A counterfactual that would become
-equal to another is left unchanged.
+Two counterfactuals of a factual are at least ``minimum_distance`` apart (L2 of encoded rows, so in standard deviations of
+numbers; 0: they only differ). What is nearer to one before it counts as none in the search.
+
+Afterwards the counterfactuals are made sparse, one after the other: columns are reset to x in order of increasing
+|c_j - x_j| / MAD_j, as long as the class and the distances to the rest of the set allow it; then the remaining numbers
+are moved towards x as far as these allow, in steps of a tenth (``linear``) or by bisection (``binary``). The paper resets
+numbers only (``restored: numbers``). The adapter of CF-tabular edits single one-hot positions, which breaks categories,
+and sets all two-valued columns to 1; here a category is reset as a whole or not at all.
 
 Departures: every iterate is projected onto rows (largest level of each category, steps, range, immutable and one-way
-columns respected) and predicted; equal rows count once; of all iterates the set with most valid rows is returned, of
+columns respected) and predicted; of all iterates the set with most valid rows is returned, of
 these the one with the lowest proximity minus diversity; the paper returns the last one, valid or not. Invalid rows are
 not returned. ``one_hot: project`` has the gradient at the rows themselves, so that the descent and the result agree;
 ``penalise`` has it between levels, as published. A search ends after ``patience`` steps without improvement; as long as
@@ -71,8 +73,9 @@ SPEC = ComponentSpec(
 )
 
 
-NEARBY = 0.1
-"""Standard deviation of the starting points of all but the first counterfactual."""
+NEARBY = 1.0
+"""Standard deviation of the starting points of all but the first counterfactual: where points nearly coincide, the
+determinant is nearly 0, and so is its gradient, which could not move them apart."""
 
 HALVINGS = 8
 """Steps of the bisection that resets numbers."""
@@ -82,6 +85,13 @@ HALVINGS = 8
 class Config:
     proximity: Annotated[float, Range(minimum=0), Help("weight of the distance to the factual")] = 0.5
     diversity: Annotated[float, Range(minimum=0), Help("weight of the determinant")] = 1.0
+    minimum_distance: Annotated[
+        float,
+        Range(minimum=0),
+        Help(
+            "between two counterfactuals of a factual: L2 of encoded rows, 0.5 is half a standard deviation"
+        ),
+    ] = 0.5
     categories: Annotated[float, Range(minimum=0), Help("weight of the penalty of penalise")] = 0.1
     learning_rate: Annotated[float, Range(above=0), Help("of Adam, in standard deviations")] = 0.05
     iterations: Annotated[int, Range(minimum=1), Help("steps at most")] = 400
@@ -153,13 +163,19 @@ def _kernel(sets: FloatArray, weights: FloatArray) -> FloatArray:
     return found
 
 
-def _distinct(rows: FloatArray, valid: BoolArray) -> BoolArray:
-    """(n, k) which of the rows (n, k, d) are ``valid`` and differ from all valid rows before them."""
-    k = rows.shape[1]
-    if k == 1:
-        return valid
-    equal = (rows[:, :, None] == rows[:, None]).all(axis=3) & np.tri(k, k=-1, dtype=bool)
-    found: BoolArray = valid & ~(equal & valid[:, None, :]).any(axis=2)
+def _distinct(rows: FloatArray, valid: BoolArray, minimum: float) -> BoolArray:
+    """(n, k) which of the rows (n, k, d) are ``valid`` and ``minimum`` away from all that count before them."""
+    counts = valid.copy()
+    for place in range(1, rows.shape[1]):
+        close = ~_apart(rows[:, place, None], rows[:, :place], minimum)
+        counts[:, place] &= ~(close & counts[:, :place]).any(axis=1)
+    return counts
+
+
+def _apart(rows: FloatArray, others: FloatArray, minimum: float) -> BoolArray:
+    """(...) whether the rows (..., d) differ from the others, by at least ``minimum`` in L2; true where one is NaN."""
+    away = ((rows - others) ** 2).sum(axis=-1)
+    found: BoolArray = ~((away == 0) | (away < minimum**2))
     return found
 
 
@@ -199,7 +215,7 @@ class _Search:
             points = np.clip(points, self.low[active, None], self.high[active, None])
             rows = self.limits.projected(points, active)
             margin = self._margins(rows, active)
-            valid = _distinct(rows, margin > CLEAR_MARGIN)
+            valid = _distinct(rows, margin > CLEAR_MARGIN, self.config.minimum_distance)
             found = self._merit(rows, valid, active)
             better = found > merit[active] + 1e-6
             best[active[better]] = np.where(valid[better, :, None], rows[better], np.nan)
@@ -270,21 +286,23 @@ class _Search:
 
     def _restored(self, best: FloatArray) -> FloatArray:
         """(n, k, d) the counterfactuals made sparse, the closest first."""
-        n, k, d = best.shape
-        rows, factuals = best.reshape(n * k, d).copy(), np.repeat(self.factuals, k, axis=0)
-        classes = np.repeat(self.classes, k)
-        given = np.flatnonzero(~np.isnan(rows[:, 0]))
-        if self.config.sparsity != "none" and len(given):
-            self.owner = given // k
-            rows[given] = self._reset(rows[given], factuals[given], classes[given])
-            sets = rows.reshape(n, k, d)
-            equal = (sets[:, :, None] == sets[:, None]).all(axis=3) & np.tri(k, k=-1, dtype=bool)
-            rows = np.where(equal.any(axis=2)[:, :, None], best, sets).reshape(n * k, d)
-        away = np.where(np.isnan(rows[:, 0]), np.inf, distances(rows, factuals, self.weights))
-        order = away.reshape(n, k).argsort(axis=1, kind="stable")
-        return np.take_along_axis(rows.reshape(n, k, d), order[:, :, None], axis=1)
+        sets = best.copy()
+        if self.config.sparsity != "none":
+            for place in range(sets.shape[1]):
+                given = np.flatnonzero(~np.isnan(sets[:, place, 0]))
+                if len(given):
+                    others = np.delete(sets[given], place, axis=1)
+                    sets[given, place] = self._reset(sets[given, place], given, others)
+        away = distances(sets, self.factuals[:, None], self.weights)
+        order = np.where(np.isnan(away), np.inf, away).argsort(axis=1, kind="stable")
+        return np.take_along_axis(sets, order[:, :, None], axis=1)
 
-    def _reset(self, rows: FloatArray, factuals: FloatArray, classes: IntArray) -> FloatArray:
+    def _reset(self, rows: FloatArray, owner: IntArray, others: FloatArray) -> FloatArray:
+        """(r, d) one counterfactual of each of the factuals ``owner`` (r,) made sparse.
+
+        others: (r, k - 1, d) the rest of each set, from which it stays at the minimum distance.
+        """
+        rows, factuals = rows.copy(), self.factuals[owner]
         starts = [block.start for block in self.encoding.blocks]
         number = self.encoding.numeric[starts]
         for whole in (True, False):
@@ -297,16 +315,17 @@ class _Search:
                 changed = np.flatnonzero(sizes[np.arange(len(rows)), column] > 0)
                 own = self.encoding.column_of[None, :] == column[changed][:, None]
                 ends = np.where(own, factuals[changed], rows[changed])
-                rows[changed] = self._moved(rows[changed], ends, classes[changed], whole, self.owner[changed])
+                rows[changed] = self._moved(rows[changed], ends, owner[changed], others[changed], whole)
         return rows
 
     def _moved(
-        self, rows: FloatArray, ends: FloatArray, classes: IntArray, whole: bool, owner: IntArray
+        self, rows: FloatArray, ends: FloatArray, owner: IntArray, others: FloatArray, whole: bool
     ) -> FloatArray:
-        """``rows`` moved to ``ends``, or as far as the class is unchanged. owner: (r,) their factuals."""
+        """``rows`` moved to ``ends``, or as far as the class is unchanged and the others (r, k - 1, d) are not near."""
 
         def found(tried: FloatArray) -> BoolArray:
-            return flips(self.model, tried, classes)
+            far = _apart(tried[:, None], others, self.config.minimum_distance).all(axis=1)
+            return flips(self.model, tried, self.classes[owner]) & far
 
         if whole:
             return np.where(found(ends)[:, None], ends, rows)
