@@ -2,9 +2,9 @@
 
     python benchmarks/tabular_diversity.py --keep docs/results/tabular-diversity
 
-Of the first ``--factuals`` training rows (100), ``--several`` (4) counterfactuals each, with the default options and with those of
-``OPTIONS``. Columns: the share of valid counterfactuals; over the pairs within sets, the median L2 and the share below 0.05 (L2
-of encoded rows, numbers in standard deviations); the mean determinant (DiCE's kernel) of complete sets; the mean L2
+Of the first ``--factuals`` training rows (100), ``--several`` (4) counterfactuals each, with the default options and others
+(``OPTIONS``). Columns: the share of valid counterfactuals; over the pairs in sets, the median L2 and the share below 0.05
+(L2 of encoded rows, numbers in standard deviations); the mean determinant (DiCE's kernel) of complete sets; the mean L2
 distance from the factual and share of unchanged encoded columns; CPU milliseconds for each set, one thread.
 Needs the files of CF-tabular (``CFBENCH_DATA_DIR``).
 """
