@@ -57,6 +57,25 @@ def test_a_task_whose_folder_is_removed_by_others_is_computed_once_more(tmp_path
     assert [entry.key for entry in store.entries()] == [once.key]
 
 
+def test_an_incomplete_result_and_what_was_made_of_it_are_computed_again(tmp_path: Path) -> None:
+    store, server = Store(tmp_path / "store"), tmp_path / "server"
+    asks = task("queries_a_server", {"server": str(server)})
+    reads = task("adds_inputs", inputs={"data": asks})
+    for _ in range(2):  # as long as the server is down
+        partial = compute(asks, store)
+        assert (partial.status, partial.summary["answer"]) == ("ok", 0)
+        assert partial.summary["incomplete"] == ["1 of 2 questions has no response"]
+        derived = compute(reads, store)
+        assert (derived.status, derived.summary["text"]) == ("ok", "?\n")
+        assert derived.summary["incomplete"] == ["an input is incomplete"]
+    server.touch()
+    assert compute(asks, store).summary == {"answer": 42}
+    healed = compute(reads, store)
+    assert (healed.status, healed.summary["text"]) == ("ok", "42\n")  # not what this process read before
+    assert "incomplete" not in healed.summary
+    assert {compute(asks, store).status, compute(reads, store).status} == {"cached"}
+
+
 def test_a_stage_may_write_and_say_nothing(tmp_path: Path) -> None:
     outcome = compute(task("silent"), Store(tmp_path))
     assert (outcome.status, outcome.summary) == ("ok", {})

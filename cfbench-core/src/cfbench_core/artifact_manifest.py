@@ -100,6 +100,11 @@ def parse_manifest(content: bytes) -> dict[str, Any]:
     return checked
 
 
+def is_incomplete(manifest: Mapping[str, Any]) -> bool:
+    """Whether the artifact lacks something that a later run may get; see ``errors.IncompleteWarning``."""
+    return bool(manifest["summary"].get("incomplete"))
+
+
 def describe_files(folder: Path) -> dict[str, dict[str, Any]]:
     """Size and SHA-256 of every file below a folder, by its name in it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())

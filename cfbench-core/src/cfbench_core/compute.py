@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cfbench_core.errors import ResultWarning, UserError
+from cfbench_core.artifact_manifest import is_incomplete
+from cfbench_core.errors import IncompleteWarning, ResultWarning, UserError
 from cfbench_core.files import disk_full_message, is_disk_full
 from cfbench_core.isolation.global_state import restored
 from cfbench_core.isolation.watch import ComponentChangedInputsError, Watch
@@ -55,7 +56,7 @@ def compute(
     those of a cached artifact are those of the process that computed it.
     """
     found = None if fresh else store.manifest(task.kind, task.key)
-    if found is not None:
+    if found is not None and not is_incomplete(found):
         store.mark_used(task.kind, task.key)
         return _outcome("cached", found)
     for last in (False, True):
@@ -86,11 +87,14 @@ def _watched(
         watch.begin()
         function = resolve(task.target)
         temporary = store.begin()
-        context = TaskContext(task, temporary, _input_paths(task, store), report)
+        paths, provisional = _input_paths(task, store)
+        context = TaskContext(task, temporary, paths, report, provisional)
         begin()
         meter.start()
-        with _result_warnings() as messages:
+        with _result_warnings() as (messages, missing):
             summary = _checked_summary(function(context), task)
+        if provisional or missing:
+            summary = {**summary, "incomplete": missing or ["an input is incomplete"]}
         meter.stop()
         watch.leave_if_forked()
         watch.check()
@@ -180,15 +184,19 @@ def _is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _input_paths(task: Task, store: Store) -> dict[str, Path]:
+def _input_paths(task: Task, store: Store) -> tuple[dict[str, Path], bool]:
+    """The folders of the inputs, and whether one of them is incomplete."""
+    provisional = False
     for role, key in task.inputs.items():
-        if not store.has(task.input_kinds[role], key):
+        manifest = store.manifest(task.input_kinds[role], key)
+        if manifest is None:
             raise UserError(
                 f"{task.label}: its input '{role}' ({task.input_kinds[role]} {key[:12]}) is not in the cache"
                 " any more, or damaged. Run the same command again."
             )
+        provisional |= is_incomplete(manifest)
         store.mark_used(task.input_kinds[role], key)
-    return {role: store.path(task.input_kinds[role], key) for role, key in task.inputs.items()}
+    return {role: store.path(task.input_kinds[role], key) for role, key in task.inputs.items()}, provisional
 
 
 def _checked_summary(summary: object, task: Task) -> Mapping[str, Any]:
@@ -202,9 +210,14 @@ def _checked_summary(summary: object, task: Task) -> Mapping[str, Any]:
 
 
 @contextlib.contextmanager
-def _result_warnings() -> Iterator[list[str]]:
-    """Messages of the result warnings inside, each once, in order; other warnings are shown as usual."""
+def _result_warnings() -> Iterator[tuple[list[str], list[str]]]:
+    """Messages of the result warnings inside, each once, in order; other warnings are shown as usual.
+
+    Yields:
+        All messages, and those of warnings that the result is incomplete.
+    """
     messages: list[str] = []
+    missing: list[str] = []
     with warnings.catch_warnings():
         others = warnings.showwarning
 
@@ -213,10 +226,11 @@ def _result_warnings() -> Iterator[list[str]]:
                 others(message, category, *where, **more)
             elif str(message) not in messages:
                 messages.append(str(message))
+                missing.extend([str(message)] if issubclass(category, IncompleteWarning) else [])
 
         warnings.simplefilter("always", ResultWarning)
         warnings.showwarning = show
-        yield messages
+        yield messages, missing
 
 
 def _with_note(summary: Mapping[str, Any], messages: list[str]) -> Mapping[str, Any]:

@@ -37,6 +37,14 @@ class ResultWarning(UserWarning):
     """
 
 
+class IncompleteWarning(ResultWarning):
+    """A result lacks something that a later run may get, for example the response of a server that was down.
+
+    The result is used in this run and marked as incomplete (``"incomplete"`` in its summary). The next run computes
+    it, and all that was made from it, again.
+    """
+
+
 def _readable(line: str) -> str:
     return visible(line) if len(line) <= LIMIT else f"{visible(line[:LIMIT])}..."
 

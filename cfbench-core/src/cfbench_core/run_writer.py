@@ -10,6 +10,7 @@ import errno
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -236,12 +237,44 @@ def _cell_status(cell: Cell, results: Results) -> tuple[str, str]:
     done = [outcome for outcome in outcomes if outcome.done]
     if problem is None and not outcomes:
         return "skipped", _notes(cell, results) or "there is nothing to explain"
+    failures = _Failures.of(done)
+    if failures.too_many:
+        excess = f"{failures}, more than the permitted share of {failures.permitted:g}"
+        return "failed", "; ".join([excess, *filter(None, [_notes(cell, results)])])
     if problem is None:
+        notes = list(filter(None, [str(failures), _notes(cell, results)]))
+        if any(outcome.summary.get("incomplete") for outcome in done):
+            return "partial", "; ".join([*notes, "the same command computes what is missing"])
         status = "cached" if all(outcome.status == "cached" for outcome in done) else "ok"
-        return status, _notes(cell, results)
+        return status, "; ".join(notes)
     if done:
         return "partial", f"{len(outcomes) - len(done)} of {len(outcomes)} chunks: {problem.reason}"
     return problem.status, problem.reason
+
+
+@dataclass(frozen=True)
+class _Failures:
+    """How many units of a cell have scores that could not be determined, and the share that may."""
+
+    failed: int = 0
+    units: int = 0
+    permitted: float = 1.0
+
+    @classmethod
+    def of(cls, done: Sequence[Outcome]) -> _Failures:
+        """From the summaries of the scores of all chunks; none if the suite does not report failures."""
+        reported = [outcome.summary for outcome in done if "max_failed" in outcome.summary]
+        if not reported:
+            return cls()
+        failed, units = (sum(int(summary[name]) for summary in reported) for name in ("failed", "units"))
+        return cls(failed, units, float(reported[0]["max_failed"]))
+
+    @property
+    def too_many(self) -> bool:
+        return self.failed > self.permitted * self.units
+
+    def __str__(self) -> str:
+        return f"scores of {self.failed} of {self.units} units could not be determined" if self.failed else ""
 
 
 def _is_wrong_input(plan: Plan, results: Results) -> bool:

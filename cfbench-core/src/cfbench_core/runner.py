@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from cfbench_core.artifact_manifest import MANIFEST
+from cfbench_core.artifact_manifest import MANIFEST, is_incomplete
 from cfbench_core.errors import DamageWarning
 from cfbench_core.executors import Executor, Finished, Progress, Started
 from cfbench_core.hashing import digest
@@ -212,7 +212,7 @@ class _Schedule:
             manifest = None if self.fresh or failed else self.stored(task)
             if failed is not None:  # it ends in the same way, but took no time and has no traceback
                 self.settle(task, Outcome(failed.status, failed.reason, wrong_input=failed.wrong_input))
-            elif manifest is not None:
+            elif manifest is not None and not is_incomplete(manifest):
                 self.settle(task, _cached(manifest))
             else:
                 self.running.add(task.key)

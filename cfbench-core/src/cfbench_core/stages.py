@@ -149,6 +149,8 @@ class TaskContext:
     input_paths: Mapping[str, Path]
     report: Callable[[int, int], None] = lambda done, total: None
     """Reports progress: ``context.report(epoch, epochs)``; shown as a progress bar."""
+    provisional: bool = False
+    """Whether an input is incomplete, so that its key does not determine its content: it must not be memoized."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -176,5 +178,6 @@ class TaskContext:
         """
         from cfbench_core.isolation.protection import protect
 
-        value: T = _loaded(loader, self.input_paths[role], self.task.inputs[role])
+        path = self.input_paths[role]
+        value: T = loader(path) if self.provisional else _loaded(loader, path, self.task.inputs[role])
         return protect(f"the {role}", value)

@@ -29,6 +29,7 @@ from cfbench_core.artifact_manifest import (
     DamageError,
     Verified,
     describe_files,
+    is_incomplete,
     manifest_text,
     parse_manifest,
     problems_of,
@@ -110,6 +111,11 @@ class Store:
     def has(self, kind: str, key: str) -> bool:
         """Whether the artifact is there with every byte as it was written; see :meth:`manifest`."""
         return self.manifest(kind, key) is not None
+
+    def has_complete(self, kind: str, key: str) -> bool:
+        """Whether the artifact is there, and lacks nothing that a later run may get."""
+        manifest = self.manifest(kind, key)
+        return manifest is not None and not is_incomplete(manifest)
 
     def manifest(self, kind: str, key: str) -> dict[str, Any] | None:
         """What ``artifact.json`` says; None when there is no such artifact, or when it is damaged.
@@ -221,7 +227,7 @@ class Store:
             text = manifest_text(manifest)
             with disk_trouble(self.root):
                 (temporary / MANIFEST).write_text(text, encoding="utf-8")
-                if replace or (os.path.lexists(final) and not self.has(task.kind, task.key)):
+                if replace or (os.path.lexists(final) and not self.has_complete(task.kind, task.key)):
                     remove_folder(final, self._temporary())
                 ours = parse_manifest(text.encode())
                 make_folder(final.parent, self.root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -157,6 +158,34 @@ def test_metrics_of_several_answers_are_reduced_to_one_value_for_each_unit(conte
     stages.score(task)
     scores = pd.read_parquet(task.output / "scores.parquet")
     assert scores[["unit", "value"]].to_dict("list") == {"unit": ["a", "b"], "value": [2.0, 5.0]}
+
+
+class PartlyFailed(Observed):
+    """The first answer of the first unit, and the only one of the second, could not be judged."""
+
+    def failed(self, entry):
+        return np.array([True, False, True])
+
+
+def observe_failures(context, chunk, answers):
+    return PartlyFailed()
+
+
+def test_a_score_that_could_not_be_determined_is_missing_with_the_status_failed(context):
+    metric = {"component": "", "target": f"{__name__}:Length", "config": None, "options": {}}
+    parameters = {"metrics": [{"metric": metric, "columns": {"length": "length"}}], "unit_columns": []}
+    task = context(parameters, observe=f"{__name__}:observe_failures")
+    stages.score(task)
+    scores = pd.read_parquet(task.output / "scores.parquet")
+    assert scores["status"].tolist() == ["ok", "failed"]
+    np.testing.assert_array_equal(scores["value"], [3.0, np.nan])  # the mean of the answers that were judged
+
+
+def test_a_model_of_an_incomplete_input_is_not_reused(context, tmp_path):
+    task = dataclasses.replace(context(), provisional=True)
+    assert stages.model_of(task)[1].number == 11.0
+    save_state({"number": np.array([5.0])}, tmp_path / "model")
+    assert stages.model_of(task)[1].number == 15.0
 
 
 def test_a_stage_reads_a_model_in_another_role(context):

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd  # at the top: what a stage's module imports does not count against its deadline
 import toy_suite
 
-from cfbench_core.errors import ResultWarning, UserError
+from cfbench_core.errors import IncompleteWarning, ResultWarning, UserError
 from cfbench_core.stages import TaskContext
 
 
@@ -45,6 +45,21 @@ def explains_with_warnings(task: TaskContext) -> dict[str, Any]:
         warnings.warn("1 number was cut", ResultWarning, stacklevel=1)
     warnings.warn("somebody else's", DeprecationWarning, stacklevel=1)
     return explains_the_first_group(task)
+
+
+def explains_while_the_server_is_down(task: TaskContext) -> dict[str, Any]:
+    warnings.warn("the server is down", IncompleteWarning, stacklevel=1)
+    return explains_the_first_group(task)
+
+
+def scores_with_failures(task: TaskContext) -> dict[str, Any]:
+    """One of two units has failed, and as many may."""
+    scores_with_a_colour(task)
+    return {"units": 2, "failed": 1, "max_failed": 0.5}
+
+
+def scores_with_too_many_failures(task: TaskContext) -> dict[str, Any]:
+    return {**scores_with_failures(task), "max_failed": 0.4}
 
 
 def scores_with_a_colour(task: TaskContext) -> None:

@@ -10,11 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import IncompleteWarning, UserError
 from cfbench_core.stages import TaskContext
 
 
@@ -32,6 +33,15 @@ def loses_its_folder(task: TaskContext) -> dict[str, int]:
         shutil.rmtree(task.output)
     (task.output / "answer.txt").write_text("42\n")
     return {"attempts": number}
+
+
+def queries_a_server(task: TaskContext) -> dict[str, int]:
+    """Lacks something as long as there is no file of the server's name."""
+    up = Path(task.parameters["server"]).exists()
+    (task.output / "answer.txt").write_text("42\n" if up else "?\n")
+    if not up:
+        warnings.warn("1 of 2 questions has no response", IncompleteWarning, stacklevel=1)
+    return {"answer": 42 if up else 0}
 
 
 def silent(task: TaskContext) -> None:

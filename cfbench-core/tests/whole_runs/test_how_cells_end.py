@@ -130,6 +130,33 @@ def test_the_warning_of_a_stage_is_shown_for_a_cell_that_succeeded(
         assert done.exit_code == 0
 
 
+def test_a_cell_that_lacks_something_is_partial_in_every_run(registry: Registry, tmp_path: Path) -> None:
+    lacking = cell("lacking", explanations="explains_while_the_server_is_down", scores="scores_with_a_colour")
+    prepared = prepared_with(registry, lacking, chunk=100)
+    for _ in range(2):
+        done = execute(prepared, out=tmp_path / "run")
+        (ended,) = done.cells()
+        assert (ended.status, done.exit_code) == ("partial", 1)
+        assert "the server is down" in ended.reason
+        assert ended.reason.endswith("; the same command computes what is missing")
+
+
+@pytest.mark.parametrize(
+    ("scores", "status", "more"),
+    [
+        ("scores_with_failures", "ok", ""),
+        ("scores_with_too_many_failures", "failed", ", more than the permitted"),
+    ],
+)
+def test_more_failed_units_than_permitted_fail_the_cell(
+    registry: Registry, tmp_path: Path, scores: str, status: str, more: str
+) -> None:
+    counted = cell("counted", explanations="explains_the_first_group", scores=scores)
+    (ended,) = execute(prepared_with(registry, counted, chunk=100), out=tmp_path / "run").cells()
+    assert ended.status == status
+    assert f"scores of 1 of 2 units could not be determined{more}" in ended.reason
+
+
 def test_plan_json_says_how_each_cell_ended(registry: Registry, tmp_path: Path) -> None:
     cells = (
         cell("fine"),

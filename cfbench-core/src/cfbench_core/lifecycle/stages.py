@@ -18,9 +18,11 @@ The steps, each a function of the suite named in ``Stage.steps``:
   contract's table, and back. Answers pass between stages only as this table, with identifiers of the data file, so external
   explanations are scored by the same code, to the same numbers.
 - ``observe(context, chunk, answers) -> observed``: what metrics get to see; where it has a method
-  ``observed.of(entry)``, that is called for the entry of each metric. Where units have several answers, or none,
-  ``observed.owner`` (R,) is the place of the unit of each answer: metrics then return R values, and the score of a unit is
-  the mean of its own. What ``observed.summary()`` returns, if it exists, is added to the summary of the stage.
+  ``observed.of(entry)``, that is called for the entry of each metric. If it has a method ``observed.failed(entry)``, that
+  returns (R,) which values could not be determined: these are missing, with the status "failed". Where units have
+  several answers, or none, ``observed.owner`` (R,) is the place of the unit of each answer: metrics then return R values,
+  and the score of a unit is the mean of its own. What ``observed.summary()`` returns, if it exists, is added to the
+  summary of the stage; "failed" and "max_failed" in it are the number of such answers and the share that a cell may have.
 - ``describe(chunk) -> details``: optional; what is known of the units whoever explains them, as details. Not timed.
 
 In a suite whose models explain themselves, the explainer is the model, and the stages other than the explanations get None
@@ -44,6 +46,7 @@ from cfbench_core.isolation.protection import protect
 from cfbench_core.lifecycle.counting import CountedModel
 from cfbench_core.lifecycle.models import checked_state, load_state, save_state
 from cfbench_core.lifecycle.tables import (
+    BoolArray,
     checked_details,
     compute_metrics,
     means_by_unit,
@@ -100,12 +103,16 @@ def model_of(context: TaskContext, role: str = "model") -> tuple[Any, Any]:
     if role not in context.input_paths:
         return data, None
     key = (context.input_paths[role], context.task.inputs[role])
-    if key not in _models:
-        while len(_models) >= MOST_MODELS:
+    model = None if context.provisional else _models.get(key)
+    if model is None:
+        model = context.step("restore")(
+            context.task.models[role], load_state(context.input_paths[role]), data
+        )
+    if not context.provisional:
+        while key not in _models and len(_models) >= MOST_MODELS:
             _models.pop(next(iter(_models)))
-        state = load_state(context.input_paths[role])
-        _models[key] = context.step("restore")(context.task.models[role], state, data)
-    return data, protect(f"the {role}", _models[key])
+        _models[key] = model
+    return data, protect(f"the {role}", model)
 
 
 def _load_data(context: TaskContext) -> Any:
@@ -237,9 +244,17 @@ def score(context: TaskContext) -> Mapping[str, Any]:
     order = sorted(range(len(listed)), key=lambda n: bool(foreign_package(entries[n]["metric"]["target"])))
     found = compute_metrics([listed[n] for n in order], size)
     values = {shown: found[shown] for chosen in columns for shown in chosen.values()}
+    failed: dict[str, BoolArray] = {}
+    places = np.arange(size) if owner is None else owner
+    if hasattr(observed, "failed"):
+        for entry in entries:
+            lost = observed.failed(entry)
+            for shown in entry["columns"].values():
+                values[shown] = np.where(lost, np.nan, values[shown])
+                failed[shown] = np.isin(np.arange(len(chunk.units)), places[lost])
     if owner is not None:
         values = {name: means_by_unit(column, owner, len(chunk.units)) for name, column in values.items()}
-    write_scores(context, chunk.units, context.parameters["unit_columns"], values, answered)
+    write_scores(context, chunk.units, context.parameters["unit_columns"], values, answered, failed)
     reported = dict(observed.summary()) if hasattr(observed, "summary") else {}
     signatures = {
         **reported.pop("signatures", {}),

@@ -112,17 +112,20 @@ def write_scores(
     unit_columns: Sequence[str],
     values: Mapping[str, FloatArray],
     answered: BoolArray,
+    failed: Mapping[str, BoolArray] | None = None,
 ) -> None:
     """``scores.parquet``: metric by metric, a row for each unit.
 
     A unit without an answer has no score, and its status is "skipped"; so is the status of a NaN, by which a metric
-    says that it does not apply to an answer.
+    says that it does not apply to an answer. Where ``failed`` (by name, (B,)) says that the score could not be
+    determined, it is "failed".
     """
     frame = units[["unit", *unit_columns]]
     parts = []
     for name, column in values.items():
         shown = np.where(answered, column, np.nan)
-        status = np.where(np.isnan(shown), "skipped", "ok")
+        lost = (failed or {}).get(name, np.zeros(len(units), dtype=bool)) & np.isnan(shown)
+        status = np.where(lost, "failed", np.where(np.isnan(shown), "skipped", "ok"))
         parts.append(frame.assign(metric=name, value=shown, status=status))
     columns = ["metric", "unit", "value", "status", *unit_columns]
     scores = pd.concat(parts, ignore_index=True)[columns]
