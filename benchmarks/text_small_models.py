@@ -153,7 +153,7 @@ def judged(statements: Sequence[tuple[Triplet, ...]], n: int) -> list[Row]:
         questions["supported"].append((own, claim))
         questions["other sentiment"].append((own, replace(claim, sentiment=OTHER[claim.sentiment])))
         questions["other row"].append((other, claim))
-    judge = LLMJudge(JudgeConfig(model=SMOLLM))
+    judge = LLMJudge(JudgeConfig(model=SMOLLM, min_mass=0.0))
     judge.support(questions["supported"][:1])  # loads the model
     started = time.process_time()
     support = {name: judge.support(pairs) for name, pairs in questions.items()}

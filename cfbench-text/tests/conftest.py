@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import ObservedTexts, Verdicts
 from cfbench_text.triplets import SENTIMENTS, Triplet, render
+
+sys.path.insert(0, str(Path(__file__).parent / "samples"))
 
 
 @pytest.fixture

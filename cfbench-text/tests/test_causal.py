@@ -3,7 +3,6 @@ import json
 import numpy as np
 import pytest
 
-from cfbench_core.errors import UserError
 from cfbench_text.documents import Document
 from cfbench_text.domains import load_domain
 from cfbench_text.extractors.llm import Config, LLMExtractor, pieces, system_prompt
@@ -101,13 +100,16 @@ def test_extractor_and_judge_run_on_it(folder):
     assert found[0].left_out == {"no array": 1}
     claim = Triplet("the sound is good", "sound", "positive")
     pairs = [(Document("the sound is good", ()), claim), (Document("", ()), claim)]
-    judge = LLMJudge(JudgeConfig(model=folder))
+    judge = LLMJudge(JudgeConfig(model=folder, min_mass=0.0))
     support = judge.support(pairs)
     assert 0 < support[0] < 1 and support[1] == 0
+    with pytest.warns(UserWarning, match="1 of 1 verdicts of judge llm are undecided"):  # a random model is
+        support = LLMJudge(JudgeConfig(model=folder)).support(pairs)
+    np.testing.assert_array_equal(support, [np.nan, 0.0])
     assert {"prompt", "files", "decoding"} <= set(judge.signature())
     long = [(Document("sound " * 3000, ()), claim)]
-    with pytest.raises(UserError, match="exceeds the context of the model"):
-        judge.support(long)
+    with pytest.warns(UserWarning, match="exceeds the context of the model"):
+        assert np.isnan(judge.support(long)).all()
 
 
 @pytest.mark.parametrize("words", [10, 25, 400])

@@ -1,12 +1,10 @@
 """A recorded-answer double on 127.0.0.1 that fails in all the ways a server does; no test waits for real."""
 
-import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from fake_endpoint import Server, said
 
 from cfbench_core.errors import UserError
 from cfbench_text.documents import Document
@@ -22,50 +20,6 @@ from cfbench_text.triplets import Triplet
 pytest.importorskip("httpx", reason="needs cfbench-text[llm]")
 
 
-class Server:
-    """Responds with ``reply(body, attempt)`` -> (status, headers, body), or a number of seconds to stay silent."""
-
-    def __init__(self, reply):
-        self.requested, self.at_once, self.most, self.lock = [], 0, 0, threading.Lock()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                with outer.lock:
-                    outer.at_once += 1
-                    outer.most = max(outer.most, outer.at_once)
-                    attempt = sum(one["messages"] == body["messages"] for one in outer.requested)
-                    outer.requested.append(body)
-                    outer.headers = dict(self.headers)
-                try:
-                    found = reply(body, attempt)
-                    if isinstance(found, float):
-                        time.sleep(found)
-                        return
-                finally:  # before the answer leaves, after which the client may ask again
-                    with outer.lock:
-                        outer.at_once -= 1
-                status, headers, content = found
-                content = content if isinstance(content, bytes) else json.dumps(content).encode()
-                self.send_response(status)
-                for name, value in {"content-length": str(len(content)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *args): ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def close(self):
-        self._server.shutdown()
-        self._server.server_close()
-
-
 @pytest.fixture
 def serve(tmp_path, monkeypatch):
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
@@ -78,11 +32,6 @@ def serve(tmp_path, monkeypatch):
     yield start
     for one in running:
         one.close()
-
-
-def said(text, cut=False, logprobs=None):
-    choice = {"message": {"content": text}, "finish_reason": "length" if cut else "stop"}
-    return 200, {}, {"choices": [choice | ({"logprobs": logprobs} if logprobs else {})]}
 
 
 def echo(body, attempt):
@@ -291,11 +240,37 @@ def test_the_judge_reads_probabilities_or_the_bare_answer(serve):
     pairs = [(Document(name, ()), claim) for name in [*reported, ""]]
     with pytest.warns(UserWarning, match="1 of 4"):
         found = LLMJudge(JudgeConfig(endpoint=server.url)).support(pairs)
-    np.testing.assert_allclose(found, [0.7 / 0.9, 1, 0, 0.5, 0])
+    np.testing.assert_allclose(found, [0.7 / 0.9, 1, 0, np.nan, 0])
     with pytest.warns(UserWarning):
         hard = LLMJudge(JudgeConfig(endpoint=server.url, answer="hard")).support(pairs)
-    np.testing.assert_array_equal(hard, [1, 1, 0, 0.5, 0])
+    np.testing.assert_array_equal(hard, [1, 1, 0, np.nan, 0])
     assert len(server.requested) == 4  # the second judge reads the cache; an empty text is not queried
+
+
+def test_a_verdict_without_probability_on_the_options_is_undecided(serve):
+    top = [{"token": token, "logprob": p} for token, p in (("<think>", -1e-7), ("1", -18.0), ("0", -20.0))]
+    server = serve(lambda body, attempt: said("<think>", logprobs={"content": [{"top_logprobs": top}]}))
+    pairs = [(Document("a text", ()), Triplet("it is good", "sound", "positive"))]
+    with pytest.warns(UserWarning, match="1 of 1 verdicts of judge llm are undecided"):
+        assert np.isnan(LLMJudge(JudgeConfig(endpoint=server.url)).support(pairs)).all()
+    assert LLMJudge(JudgeConfig(endpoint=server.url, min_mass=0.0)).support(pairs) == pytest.approx(
+        1 / (1 + np.exp(-2))
+    )
+
+
+def test_reasoning_is_not_an_answer(serve):
+    answers = {
+        "one": "<think>Nothing here: [] is tempting",
+        "two": "<think>perhaps []</think>\n```json\n[]\n```",
+        "three": "perhaps [] </think> sorry",
+    }
+    server = serve(
+        lambda body, attempt: said(
+            next(a for name, a in answers.items() if f"\n{name}\n" in body["messages"][1]["content"])
+        )
+    )
+    found = LLMExtractor(Config(endpoint=server.url)).extract(list(answers), load_domain("toys"))
+    assert [one.status for one in found] == ["failed", "empty", "failed"]
 
 
 def test_a_strict_parse_takes_nothing_but_the_digit():

@@ -92,7 +92,7 @@ def test_smollm2_extracts_and_what_it_gets_wrong_is_counted():
 @pytest.mark.slow
 @needs(SMOLLM)
 def test_smollm2_judges_better_than_chance():
-    judge = LLMJudge(JudgeConfig(model=f"package:{SMOLLM}"))
+    judge = LLMJudge(JudgeConfig(model=f"package:{SMOLLM}", min_mass=0.0))
     document = Document(render(SAID), SAID)
     support = judge.support([(document, claim) for claim in (*SUPPORTED, *UNSUPPORTED)])
     truth = np.repeat([True, False], [len(SUPPORTED), len(UNSUPPORTED)])

@@ -107,6 +107,34 @@ def test_a_brace_too_many_closes_nothing():
     assert read_statements('["a"}, "b"]').statements == ("a", "b")
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[",
+        '[{"statement": "it runs sm',
+        '[{"statement": "it smells", "topic": "smell", "sentiment": "neutral"}]',
+        '["it runs small"]',
+        "{}",
+        "<think>There is nothing, so [] is the answer",
+        "<think>[]</think> I would rather not say.",
+        'It is ["nothing"], or [].',
+    ],
+)
+def test_a_response_without_a_usable_statement_is_no_empty_list(answer):
+    found = read_answer(answer, TOPICS)
+    assert (found.triplets, found.status) == ((), "failed")
+
+
+@pytest.mark.parametrize("before", ["", "<think>", "<THINK>first [] and then "])
+def test_reasoning_is_not_part_of_the_answer(before):
+    assert read_answer(f"{before}perhaps [] or [{{}}]</think>\n{answer_of([ONE])}", TOPICS).triplets == (ONE,)
+    assert read_answer(f"{before}perhaps {answer_of([ONE])}</think>\n[]", TOPICS).status == "empty"
+
+
+def test_an_empty_array_in_prose_does_not_hide_the_answer():
+    assert read_answer(f"[] would be wrong here:\n{answer_of([ONE])}", TOPICS).triplets == (ONE,)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet='[]{}",: a\\', max_size=30))
 def test_every_answer_comes_to_an_end(answer):
@@ -141,7 +169,10 @@ def test_every_complete_text_is_read_from_every_cut(statements, ascii_only):
         ('Here is [the list]:\n["it is [new]", "a"]', ("it is [new]", "a"), "ok"),
         ('["brackets [] and [{ inside", "a"]', ("brackets [] and [{ inside", "a"), "ok"),
         ('[{"statement": "a"}, {"text": "b"}, "c", 4, ""]', ("a", "c"), "ok"),
-        ('["<first statement>", ...]', (), "ok"),
+        ('["<first statement>", ...]', (), "failed"),
+        ('It could be []. No: ["a"]', ("a",), "ok"),
+        ("<think>- It is red.\n- It is big.</think>\n- It is red.", ("It is red.",), "ok"),
+        ('<think>["a"]', (), "failed"),
         ("It is red.", (), "failed"),
         ('Here it is:\n\n- "It is red."\n* It is big,\n- It is red.', ("It is red.", "It is big"), "ok"),
         ("1. It is red\n2) it was che", ("It is red",), "cut"),

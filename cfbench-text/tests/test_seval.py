@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import IncompleteWarning
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.metrics.seval import SYSTEM, Config, SEval
@@ -108,10 +108,9 @@ def test_a_text_that_cannot_be_divided_is_missing_and_reported_not_empty():
     texts = ["bad", "cut", "gone", "copied", "it is red."]
     with pytest.warns(UserWarning, match="3 of 5 texts could not be divided") as reported:
         found = score(texts, ["it is red."] * 5, Model(says))
-    assert "no response: HTTP 500: 1" in str(reported[0].message) and "no array: 1" in str(
-        reported[0].message
-    )
-    assert "placeholder of the prompt: 1" in str(reported[0].message)
+    (message,) = [text for text in map(str, (one.message for one in reported)) if "divided" in text]
+    assert "no response: HTTP 500: 1" in message and "no array: 1" in message
+    assert "placeholder of the prompt: 1" in message
     assert np.isnan(found[[0, 2, 3]]).all()
     np.testing.assert_array_equal(found[4], [1, 1, 1])
     np.testing.assert_array_equal(
@@ -132,14 +131,19 @@ def test_a_long_text_is_divided_in_pieces_and_loses_nothing():
     assert len(model.divided) > 10 and len(model.judged) == 30
 
 
-def test_an_unreadable_verdict_supports_nothing_and_is_reported():
+def test_an_undecided_verdict_is_missing_from_the_mean_and_reported():
     says = {"it is red": OptionProbabilities(None)}
-    with pytest.warns(UserWarning, match="1 of 3 responses of metric seval are neither 1 nor 0"):
+    with pytest.warns(UserWarning, match="1 of 3 verdicts of metric seval are undecided"):
         found = score(["it is red. big."], ["big."], Model(says))
-    assert found[0, 0] == 0.5
+    assert found[0, 0] == 1.0  # of "big" alone
+
+
+@pytest.mark.parametrize("empty", ["zero", "skip"])
+def test_a_text_without_any_verdict_has_no_score(empty):
     says = {"it is blue": OptionProbabilities(None, failure="HTTP 500")}
-    with pytest.raises(UserError, match=r"metric seval .*: a query has no response: HTTP 500"):
-        score(["it is blue."], ["it is big."], Model(says))
+    with pytest.warns(IncompleteWarning, match="1 of 2 prompts to .* have no response"):
+        found = score(["it is blue."], ["it is big."], Model(says), empty=empty)
+    assert np.isnan(found).all()
 
 
 def test_template_words_belong_to_the_text_and_no_topic_is_needed():

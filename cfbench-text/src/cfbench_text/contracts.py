@@ -133,7 +133,7 @@ class SupportJudge(Judge, Protocol):
     """A judge of a statement against a whole document, for example a chat model."""
 
     def support(self, pairs: Sequence[tuple[Document, Triplet]], /) -> FloatArray:
-        """(N,) in [0, 1]: how certain it is that the document supports the statement."""
+        """(N,) in [0, 1]: how certain it is that the document supports the statement; NaN: undecided."""
 
 
 class Metric(Protocol):

@@ -65,22 +65,27 @@ def verdicts(
             [(document, statement) for statement in statements]
             for document, statements in zip(documents, [*predicted, *evidence], strict=True)
         ]
-        support = distinct_queries(queries, cast("SupportJudge", judge).support)
+        support = distinct_queries(queries, cast("SupportJudge", judge).support, undecided=True)
         found["supported"], found["covered"] = support[: len(predicted)], support[len(predicted) :]
     return Verdicts(**found)
 
 
 def distinct_queries(
-    queries: Sequence[Sequence[Query]], answer: Callable[[Sequence[Query]], FloatArray]
+    queries: Sequence[Sequence[Query]],
+    answer: Callable[[Sequence[Query]], FloatArray],
+    undecided: bool = False,
 ) -> list[FloatArray]:
     """The results of lists of queries; ``answer`` receives each distinct query once.
+
+    Args:
+        undecided: whether a result may be NaN.
 
     Raises:
         ValueError: if ``answer`` does not return a finite number for each query.
     """
     place = {query: at for at, query in enumerate(dict.fromkeys(query for row in queries for query in row))}
     values = np.asarray(answer(list(place)), dtype=np.float64) if place else np.empty(0)
-    if len(values) != len(place) or not np.isfinite(values).all():
+    if len(values) != len(place) or not (np.isfinite(values) | (undecided & np.isnan(values))).all():
         raise ValueError(
             f"the judge returned shape {values.shape} for {len(place)} queries, or a number that is not finite"
         )

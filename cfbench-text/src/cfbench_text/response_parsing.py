@@ -2,8 +2,10 @@
 
 Every complete member is used, whatever surrounds or truncates the array: prose before it, or a response that ends in
 the middle of a word. Unusable members are counted by reason. An empty array is a valid response (there is nothing to
-extract); a failure is not. (The published code of Statement factuality counts ``[]`` and every truncated response as a
-failure, and drops topics that are not in the list on one side only.) The same rules apply to reviews and to generated texts.
+extract). A response without any usable member is a failure: what it would have listed is unknown. The reasoning of a
+model (``<think>...</think>``) is no part of its answer; a response that is still reasoning when it ends is a failure.
+(The published code of Statement factuality counts ``[]`` and every truncated response as a failure, and drops topics
+that are not in the list on one side only.) The same rules apply to reviews and to generated texts.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from cfbench_text.triplets import SENTIMENTS, Triplet, canonical
 Status = Literal["ok", "empty", "cut", "failed"]
 
 NO_ARRAY = "no array"
+ONLY_REASONING = "reasoning without an answer"
 MALFORMED = "malformed object"
 NOT_AN_OBJECT = "not an object"
 NO_STATEMENT = "no statement"
@@ -43,7 +46,7 @@ class Reading:
     Attributes:
         triplets: the valid statements, as :func:`~cfbench_text.triplets.canonical` has them.
         status: "ok", "empty" (the array is complete and holds nothing), "cut" (truncated; complete members
-            are used), "failed" (no array and no complete member).
+            are used), "failed" (no usable member, although the answer is not an empty array).
         left_out: how many objects were not usable, by reason.
     """
 
@@ -66,22 +69,46 @@ class _Unusable:
     why: str
 
 
+def without_reasoning(text: str) -> str | None:
+    """What follows the reasoning of a model; None if its reasoning did not end.
+
+    The opening tag may be missing, because some chat templates put it into the prompt.
+    """
+    *_, rest = _REASONED.split(text)
+    return None if _REASONING.search(rest) else rest
+
+
+_REASONED = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_REASONING = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
+
+
 def read_answer(answer: str, topics: Collection[str]) -> Reading:
     """The statements of an answer whose topic and sentiment are in the lists, compared in lower case."""
-    start = _ARRAY.search(answer) or _ODD_ARRAY.search(answer)
-    found, status, left_out = _members(answer, start, lambda value: _checked(value, topics))
+    rest = without_reasoning(answer)
+    if rest is None:
+        return Reading((), "failed", {ONLY_REASONING: 1})
+    start = _first(_ARRAY, rest) or _ODD_ARRAY.search(rest) or _ARRAY.search(rest)
+    found, status, left_out = _members(rest, start, lambda value: _checked(value, topics))
     return Reading(canonical(found), status, left_out)
 
 
 def read_statements(answer: str) -> BareReading:
     """The statements of an answer that is an array of texts; objects with the key "statement" do as well, and so does
     a list with a dash or a number before each line, which small models prefer."""
-    start = _ANY_ARRAY.search(answer)
-    lines = [] if start else list(_LINE.finditer(answer))
+    rest = without_reasoning(answer)
+    if rest is None:
+        return BareReading((), "failed", {ONLY_REASONING: 1})
+    start = _first(_ANY_ARRAY, rest) or _ANY_ARRAY.search(rest)
+    lines = [] if start else list(_LINE.finditer(rest))
     if lines:
-        return _read_lines(lines, answer)
-    found, status, left_out = _members(answer, start, _checked_statement)
+        return _read_lines(lines, rest)
+    found, status, left_out = _members(rest, start, _checked_statement)
     return BareReading(tuple(dict.fromkeys(found)), status, left_out)
+
+
+def _first(array: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The first array that is not empty: prose may mention ``[]`` before the answer."""
+    return next((found for found in array.finditer(text) if text[found.end() : found.end() + 1] != "]"), None)
 
 
 def _read_lines(lines: list[re.Match[str]], answer: str) -> BareReading:
@@ -110,13 +137,10 @@ def _members(
             counts[result.why] += 1
         else:
             found.append(result)
-    return found, _status(start is not None, ended, len(pieces)), dict(counts)
-
-
-def _status(array: bool, ended: bool, objects: int) -> Status:
-    if array and ended:
-        return "ok" if objects else "empty"
-    return "cut" if array or objects else "failed"
+    whole = start is not None and ended
+    if not found:
+        return found, "empty" if whole and not pieces else "failed", dict(counts)
+    return found, "ok" if whole else "cut", dict(counts)
 
 
 def _pieces(text: str, place: int) -> tuple[list[str], bool]:

@@ -27,7 +27,7 @@ def statement_rows(units: Sequence[str], answers: ObservedTexts, judged: Judged)
 
     Verdicts of a judge of pairs of statements are derived as in the metrics ``stent-bin`` and ``hallucination``. If the
     judge only decides whether a document supports a statement, they are derived as in ``st2exp``: "entailed" above
-    0.5, otherwise "unsupported", and there is no other.
+    0.5, otherwise "unsupported", or "undecided" without a verdict, and there is no other.
     """
     lines = []
     for label, found in judged.items():
@@ -39,9 +39,7 @@ def statement_rows(units: Sequence[str], answers: ObservedTexts, judged: Judged)
             if matrices:
                 outcomes = [_compared(*row) for row in zip(matrices, others, strict=True)]
             else:
-                outcomes = [
-                    [("entailed" if s > SUPPORTED else "unsupported", None) for s in row] for row in support
-                ]
+                outcomes = [[(_supported(number), None) for number in row] for row in support]
             for unit, triplets, verdicts_of_unit in zip(units, mine, outcomes, strict=True):
                 for t, (verdict, other) in zip(triplets, verdicts_of_unit, strict=True):
                     lines.append((unit, label, side, t.statement, t.topic, t.sentiment, verdict, other))
@@ -51,6 +49,10 @@ def statement_rows(units: Sequence[str], answers: ObservedTexts, judged: Judged)
 
 SUPPORTED = 0.5
 """The threshold of support, equal to the default of ``st2exp``."""
+
+
+def _supported(number: float) -> str:
+    return "undecided" if np.isnan(number) else "entailed" if number > SUPPORTED else "unsupported"
 
 
 def _compared(matrix: FloatArray, others: Sequence[Triplet]) -> list[tuple[str, str | None]]:

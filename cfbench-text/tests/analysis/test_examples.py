@@ -47,7 +47,7 @@ def test_colours_are_those_of_the_verdicts_and_what_is_written_cannot_break_the_
 
 def test_a_text_without_statements_is_shown_too():
     given = table((None,) * 6).assign(text="")
-    assert "(an empty text)\n  no statement was found in it" in Examples().text(given)
+    assert "(an empty text)\n  no statement of it was judged" in Examples().text(given)
 
 
 def test_the_shown_verdicts_are_those_of_the_run(run, answer):
@@ -110,3 +110,13 @@ def test_of_two_runs_with_the_same_cells_the_later_counts(run, answer):
 
     again = Examples().table([Run(run.directory), run, run])
     pd.testing.assert_frame_equal(again, answer("examples").table)
+
+
+def test_undecided_statements_are_neither_supported_nor_left_out():
+    given = table(
+        ("text", "bass is deep", "sound", "positive", "undecided", None),
+        ("reference", "it costs too much", "price", "negative", "undecided", None),
+    )
+    shown = Examples().text(given)
+    assert "  ~ undecided: bass is deep (sound, positive)\n" in shown and "left out" not in shown
+    assert shown.endswith("? unsupported, ~ undecided.")

@@ -116,7 +116,8 @@ def of_statements(parts: Iterable[pd.DataFrame]) -> dict[str, float]:
     counts: dict[str, Counter[tuple[str, bool]]] = {}
     for statements in parts:
         for judge, side, verdict in zip(*(statements[name].tolist() for name in WORDS), strict=True):
-            counts.setdefault(judge, Counter())[side, verdict == "entailed"] += 1
+            if verdict != "undecided":
+                counts.setdefault(judge, Counter())[side, verdict == "entailed"] += 1
     found: dict[str, float] = {}
     for judge, of_judge in counts.items():
         precision, recall = (

@@ -42,9 +42,14 @@ SPEC = ComponentSpec(
 )
 
 
-MARKS = {"entailed": "+", "contradicted": "!", "unsupported": "?"}
-WORDS = {"entailed": "supported", "contradicted": "contradicted", "unsupported": "unsupported"}
-COLOURS = {"entailed": "certified", "contradicted": "baseline", "unsupported": "hint"}
+MARKS = {"entailed": "+", "contradicted": "!", "unsupported": "?", "undecided": "~"}
+WORDS = {
+    "entailed": "supported",
+    "contradicted": "contradicted",
+    "unsupported": "unsupported",
+    "undecided": "undecided",
+}
+COLOURS = {"entailed": "certified", "contradicted": "baseline", "unsupported": "hint", "undecided": "hint"}
 """Classes of the page: green, orange, grey. Each statement has its mark too."""
 COLUMNS = ["dataset", "model", "role", "judge", "unit", "text", "side", "statement", "topic", "sentiment",
            "verdict", "closest"]  # fmt: skip
@@ -109,7 +114,7 @@ class Examples:
         drawn = []
         for labels, rows in groups_of(tidied(table), ("dataset", "model")):
             heading = f"{labels['model']}, {labels['dataset']}"
-            note = f"Verdicts of the judge {rows['judge'].iloc[0]}: {_legend()}."
+            note = f"Verdicts of the judge {rows['judge'].iloc[0]}: {_legend(rows)}."
             drawn.append(Figure(heading, _drawing(heading, list(_lines(rows))), note, wide=True))
         return drawn
 
@@ -123,11 +128,12 @@ class Examples:
             lines = [line for _, line in _lines(rows)]
             parts.append("\n".join([f"{labels['model']} on {labels['dataset']}", *lines]))
         judges = " and ".join(table["judge"].drop_duplicates()) if len(table) else "no judge"
-        return "\n\n".join([*parts, f"Verdicts of {judges}: {_legend()}."])
+        return "\n\n".join([*parts, f"Verdicts of {judges}: {_legend(table)}."])
 
 
-def _legend() -> str:
-    return ", ".join(f"{MARKS[verdict]} {word}" for verdict, word in WORDS.items())
+def _legend(rows: pd.DataFrame) -> str:
+    shown = {"entailed", "contradicted", "unsupported", *rows["verdict"].dropna()}
+    return ", ".join(f"{MARKS[verdict]} {word}" for verdict, word in WORDS.items() if verdict in shown)
 
 
 def _chosen(judge: str | None, judges: Sequence[str]) -> str:
@@ -205,14 +211,14 @@ def _lines(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
             yield "name", line
         sides = {side: of_text[of_text["side"] == side].to_dict("records") for side in ("text", "reference")}
         if not sides["text"]:
-            yield "hint", "  no statement was found in it"
+            yield "hint", "  no statement of it was judged"
         for row in sides["text"]:
             closest = f" · closest in the review: {row['closest']}" if row["closest"] else ""
-            if not closest and row["verdict"] != "entailed":
+            if not closest and row["verdict"] in ("contradicted", "unsupported"):
                 closest = f" · {NOTHING}"
             yield from _wrapped(row, f"{WORDS[row['verdict']]}: {_told(row)}{closest}")
         for row in sides["reference"]:
-            if row["verdict"] != "entailed":
+            if row["verdict"] in ("contradicted", "unsupported"):
                 yield from _wrapped({"verdict": "unsupported"}, f"left out: {_told(row)}", mark="-")
 
 

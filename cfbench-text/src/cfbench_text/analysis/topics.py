@@ -144,6 +144,7 @@ def _counted(run: Run, cell: str) -> pd.DataFrame:
 
 def counts(statements: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Rows of ``statements.parquet``, with the user of each, counted: all, entailed and contradicted ones."""
+    statements = statements[statements["verdict"] != "undecided"]
     judged = statements.assign(
         all=1, **{name: statements["verdict"] == name for name in ("entailed", "contradicted")}
     )

@@ -2,11 +2,13 @@
 
 This is f_LLM of Statement factuality (section IV-B), also used by SEval. The model answers 1 or 0. If the back end
 reports probabilities of the next token (local models, most servers), support is p("1") / (p("1") + p("0"))
-(``answer: soft``); ``answer: hard`` rounds it to 0 or 1. Otherwise the response must be exactly 1 or 0. Any other
-response scores 0.5, which is not above the threshold of St2Exp, and a warning counts such responses. Decoding is greedy.
+(``answer: soft``); ``answer: hard`` rounds it to 0 or 1. Otherwise the response must be exactly 1 or 0. A response is
+undecided if it is anything else, or if "1" and "0" together have less than ``min_mass`` of the probability: the model
+was about to write something else, and the ratio of the two is noise. Undecided statements have no verdict (NaN): means
+are over the others, and a warning counts them. Decoding is greedy.
 
 An empty text supports nothing; the model is not queried. A query without a response (an endpoint that fails
-repeatedly) stops the run instead of inventing a verdict; the next run resumes.
+repeatedly) has no verdict either, and the result is incomplete: the next run sends it again.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from cfbench_core.config import Help
-from cfbench_core.errors import ResultWarning, UserError
+from cfbench_core.config import Help, Range
+from cfbench_core.errors import ResultWarning
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.documents import Document
 from cfbench_text.models.chat import Chat
@@ -51,6 +53,11 @@ class Config(ChatSource):
     answer: Annotated[
         Literal["soft", "hard"], Help("soft: how sure the model is; hard: 1 or 0, whichever is surer")
     ] = "soft"
+    min_mass: Annotated[
+        float,
+        Range(minimum=0, maximum=1),
+        Help("probability that 1 and 0 must have together; undecided below"),
+    ] = 0.5
 
 
 class LLMJudge:
@@ -62,8 +69,8 @@ class LLMJudge:
 
     def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
         questions = [(document.text, sentence(statement)) for document, statement in pairs]
-        found = support_of(self._chat, questions, "judge llm")
-        return found if self.config.answer == "soft" else np.where(found == 0.5, 0.5, found > 0.5)
+        found = support_of(self._chat, questions, "judge llm", self.config.min_mass)
+        return found if self.config.answer == "soft" else hard(found)
 
     def signature(self) -> Mapping[str, str]:
         from cfbench_core.hashing import digest
@@ -71,8 +78,19 @@ class LLMJudge:
         return {"judge": "llm", "prompt": digest([SYSTEM, USER])[:16], **self._chat.signature()}
 
 
-def support_of(chat: Chat, questions: Sequence[tuple[str, str]], component: str) -> FloatArray:
-    """(N,) how certain the model is that each text supports its statement. ``component`` is named in messages."""
+def hard(support: FloatArray) -> FloatArray:
+    """1 above 0.5 and 0 otherwise; NaN where there is no verdict."""
+    return np.where(np.isnan(support), np.nan, support > 0.5)
+
+
+def support_of(
+    chat: Chat, questions: Sequence[tuple[str, str]], component: str, min_mass: float
+) -> FloatArray:
+    """(N,) how certain the model is that each text supports its statement; NaN where there is no verdict.
+
+    Args:
+        component: is named in messages. min_mass: probability that both options must have together.
+    """
     nonempty = [place for place, (text, _) in enumerate(questions) if text.strip()]
     prompts = [
         Prompt(SYSTEM, USER.format(text=text, statement=statement))
@@ -80,18 +98,17 @@ def support_of(chat: Chat, questions: Sequence[tuple[str, str]], component: str)
     ]
     choices = chat.choose(prompts)
     found = np.zeros(len(questions))
-    found[nonempty] = [_value(choice, f"{component} ({chat.source.model})") for choice in choices]
-    unread = sum(choice.p is None for choice in choices)
+    found[nonempty] = [_value(choice, min_mass) for choice in choices]
+    unread = sum(not one.failure and np.isnan(_value(one, min_mass)) for one in choices)
     if unread:
         warnings.warn(
-            f"{unread} of {len(choices)} responses of {component} are neither 1 nor 0",
+            f"{unread} of {len(choices)} verdicts of {component} are undecided (neither 1 nor 0)",
             ResultWarning,
             stacklevel=3,
         )
     return found
 
 
-def _value(choice: OptionProbabilities, component: str) -> float:
-    if choice.failure:
-        raise UserError(f"{component}: a query has no response: {choice.failure}")
-    return 0.5 if choice.p is None else choice.p
+def _value(choice: OptionProbabilities, min_mass: float) -> float:
+    undecided = choice.p is None or (choice.mass is not None and choice.mass < min_mass)
+    return float("nan") if undecided or choice.p is None else choice.p

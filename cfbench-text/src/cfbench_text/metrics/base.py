@@ -25,7 +25,7 @@ class Verdicts:
             and the hypothesis s'_k of the text. Empty if no metric needs it.
         of_evidence: for each row (m, n, 3), the other way round.
         supported: for each row (n,) in [0, 1]: how certain it is that the reference supports each statement of the text.
-        covered: for each row (m,), the converse.
+        covered: for each row (m,), the converse. NaN in both: the judge is undecided.
     """
 
     of_predicted: Sequence[FloatArray] = ()
@@ -83,12 +83,18 @@ def precision_recall(
         without = 0.0 if empty == "zero" else np.nan
         return np.array(
             [
-                np.nan if not len(mine) else float(np.mean(mine)) if len(other) else without
+                np.nan if not len(mine) else _mean(mine) if len(other) else without
                 for mine, other in zip(values, others, strict=True)
             ]
         )
 
     return means(of_predicted, of_evidence), means(of_evidence, of_predicted)
+
+
+def _mean(values: FloatArray) -> float:
+    """Of the statements with a verdict; NaN without any."""
+    known = values[~np.isnan(values)]
+    return float(np.mean(known)) if len(known) else np.nan
 
 
 def f1(precision: FloatArray, recall: FloatArray, empty: Empty) -> FloatArray:

@@ -39,7 +39,7 @@ from cfbench_text.entailment_batches import distinct_queries
 from cfbench_text.extractors.llm import NO_ANSWER, pieces
 from cfbench_text.judges.llm import SYSTEM as JUDGE_SYSTEM
 from cfbench_text.judges.llm import USER as JUDGE_USER
-from cfbench_text.judges.llm import support_of
+from cfbench_text.judges.llm import hard, support_of
 from cfbench_text.metrics.base import ObservedTexts, ratio_columns, with_f1
 from cfbench_text.models.chat import Chat
 from cfbench_text.models.chat_types import ChatSource, Completion, Prompt
@@ -75,6 +75,11 @@ class Config(ChatSource):
     answer: Annotated[
         Literal["hard", "soft"], Help("hard: supported or not, as published; soft: how sure the model is")
     ] = "hard"
+    min_mass: Annotated[
+        float,
+        Range(minimum=0, maximum=1),
+        Help("probability that 1 and 0 must have together; undecided below"),
+    ] = 0.5
     words: Annotated[int, Range(minimum=10), Help("a longer text is split into pieces")] = 400
     tokens: Annotated[int, Range(minimum=1), Help("the longest list of statements")] = 1024
 
@@ -112,8 +117,10 @@ class SEval:
             *([(text, one) for one in other.statements] for _, other, text, _ in sides),
         ]
         queries = [rows if row else [] for rows, row in zip(questions, [*known, *known], strict=True)]
-        support = distinct_queries(queries, self._support)
+        support = distinct_queries(queries, self._support, undecided=True)
         predicted, evidence = support[: len(sides)], support[len(sides) :]
+        for side in (predicted, evidence):
+            known &= [not len(row) or not np.isnan(row).all() for row in side]
         values = with_f1("SEval", predicted, evidence, observed.empty)
         return {name: np.where(known, column, np.nan) for name, column in values.items()}
 
@@ -143,12 +150,12 @@ class SEval:
         return found
 
     def _support(self, questions: Sequence[tuple[str, str]]) -> FloatArray:
-        found = support_of(self._chat, questions, "metric seval")
-        return found if self.config.answer == "soft" else (found > 0.5).astype(np.float64)
+        found = support_of(self._chat, questions, "metric seval", self.config.min_mass)
+        return found if self.config.answer == "soft" else hard(found)
 
 
 def _joined(completions: Sequence[Completion]) -> Divided:
-    """Of the pieces of a text. It is known when an answer to one of them is; an empty text is."""
+    """Of the pieces of a text. It is known when the answers to all of them are; an empty text is."""
     counts: Counter[str] = Counter()
     statements: list[str] = []
     read: list[bool] = []
@@ -161,4 +168,4 @@ def _joined(completions: Sequence[Completion]) -> Divided:
         counts.update(reading.left_out)
         statements += reading.statements
         read.append(bool(reading.statements) or reading.status == "empty")
-    return Divided(tuple(dict.fromkeys(statements)), not completions or any(read), dict(counts))
+    return Divided(tuple(dict.fromkeys(statements)), all(read), dict(counts))

@@ -57,4 +57,4 @@ class St2Exp:
     def _values(self, support: FloatArray) -> FloatArray:
         if self.config.threshold is None:
             return support
-        return np.asarray(support > self.config.threshold, dtype=np.float64)
+        return np.where(np.isnan(support), np.nan, support > self.config.threshold)

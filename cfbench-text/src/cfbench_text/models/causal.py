@@ -24,7 +24,7 @@ class Causal:
         self._batch = source.batch
 
     def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Completion]]:
-        fitting = yield from self._fitting(prompts, tokens, Completion(failure=NO_ROOM))
+        fitting = yield from self._fitting(prompts, tokens, Completion(failure=NO_ROOM, final=True))
         for some in batches([len(ids) for _, ids in fitting], self._batch):
             rows = [fitting[place][1] for place in some]
             for place, declared in zip(some, self._continued(rows, tokens), strict=True):
@@ -36,7 +36,7 @@ class Causal:
         import torch
 
         first, second = (self._tokens_of(option) for option in options)
-        fitting = yield from self._fitting(prompts, 1, OptionProbabilities(None, failure=NO_ROOM))
+        fitting = yield from self._fitting(prompts, 1, OptionProbabilities(None, failure=NO_ROOM, final=True))
         for some in batches([len(ids) for _, ids in fitting], self._batch):
             given = padded(self._loaded, [fitting[place][1] for place in some], left=True)
             with torch.inference_mode():

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from cfbench_core.errors import IncompleteWarning, ResultWarning
 from cfbench_core.hashing import digest
 from cfbench_text.models.chat_types import BackEnd, ChatSource, Completion, OptionProbabilities, Prompt
 from cfbench_text.models.response_cache import ResponseCache
@@ -61,7 +64,7 @@ class Chat:
         encode: Callable[[Response], list[Any]],
         decode: Callable[[list[Any]], Response],
     ) -> list[Response]:
-        """The responses by key, cached ones first; failures are returned and not cached."""
+        """The responses by key, cached ones first; failures are returned, not cached, and reported by a warning."""
         failed: dict[str, Response] = {}
 
         def compute(places: Sequence[int]) -> Iterable[tuple[int, Any]]:
@@ -71,6 +74,14 @@ class Chat:
                 yield places[at], None if response.failure else encode(response)
 
         stored = self._cache.values(keys, compute)
+        if failed:
+            reasons = Counter(one.failure for one in failed.values()).most_common(2)
+            listed = ", ".join(f"{why}: {count}" for why, count in reasons)
+            warnings.warn(
+                f"{len(failed)} of {len(set(keys))} prompts to {self.source.model} have no response ({listed})",
+                ResultWarning if all(one.final for one in failed.values()) else IncompleteWarning,
+                stacklevel=3,
+            )
         return [
             decode(value) if value is not None else failed[key]
             for key, value in zip(keys, stored, strict=True)

@@ -96,11 +96,13 @@ class Completion:
         text: without the prompt.
         cut: whether it was truncated at the maximum length.
         failure: why there is no text, else empty. Failures are not cached.
+        final: whether the same prompt would fail again (it is too long, or the server rejects it).
     """
 
     text: str = ""
     cut: bool = False
     failure: str = ""
+    final: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,13 @@ class OptionProbabilities:
         p: probability of the first option, given that the answer is one of the two; None if it is neither.
         mass: probability of both options together among all tokens; None if the back end reports no probabilities.
         failure: why there is no answer, else empty. Failures are not cached.
+        final: whether the same prompt would fail again.
     """
 
     p: float | None
     mass: float | None = None
     failure: str = ""
+    final: bool = False
 
 
 class BackEnd(Protocol):

@@ -2,10 +2,11 @@
 
 Transient errors are retried with growing pauses (0.5 s, 1 s, 2 s, ... up to 30 s; after 429 or 503 as the server's
 Retry-After header requests, up to two minutes): failed connections, timeouts, 408, 409, 429, server errors, and
-responses that violate the protocol. If the last attempt fails, that prompt has failed; so has a prompt with a 400
-response (for example a text too long for the model). The run stops if every prompt would fail for the same reason:
-the server is down, the API key is rejected, the model does not exist (404, or the first prompts are rejected with the
-same message, as ``transformers serve`` does with 400). Received responses are cached, so a later run resumes.
+responses that violate the protocol. If the last attempt fails, that prompt has failed, and a later run sends it again; a
+prompt with a 400 response (for example a text too long for the model) has failed for good. The run stops after 20
+prompts in a row without a valid response, and if every prompt would fail for the same reason: the server is down, the
+API key is rejected, the model does not exist (404, or the first prompts are rejected with the same message, as
+``transformers serve`` does with 400). Received responses are cached, so a later run resumes.
 
 The API key is sent to the host of the endpoint alone: redirects are not followed, a proxy of the environment is not used
 for this machine, and what a server repeats of the key is removed from its responses and messages.
@@ -16,8 +17,8 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -32,10 +33,18 @@ from cfbench_text.models.chat_types import (
     Prompt,
     is_loopback,
 )
+from cfbench_text.response_parsing import without_reasoning
 
-RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-FATAL = {401: "the key is refused", 403: "the key is refused", 404: "no such model or address"}
+RETRIED = frozenset({408, 409, 425, 429, *range(500, 600)})
+FATAL = {
+    401: "the key is refused",
+    402: "the account must be paid for",
+    403: "the key is refused",
+    404: "no such model or address",
+}
 LONGEST_PAUSE, LONGEST_RETRY_AFTER = 30.0, 120.0
+BROKEN_IN_A_ROW = 20
+"""Number of consecutive prompts without a valid response, though the server is reached, after which the run stops."""
 IN_A_ROW = 5
 """Number of consecutive prompts without a response, or rejected with one message, after which the run stops."""
 
@@ -73,7 +82,7 @@ class Endpoint:
 
     def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Completion]]:
         bodies = [self._body(prompt, tokens) for prompt in prompts]
-        yield from self._all(bodies, _completion, lambda why: Completion(failure=why))
+        yield from self._all(bodies, _completion, lambda why, final: Completion(failure=why, final=final))
 
     def choose(
         self, prompts: Sequence[Prompt], options: tuple[str, str]
@@ -81,7 +90,9 @@ class Endpoint:
         logprobs = {"logprobs": True, "top_logprobs": 20}
         bodies = [self._body(prompt, 1) | logprobs for prompt in prompts]
         yield from self._all(
-            bodies, lambda reply: _choice(reply, options), lambda why: OptionProbabilities(None, failure=why)
+            bodies,
+            lambda reply: _choice(reply, options),
+            lambda why, final: OptionProbabilities(None, failure=why, final=final),
         )
 
     def _body(self, prompt: Prompt, tokens: int) -> dict[str, Any]:
@@ -97,12 +108,13 @@ class Endpoint:
         self,
         bodies: Sequence[Mapping[str, Any]],
         read: Callable[[Mapping[str, Any]], Found],
-        failed: Callable[[str], Found],
+        failed: Callable[[str, bool], Found],
     ) -> Iterator[tuple[int, Found]]:
         """The responses as they arrive. The pool holds a limited number of waiting prompts."""
         headers = {"Authorization": f"Bearer {secret(self.source.key)}"} if self.source.key else {}
         own_machine = is_loopback(urlsplit(self.address).hostname or "")
-        unreached, refusals, answered = 0, list[str](), False
+        unreached, broken, refusals, answered = 0, 0, list[str](), False
+        stop: UserError | None = None
         with (
             self._httpx.Client(
                 timeout=self.source.timeout,
@@ -121,18 +133,26 @@ class Endpoint:
                     for done in as_completed(pending):
                         try:
                             yield pending[done], done.result()
-                            unreached, answered = 0, True
+                            unreached, broken, answered = 0, 0, True
+                        except CancelledError:
+                            continue
+                        except UserError as error:
+                            stop = stop or error
                         except _NoAnswerError as error:
                             refusals += [str(error)] * error.refused
-                            if not answered and refusals == [str(error)] * IN_A_ROW:
-                                raise self._refused(str(error)) from None
                             unreached = 0 if error.reached else unreached + 1
-                            if unreached >= min(IN_A_ROW, len(bodies)):
-                                raise self._down(str(error)) from None
-                            yield pending[done], failed(str(error))
+                            broken = 0 if error.refused else broken + 1
+                            if not answered and refusals == [str(error)] * IN_A_ROW:
+                                stop = stop or self._refused(str(error))
+                            elif broken >= BROKEN_IN_A_ROW or unreached >= min(IN_A_ROW, len(bodies)):
+                                stop = stop or self._down(str(error))
+                            yield pending[done], failed(str(error), error.refused)
+                        if stop:  # responses that are on their way are still received, and cached
+                            _cancel(pending)
                 finally:
-                    for one in pending:
-                        one.cancel()
+                    _cancel(pending)
+                if stop:
+                    raise stop
 
     def _one(self, client: Any, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Found]) -> Found:
         """Sends one prompt, with as many attempts as the configuration allows."""
@@ -188,6 +208,11 @@ class Endpoint:
         )
 
 
+def _cancel(pending: Iterable[Future[Any]]) -> None:
+    for one in pending:
+        one.cancel()
+
+
 def _decoded(reply: Any) -> Mapping[str, Any]:
     """The first choice of an answer."""
     try:
@@ -202,6 +227,8 @@ def _decoded(reply: Any) -> Mapping[str, Any]:
 def _content(choice: Mapping[str, Any]) -> str:
     message = choice.get("message")
     content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(message, dict) and content is None and choice.get("finish_reason") == "length":
+        return ""  # all tokens were spent on reasoning, which the server returns elsewhere
     if not isinstance(content, str):
         raise _GarbageError("no text in the message")
     return redacted(content)
@@ -227,7 +254,7 @@ def _choice(choice: Mapping[str, Any], options: tuple[str, str]) -> OptionProbab
 
 def strict(text: str, options: tuple[str, str]) -> float | None:
     """1 for the first option, 0 for the second, None for anything else."""
-    bare = re.sub(r"^[\s\"'*]+|[\s\"'*.]+$", "", text)
+    bare = re.sub(r"^[\s\"'*]+|[\s\"'*.]+$", "", without_reasoning(text) or "")
     return float(bare == options[0]) if bare in options else None
 
 
