@@ -36,6 +36,11 @@ class Protocol:
         Literal["zero", "skip"],
         Help("a text without statements: recall 0, or excluded, as in the code of Statement factuality"),
     ] = "zero"
+    max_failed: Annotated[
+        float,
+        Range(minimum=0, maximum=1),
+        Help("share of rows whose extraction or judgement may fail; with more, the cell fails"),
+    ] = 0.1
 
     def __post_init__(self) -> None:
         if self.train + self.validation >= 1:

@@ -26,6 +26,8 @@ GROUP = 2_000
 """Rows that are written, and at most read, together."""
 KINDS = {"row": "int64", "time": "int64", "part": "int64", "group": "int64", "rating": "float64"}
 """Types of columns that do not hold text."""
+FAILURES_FILE = "failures.parquet"
+"""The rows (or units) whose extraction failed, with the reason."""
 STATEMENT = ("statement", "topic", "sentiment")
 
 
@@ -165,6 +167,13 @@ def whole(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def read_failures(folder: Path) -> dict[Any, str]:
+    """Reasons by row, of an artifact with statements."""
+    store = RowStore(folder / FAILURES_FILE)
+    rows = [row for batch in store.batches(["row"]) for row in batch.column("row").to_pylist()]
+    return dict(zip(rows, store.column("reason").tolist(), strict=True))
 
 
 class StatementWriter:

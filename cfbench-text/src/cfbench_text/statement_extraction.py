@@ -70,13 +70,25 @@ class Tally:
         self.texts = self._statements = 0
         self._ends: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
+        self._why: Counter[str] = Counter()
 
     def add(self, found: Sequence[Extraction]) -> None:
         self.texts += len(found)
         self._statements += sum(len(one.triplets) for one in found)
         self._ends.update(one.status for one in found)
+        self._why.update(one.reason for one in found if one.status == "failed")
         for one in found:
             self._left_out.update(one.left_out)
+
+    @property
+    def failed(self) -> int:
+        """Texts whose extraction failed."""
+        return self._ends["failed"]
+
+    @property
+    def reasons(self) -> str:
+        """The most frequent reasons of failures, and their numbers."""
+        return ", ".join(f"{reason}: {count}" for reason, count in self._why.most_common(2))
 
     def summary(self) -> dict[str, Any]:
         counts = {"texts": dict(self._ends), "left out": dict(self._left_out)}

@@ -47,7 +47,7 @@ class TextSuite(LifecycleSuite):
         row="model",
         cluster="user",
         unit_columns=("user", "item", "time"),
-        tables={"statements.parquet": "scores"},
+        tables={"statements.parquet": "scores", "failures.parquet": "scores"},
     )
     steps: ClassVar[Mapping[str, str]] = steps_by_module(
         STEPS,
@@ -79,7 +79,8 @@ class TextSuite(LifecycleSuite):
     ) -> list[tuple[Mapping[str, Any], Sequence[Column]]]:
         """A metric once for each judge that gives what it needs, with the name of the judge in its columns."""
         ((parameters, columns),) = super().metric_entries(setting, metric)
-        parameters = {**parameters, "empty": setting.config.protocol.empty}
+        protocol = setting.config.protocol
+        parameters = {**parameters, "empty": protocol.empty, "max_failed": protocol.max_failed}
         return for_each_judge(metric, parameters, columns, setting.config.judges)
 
     def model_components(self, study: Study) -> Sequence[ConfiguredComponent]:
@@ -99,7 +100,10 @@ class TextSuite(LifecycleSuite):
         """The reviews, whatever the seed, and their statements."""
         inputs = {"data": study.read(dataset, self.data_parameters(study, dataset), draws=False)}
         label, target = f"statements of {dataset.label}", f"{STEPS}.statements:extract_statements"
-        extractor = {"extractor": study.config.extractor.parameters()}
+        extractor = {
+            "extractor": study.config.extractor.parameters(),
+            "max_failed": study.config.protocol.max_failed,
+        }
         statements = study.stage("statements", label, target, extractor, inputs, draws=False)
         return PreparedDataset(dataset, {**inputs, "statements": statements})
 

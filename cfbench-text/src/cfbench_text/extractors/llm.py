@@ -10,7 +10,7 @@ The prompt shows the form of a response without a worked example, because small 
 example as if they were in the review (SmolLM2-135M did so for eight of eight reviews), which cannot be detected. If a
 model repeats the placeholders instead, they fail the validation because they are not topics.
 
-A text is "failed" if no piece has a usable response, and "cut" if one piece has none or a truncated one. Responses are
+A text is "failed" if a piece has no usable response, and "cut" if a piece has a truncated one. Responses are
 cached by the digest of (model, prompt, text); failures are not cached.
 """
 
@@ -127,12 +127,13 @@ def _joined(completions: Sequence[Completion], domain: Domain) -> Extraction:
         counts.update(reading.left_out)
         triplets += reading.triplets
         ended.append(reading.status)
-    return Extraction(canonical(triplets), _status(ended), dict(counts))
+    status = _status(ended)
+    return Extraction(() if status == "failed" else canonical(triplets), status, dict(counts))
 
 
 def _status(ended: Sequence[str]) -> Status:
     if not ended or set(ended) == {"empty"}:
         return "empty"
-    if set(ended) == {"failed"}:
+    if "failed" in ended:
         return "failed"
-    return "cut" if {"failed", "cut"} & set(ended) else "ok"
+    return "cut" if "cut" in ended else "ok"
