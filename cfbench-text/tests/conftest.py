@@ -58,3 +58,20 @@ def data() -> Path:
         if place and (Path(place) / "text").is_dir():
             return Path(place) / "text"
     pytest.skip("the text data sets are not here (CFBENCH_DATA_DIR)")
+
+
+@pytest.fixture
+def serve(tmp_path, monkeypatch):
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    """``serve(reply)``: a server of fake_endpoint, and a cache of its own."""
+    from fake_endpoint import Server
+
+    running = []
+
+    def start(reply):
+        running.append(Server(reply))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.close()

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from fake_endpoint import Server, said
+from fake_endpoint import requested, said
 
 from cfbench_core.errors import UserError
 from cfbench_text.documents import Document
@@ -14,34 +14,14 @@ from cfbench_text.judges.llm import Config as JudgeConfig
 from cfbench_text.judges.llm import LLMJudge
 from cfbench_text.models.chat import Chat
 from cfbench_text.models.chat_types import ChatSource, Prompt
-from cfbench_text.models.endpoint import Endpoint, strict
+from cfbench_text.models.endpoint import strict
 from cfbench_text.triplets import Triplet
 
 pytest.importorskip("httpx", reason="needs cfbench-text[llm]")
 
 
-@pytest.fixture
-def serve(tmp_path, monkeypatch):
-    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
-    running = []
-
-    def start(reply):
-        running.append(Server(reply))
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.close()
-
-
 def echo(body, attempt):
     return said(body["messages"][-1]["content"].upper())
-
-
-def requested(server, texts, pauses=None, **options):
-    source = ChatSource(endpoint=server.url, model="m", **options)
-    endpoint = Endpoint(source, pauses.append if pauses is not None else lambda seconds: None)
-    return dict(endpoint.write([Prompt("", text) for text in texts], 10))
 
 
 def test_every_question_gets_its_own_answer_whatever_the_order(serve):

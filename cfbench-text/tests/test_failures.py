@@ -22,6 +22,7 @@ class Extracting:
     def reply(self, body, attempt):
         prompt = body["messages"][1]["content"]
         topic = body["messages"][0]["content"].split("one of these names:\n  ")[1].split(":")[0]
+        assert body["a"] == {"b": [1]}
         failed = self.fails(prompt, len(self.server.requested))
         statement = {"statement": prompt.split("\n")[1][:40], "topic": topic, "sentiment": "positive"}
         if not failed:
@@ -48,7 +49,13 @@ def study(extracting, tmp_path, monkeypatch):
             "suite": "text",
             "executor": "inline",
             "data": [{"name": "toy-reviews", "users": 12, "items": 10}],
-            "extractor": {"name": "llm", "endpoint": extracting.server.url, "retries": 0, "requests": 4},
+            "extractor": {
+                "name": "llm",
+                "endpoint": extracting.server.url,
+                "retries": 0,
+                "requests": 4,
+                "extra_body": {"a": {"b": [1]}},
+            },
             "generators": ["item-review", "reference"],
             "judges": ["overlap"],
             "metrics": ["stent", "bleu"],

@@ -5,6 +5,9 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from cfbench_text.models.chat_types import ChatSource, Prompt
+from cfbench_text.models.endpoint import Endpoint
+
 
 class Server:
     """Responds with ``reply(body, attempt)`` -> (status, headers, body), or a number of seconds to stay silent."""
@@ -53,3 +56,10 @@ class Server:
 def said(text, cut=False, logprobs=None):
     choice = {"message": {"content": text}, "finish_reason": "length" if cut else "stop"}
     return 200, {}, {"choices": [choice | ({"logprobs": logprobs} if logprobs else {})]}
+
+
+def requested(server, texts, pauses=None, **options):
+    """The completions of texts, by their places; nothing waits for real, ``pauses`` lists for how long it would."""
+    source = ChatSource(endpoint=server.url, model="m", **options)
+    endpoint = Endpoint(source, pauses.append if pauses is not None else lambda seconds: None)
+    return dict(endpoint.write([Prompt("", text) for text in texts], 10))

@@ -89,10 +89,18 @@ class Chat:
 
     def signature(self) -> Mapping[str, str]:
         if self.source.endpoint is not None:
+            more = (
+                {"body": json.dumps(dict(self.source.extra_body), sort_keys=True)}
+                if self.source.extra_body
+                else {}
+            )
+            if self.source.reasoning_tokens:
+                more["reasoning tokens"] = str(self.source.reasoning_tokens)
             return {
                 "model": self.source.model,
                 "back end": "OpenAI-compatible endpoint",
                 "decoding": "greedy",
+                **more,
             }
         from cfbench_text.models.loading import signature
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol
 from urllib.parse import urlsplit
 
 from cfbench_core.config import EnvironmentVariable, Help, Range
@@ -31,8 +31,24 @@ class ChatSource(Source):
     timeout: Annotated[float, Range(above=0), Help("seconds until a request to the endpoint fails")] = 120.0
     retries: Annotated[int, Range(minimum=0), Help("further attempts of a request, with growing pauses")] = 5
     batch: Annotated[int, Range(minimum=1), Help("prompts per batch of a local model")] = 8
+    extra_body: Annotated[
+        Mapping[str, Any],
+        Help("further fields of requests to the endpoint: {reasoning_effort: low}; null leaves a field out"),
+    ] = field(default_factory=dict)
+    reasoning_tokens: Annotated[
+        int,
+        Range(minimum=0),
+        Help("tokens of an endpoint's model for reasoning before its answer, which is then read as text"),
+    ] = 0
 
     def __post_init__(self) -> None:
+        if self.endpoint is None and (self.extra_body or self.reasoning_tokens):
+            raise ValueError(
+                "extra_body and reasoning_tokens are options of an endpoint; name one in 'endpoint'"
+            )
+        fixed = sorted({"messages", "model", "stream", "n"} & set(self.extra_body))
+        if fixed:
+            raise ValueError(f"extra_body: {fixed[0]!r} cannot be set")
         if self.endpoint is not None:
             problem = address_problem(self.endpoint, self.key)
             if problem:

@@ -17,15 +17,17 @@ from __future__ import annotations
 import math
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.plain_text import one_line
 from cfbench_core.redaction import redacted, secret
+from cfbench_text.models.accepted_parameters import AcceptedParameters, Question
 from cfbench_text.models.chat_types import (
     ChatSource,
     Completion,
@@ -45,6 +47,8 @@ FATAL = {
 LONGEST_PAUSE, LONGEST_RETRY_AFTER = 30.0, 120.0
 BROKEN_IN_A_ROW = 20
 """Number of consecutive prompts without a valid response, though the server is reached, after which the run stops."""
+MOST_ADAPTATIONS = 6
+"""How often one prompt is sent with other parameters, because the server rejects those that it got."""
 IN_A_ROW = 5
 """Number of consecutive prompts without a response, or rejected with one message, after which the run stops."""
 
@@ -79,34 +83,25 @@ class Endpoint:
         self.source = source
         self.address = f"{(source.endpoint or '').rstrip('/')}/chat/completions"
         self._pause = pause
+        self._parameters = AcceptedParameters(source)
+        self._reported = 0
 
     def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Completion]]:
-        bodies = [self._body(prompt, tokens) for prompt in prompts]
-        yield from self._all(bodies, _completion, lambda why, final: Completion(failure=why, final=final))
+        questions = [Question(prompt, tokens) for prompt in prompts]
+        yield from self._all(questions, _completion, lambda why, final: Completion(failure=why, final=final))
 
     def choose(
         self, prompts: Sequence[Prompt], options: tuple[str, str]
     ) -> Iterator[tuple[int, OptionProbabilities]]:
-        logprobs = {"logprobs": True, "top_logprobs": 20}
-        bodies = [self._body(prompt, 1) | logprobs for prompt in prompts]
         yield from self._all(
-            bodies,
+            [Question(prompt, None) for prompt in prompts],
             lambda reply: _choice(reply, options),
             lambda why, final: OptionProbabilities(None, failure=why, final=final),
         )
 
-    def _body(self, prompt: Prompt, tokens: int) -> dict[str, Any]:
-        return {
-            "model": self.source.model,
-            "messages": prompt.messages,
-            "temperature": 0,
-            "seed": 0,
-            "max_tokens": tokens,
-        }
-
     def _all(
         self,
-        bodies: Sequence[Mapping[str, Any]],
+        questions: Sequence[Question],
         read: Callable[[Mapping[str, Any]], Found],
         failed: Callable[[str, bool], Found],
     ) -> Iterator[tuple[int, Found]]:
@@ -124,10 +119,10 @@ class Endpoint:
             ) as client,
             ThreadPoolExecutor(self.source.requests) as pool,
         ):
-            for start in range(0, len(bodies), 4 * self.source.requests):
+            for start in range(0, len(questions), 4 * self.source.requests):
                 pending: dict[Future[Found], int] = {
-                    pool.submit(self._one, client, body, read): start + place
-                    for place, body in enumerate(bodies[start : start + 4 * self.source.requests])
+                    pool.submit(self._one, client, question, read): start + place
+                    for place, question in enumerate(questions[start : start + 4 * self.source.requests])
                 }
                 try:
                     for done in as_completed(pending):
@@ -144,24 +139,25 @@ class Endpoint:
                             broken = 0 if error.refused else broken + 1
                             if not answered and refusals == [str(error)] * IN_A_ROW:
                                 stop = stop or self._refused(str(error))
-                            elif broken >= BROKEN_IN_A_ROW or unreached >= min(IN_A_ROW, len(bodies)):
+                            elif broken >= BROKEN_IN_A_ROW or unreached >= min(IN_A_ROW, len(questions)):
                                 stop = stop or self._down(str(error))
                             yield pending[done], failed(str(error), error.refused)
                         if stop:  # responses that are on their way are still received, and cached
                             _cancel(pending)
                 finally:
                     _cancel(pending)
+                self._report_changes()
                 if stop:
                     raise stop
 
-    def _one(self, client: Any, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Found]) -> Found:
+    def _one(self, client: Any, question: Question, read: Callable[[Mapping[str, Any]], Found]) -> Found:
         """Sends one prompt, with as many attempts as the configuration allows."""
         why, reached, wait = "", False, 0.0
         for attempt in range(self.source.retries + 1):
             if attempt:
                 self._pause(max(wait, min(LONGEST_PAUSE, 0.5 * 2 ** (attempt - 1))))
             try:
-                reply = client.post(self.address, json=body)
+                reply = self._post(client, question)
             except self._httpx.TimeoutException:
                 why, reached, wait = f"no response within {self.source.timeout:g} s", False, 0.0
                 continue
@@ -192,6 +188,23 @@ class Endpoint:
             except _GarbageError as error:
                 why, wait = f"a response that violates the protocol ({error})", 0.0
         raise _NoAnswerError(why, reached)
+
+    def _post(self, client: Any, question: Question) -> Any:
+        """The response to a prompt, sent with the parameters that the server accepts."""
+        for _ in range(MOST_ADAPTATIONS):
+            body = self._parameters.body(question)
+            reply = client.post(self.address, json=body)
+            rejected = reply.status_code in (400, 422)
+            if not rejected or not self._parameters.adapt(body, redacted(str(reply.text)[:10_000])):
+                break
+        return reply
+
+    def _report_changes(self) -> None:
+        """Warns of the parameters that the server did not accept, once each."""
+        changes = self._parameters.changes
+        for change in changes[self._reported :]:
+            warnings.warn(f"{self.source.model}: {change}", ResultWarning, stacklevel=2)
+        self._reported = len(changes)
 
     def _key(self) -> str:
         return f"key from ${self.source.key}" if self.source.key else "no key, because 'key' is not set"
