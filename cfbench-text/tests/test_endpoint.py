@@ -257,3 +257,34 @@ def test_a_strict_parse_takes_nothing_but_the_digit():
     assert [strict(text, ("1", "0")) for text in ("1", "0", " **1** ", "'0'.", "10", "1 or 0", "yes", "")] == [
         1, 0, 1, 0, None, None, None, None,
     ]  # fmt: skip
+
+
+def test_tokens_and_cost_are_those_of_the_responses_that_are_used_also_of_cached_ones(serve):
+    server = serve(lambda body, attempt: said("1", usage=(1000, 20)))
+    source = ChatSource(endpoint=server.url, model="m", input_price=3.0, output_price=10.0)
+    for _ in range(2):
+        chat = Chat(source)
+        chat.write([Prompt("", "a"), Prompt("", "b"), Prompt("", "a")], 10)
+        chat.write([Prompt("", "b")], 10)
+        expected = {"responses": 2, "input_tokens": 2000, "output_tokens": 40, "cost": pytest.approx(0.0064)}
+        assert chat.usage() == expected
+    assert len(server.requested) == 2
+
+
+@pytest.mark.parametrize("usage", [None, (None, "many"), (-1, 0)])
+def test_tokens_that_a_server_does_not_count_are_not_reported(serve, usage):
+    chat = Chat(ChatSource(endpoint=serve(lambda body, attempt: said("1", usage=usage)).url))
+    chat.choose([Prompt("", "a")])
+    assert chat.usage() == {"responses": 1}
+
+
+def test_progress_counts_the_distinct_prompts_of_a_batch_cached_and_failed_ones_included(serve):
+    def reply(body, attempt):
+        return (400, {}, {}) if "bad" in body["messages"][1]["content"] else echo(body, attempt)
+
+    chat, reported = Chat(ChatSource(endpoint=serve(reply).url, model="m")), []
+    chat.write([Prompt("", "a")], 10)
+    chat.begin(lambda done, total: reported.append((done, total)))
+    with pytest.warns(UserWarning, match="1 of 4 prompts"):
+        chat.write([Prompt("", text) for text in ("a", "b", "bad", "b", "c")], 10)
+    assert reported == [(2, 4), (3, 4), (4, 4)]

@@ -27,7 +27,7 @@ class Extracting:
         statement = {"statement": prompt.split("\n")[1][:40], "topic": topic, "sentiment": "positive"}
         if not failed:
             self.answered.add(prompt)
-        return failed or said(json.dumps([statement]))
+        return failed or said(json.dumps([statement]), usage=(100, 10))
 
     @property
     def received(self):
@@ -86,6 +86,14 @@ def test_an_outage_fails_the_run_and_the_same_command_asks_the_rest(extracting, 
     assert extracting.received - before == needed - 30
     assert healed.exit_code == 0
     pd.testing.assert_frame_equal(scores(healed), scores(undisturbed), check_exact=True)
+    used = healed.summaries("usage")
+    assert used == undisturbed.summaries("usage")
+    reviews = used["statements of toy-reviews"]
+    assert reviews == {
+        "responses": reviews["responses"],
+        "input_tokens": 100 * reviews["responses"],
+        "output_tokens": 10 * reviews["responses"],
+    }
 
 
 def test_failed_questions_are_missing_values_until_the_server_answers_them(extracting, study):

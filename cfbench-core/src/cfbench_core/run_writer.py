@@ -215,14 +215,24 @@ class _Lines:
 
 def _summaries(plan: Plan, results: Results) -> dict[str, dict[str, Any]]:
     """By kind and label, of those that ended well; under "signatures" what any stage said of the versions and models
-    that determine its numbers, by the stage's label."""
-    found: dict[str, dict[str, Any]] = {"data": {}, "model": {}, "statements": {}, "signatures": {}}
+    that determine its numbers, by the stage's label; under "usage" what its models used (tokens, cost), likewise."""
+    found: dict[str, dict[str, Any]] = {
+        "data": {},
+        "model": {},
+        "statements": {},
+        "signatures": {},
+        "usage": {},
+    }
     for stage in plan.stages():
         for _, outcome in results.of(stage):
             if outcome.done and stage.kind in found:
                 found[stage.kind][stage.label] = dict(outcome.summary)
             if outcome.done and "signatures" in outcome.summary:
                 found["signatures"][stage.label] = outcome.summary["signatures"]
+            if outcome.done and "usage" in outcome.summary:
+                used = found["usage"].setdefault(stage.label, {})
+                for name, number in outcome.summary["usage"].items():
+                    used[name] = used.get(name, 0) + number
     return found
 
 

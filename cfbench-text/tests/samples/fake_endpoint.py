@@ -53,9 +53,14 @@ class Server:
         self._server.server_close()
 
 
-def said(text, cut=False, logprobs=None):
+def said(text, cut=False, logprobs=None, usage=None):
     choice = {"message": {"content": text}, "finish_reason": "length" if cut else "stop"}
-    return 200, {}, {"choices": [choice | ({"logprobs": logprobs} if logprobs else {})]}
+    counted = (
+        {}
+        if usage is None
+        else {"usage": dict(zip(("prompt_tokens", "completion_tokens"), usage, strict=True))}
+    )
+    return 200, {}, {"choices": [choice | ({"logprobs": logprobs} if logprobs else {})], **counted}
 
 
 def requested(server, texts, pauses=None, **options):

@@ -17,7 +17,7 @@ cached by the digest of (model, prompt, text); failures are not cached.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,6 +75,14 @@ class LLMExtractor:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._chat = Chat(config)
+
+    def begin(self, report: Callable[[int, int], None]) -> None:
+        """Begins a task: ``report`` is called with the number of prompts of a batch that are done, and of all."""
+        self._chat.begin(report)
+
+    def usage(self) -> Mapping[str, float]:
+        """Responses of the task so far, their tokens and their cost."""
+        return self._chat.usage()
 
     def extract(self, texts: Sequence[str], domain: Domain) -> list[Extraction]:
         system = system_prompt(domain)

@@ -14,7 +14,7 @@ repeatedly) has no verdict either, and the result is incomplete: the next run se
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -66,6 +66,14 @@ class LLMJudge:
         self._chat = Chat(config)
 
     def prepare(self, statements: Collection[str]) -> None: ...
+
+    def begin(self, report: Callable[[int, int], None]) -> None:
+        """Begins a task: ``report`` is called with the number of prompts of a batch that are done, and of all."""
+        self._chat.begin(report)
+
+    def usage(self) -> Mapping[str, float]:
+        """Responses of the task so far, their tokens and their cost."""
+        return self._chat.usage()
 
     def support(self, pairs: Sequence[tuple[Document, Triplet]]) -> FloatArray:
         questions = [(document.text, sentence(statement)) for document, statement in pairs]

@@ -9,10 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from cfbench_core.errors import IncompleteWarning, ResultWarning
 from cfbench_core.hashing import digest
 from cfbench_text.models.chat_types import BackEnd, ChatSource, Completion, OptionProbabilities, Prompt
 from cfbench_text.models.response_cache import ResponseCache
+from cfbench_text.reviews import IntArray
 
 Response = TypeVar("Response", Completion, OptionProbabilities)
 
@@ -34,6 +37,16 @@ class Chat:
         self.source = source
         self._cache = ResponseCache("chat")
         self._back_end: BackEnd | None = None
+        self.begin(lambda done, total: None)
+
+    def begin(self, report: Callable[[int, int], None]) -> None:
+        """Counts usage anew; ``report`` is called with the number of prompts of a batch that are done, and of all.
+
+        A prompt is done if it has a response or has failed.
+        """
+        self._report = report
+        self._counted: set[str] = set()
+        self._usage: IntArray = np.zeros(3, dtype=np.int64)
 
     def write(self, prompts: Sequence[Prompt], tokens: int) -> list[Completion]:
         """Completions of at most ``tokens`` tokens each."""
@@ -41,8 +54,8 @@ class Chat:
         return self._responses(
             keys,
             lambda places: self._model().write([prompts[place] for place in places], tokens),
-            lambda found: [found.text, found.cut],
-            lambda stored: Completion(*stored),
+            lambda found: [found.text, found.cut, *found.tokens],
+            lambda stored: Completion(stored[0], stored[1], tokens=(stored[2], stored[3])),
         )
 
     def choose(
@@ -53,8 +66,8 @@ class Chat:
         return self._responses(
             keys,
             lambda places: self._model().choose([prompts[place] for place in places], options),
-            lambda found: [found.p, found.mass],
-            lambda stored: OptionProbabilities(*stored),
+            lambda found: [found.p, found.mass, *found.tokens],
+            lambda stored: OptionProbabilities(stored[0], stored[1], tokens=(stored[2], stored[3])),
         )
 
     def _responses(
@@ -66,9 +79,13 @@ class Chat:
     ) -> list[Response]:
         """The responses by key, cached ones first; failures are returned, not cached, and reported by a warning."""
         failed: dict[str, Response] = {}
+        total = len(set(keys))
 
         def compute(places: Sequence[int]) -> Iterable[tuple[int, Any]]:
+            done = total - len(places)
             for at, response in query(places):
+                done += 1
+                self._report(done, total)
                 if response.failure:
                     failed[keys[places[at]]] = response
                 yield places[at], None if response.failure else encode(response)
@@ -78,14 +95,29 @@ class Chat:
             reasons = Counter(one.failure for one in failed.values()).most_common(2)
             listed = ", ".join(f"{why}: {count}" for why, count in reasons)
             warnings.warn(
-                f"{len(failed)} of {len(set(keys))} prompts to {self.source.model} have no response ({listed})",
+                f"{len(failed)} of {total} prompts to {self.source.model} have no response ({listed})",
                 ResultWarning if all(one.final for one in failed.values()) else IncompleteWarning,
                 stacklevel=3,
             )
-        return [
+        found = [
             decode(value) if value is not None else failed[key]
             for key, value in zip(keys, stored, strict=True)
         ]
+        self._count(dict(zip(keys, found, strict=True)))
+        return found
+
+    def _count(self, responses: Mapping[str, Completion | OptionProbabilities]) -> None:
+        for key, one in responses.items():
+            if not one.failure and key not in self._counted:
+                self._counted.add(key)
+                self._usage += np.array([1, *one.tokens])
+
+    def usage(self) -> dict[str, float]:
+        """The distinct responses since ``begin``, cached ones included, their tokens and their cost."""
+        responses, given, written = map(int, self._usage)
+        cost = (self.source.input_price * given + self.source.output_price * written) / 1e6
+        found = {"responses": responses, "input_tokens": given, "output_tokens": written, "cost": cost}
+        return {name: number for name, number in found.items() if number}
 
     def signature(self) -> Mapping[str, str]:
         if self.source.endpoint is not None:

@@ -31,6 +31,8 @@ class ChatSource(Source):
     timeout: Annotated[float, Range(above=0), Help("seconds until a request to the endpoint fails")] = 120.0
     retries: Annotated[int, Range(minimum=0), Help("further attempts of a request, with growing pauses")] = 5
     batch: Annotated[int, Range(minimum=1), Help("prompts per batch of a local model")] = 8
+    input_price: Annotated[float, Range(minimum=0), Help("price of a million tokens of prompts")] = 0.0
+    output_price: Annotated[float, Range(minimum=0), Help("price of a million tokens of responses")] = 0.0
     extra_body: Annotated[
         Mapping[str, Any],
         Help("further fields of requests to the endpoint: {reasoning_effort: low}; null leaves a field out"),
@@ -113,12 +115,14 @@ class Completion:
         cut: whether it was truncated at the maximum length.
         failure: why there is no text, else empty. Failures are not cached.
         final: whether the same prompt would fail again (it is too long, or the server rejects it).
+        tokens: of the prompt and of the response, as the server counts them; zeros if it does not.
     """
 
     text: str = ""
     cut: bool = False
     failure: str = ""
     final: bool = False
+    tokens: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -130,12 +134,14 @@ class OptionProbabilities:
         mass: probability of both options together among all tokens; None if the back end reports no probabilities.
         failure: why there is no answer, else empty. Failures are not cached.
         final: whether the same prompt would fail again.
+        tokens: as in :class:`Completion`.
     """
 
     p: float | None
     mass: float | None = None
     failure: str = ""
     final: bool = False
+    tokens: tuple[int, int] = (0, 0)
 
 
 class BackEnd(Protocol):

@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -184,7 +185,7 @@ class Endpoint:
             if reply.status_code != 200:
                 raise _NoAnswerError(f"HTTP {reply.status_code}: {_message(reply)}", reached, refused=True)
             try:
-                return read(_decoded(reply))
+                return replace(read(_decoded(reply)), tokens=_tokens(reply))
             except _GarbageError as error:
                 why, wait = f"a response that violates the protocol ({error})", 0.0
         raise _NoAnswerError(why, reached)
@@ -235,6 +236,16 @@ def _decoded(reply: Any) -> Mapping[str, Any]:
     if not isinstance(choice, dict):
         raise _GarbageError("a choice is no object")
     return choice
+
+
+def _tokens(reply: Any) -> tuple[int, int]:
+    """Of the prompt and of the response; zeros if the server does not count them."""
+    usage = reply.json().get("usage")
+    counts = [
+        usage.get(name) if isinstance(usage, dict) else 0 for name in ("prompt_tokens", "completion_tokens")
+    ]
+    given, written = (count if isinstance(count, int) and count > 0 else 0 for count in counts)
+    return given, written
 
 
 def _content(choice: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,7 @@ class Observed:
     Attributes:
         lost: (R,) where the statements of the text or of the reference are unknown.
         unreferenced: (R,) where the reference text is unknown, because it is made of such statements.
+        usage: responses, tokens and cost of the judges that query a model.
         max_failed: share of texts whose scores may be missing for these reasons.
     """
 
@@ -41,6 +43,7 @@ class Observed:
     lost: BoolArray
     unreferenced: BoolArray
     max_failed: float
+    usage: Mapping[str, float]
 
     def failed(self, entry: Mapping[str, Any]) -> BoolArray:
         """(R,) which values of a metric are missing because an extraction failed, or the judge gave no verdict."""
@@ -63,7 +66,8 @@ class Observed:
     def summary(self) -> dict[str, Any]:
         failed = self.lost | np.any([self.lost, *map(self.unjudged, self.judged)], axis=0)
         counts = {"failed": int(failed.sum()), "max_failed": self.max_failed}
-        return {"texts": len(self.owner), "signatures": self.signatures, **counts}
+        usage = {"usage": dict(self.usage)} if self.usage else {}
+        return {"texts": len(self.owner), "signatures": self.signatures, **counts, **usage}
 
 
 def observe(context: TaskContext, chunk: Chunk, texts: Texts) -> Observed:
@@ -97,13 +101,19 @@ def observe(context: TaskContext, chunk: Chunk, texts: Texts) -> Observed:
     entries = [entry for entry in context.parameters["metrics"] if entry["label"] is not None]
     judges = {e["label"]: _prepared(json.dumps(e["judge"], sort_keys=True), chunk.corpus) for e in entries}
     needed = [(entry["label"], verdict) for entry in entries for verdict in entry["verdicts"]]
+    querying: list[Any] = [one for one in judges.values() if hasattr(one, "usage")]
+    for one in querying:
+        one.begin(context.report)
     judged = judged_texts(seen, judges, needed)
+    usage: Counter[str] = Counter()
+    for one in querying:
+        usage.update(one.usage())
     statements = statement_rows(units["unit"].tolist(), seen, judged)
     statements.to_parquet(context.output / "statements.parquet", index=False, compression="zstd")
     signatures = {label: dict(one.signature()) for label, one in judges.items()}
     most = float(context.parameters["metrics"][0]["max_failed"])
     unreferenced = no_reference & (not chunk.written)
-    observed = Observed(seen, owner, judged, signatures, lost, unreferenced, most)
+    observed = Observed(seen, owner, judged, signatures, lost, unreferenced, most, usage)
     lines = [
         (unit, side, reason)
         for unit, why in zip(units["unit"], reasons, strict=True)

@@ -12,7 +12,7 @@ from cfbench_core.stages import TaskContext
 from cfbench_text.contracts import Extractor
 from cfbench_text.extractors.base import Extraction
 from cfbench_text.review_folder import ReviewFolder
-from cfbench_text.row_store import FAILURES_FILE, RowWriter, StatementWriter
+from cfbench_text.row_store import FAILURES_FILE, GROUP, RowWriter, StatementWriter
 from cfbench_text.statement_extraction import NOT_USABLE, Tally, extract_distinct, extract_generated
 
 FAILURE = ("row", "reason")
@@ -24,12 +24,26 @@ def _failed(rows: Sequence[Any], found: Sequence[Extraction]) -> dict[str, list[
     return {"row": [row for row, _ in failed], "reason": [reason for _, reason in failed]}
 
 
+def _between(texts: int, total: int, done: float) -> int:
+    """How many texts are done in the middle of a batch."""
+    return texts + int(min(GROUP, total - texts) * done)
+
+
+def _usage(extractor: Extractor) -> dict[str, Any]:
+    found = extractor.usage() if hasattr(extractor, "usage") else {}
+    return {"usage": dict(found)} if found else {}
+
+
 def extract_statements(context: TaskContext) -> dict[str, Any]:
     """The statements of every review in the split, compared with those that are known, if they are."""
     folder = ReviewFolder(context.input_paths["data"])
     extractor: Extractor = create(context.parameters["extractor"])
     domain, reviews, known = folder.domain, folder.reviews, folder.known
     tally, exact, total = Tally(), 0, len(reviews)
+    if hasattr(extractor, "begin"):  # it queries a model, which takes longer than reading a batch
+        extractor.begin(
+            lambda done, prompts: context.report(_between(tally.texts, total, done / prompts), total)
+        )
     with (
         StatementWriter(context.output / "statements.parquet") as to,
         RowWriter(context.output / FAILURES_FILE, FAILURE) as failures,
@@ -52,7 +66,7 @@ def extract_statements(context: TaskContext) -> dict[str, Any]:
             f" than the {most:.0%} that protocol.max_failed permits; responses are cached, the same command resumes"
         )
     signatures = {context.parameters["extractor"]["component"]: dict(extractor.signature())}
-    summary = {"signatures": signatures, **tally.summary()}
+    summary = {"signatures": signatures, **tally.summary(), **_usage(extractor)}
     if tally.failed:
         summary["note"] = f"the extraction of {tally.failed} of {total} reviews failed ({tally.reasons})"
     return summary if known is None else {**summary, "exact": exact / max(1, total)}
@@ -64,6 +78,8 @@ def read_texts(context: TaskContext) -> dict[str, Any]:
     texts, domain = table["text"].tolist(), ReviewFolder(context.input_paths["data"]).domain
     extractor: Extractor = create(context.parameters["extractor"])
     template, label = context.parameters["read"] == "template", context.task.label
+    if hasattr(extractor, "begin"):
+        extractor.begin(context.report)
     found, exact = extract_generated(extractor, texts, domain, label, template)
     with (
         StatementWriter(context.output / "statements.parquet", named=True) as to,
@@ -73,7 +89,7 @@ def read_texts(context: TaskContext) -> dict[str, Any]:
         failures.write(_failed(table["unit"].tolist(), found))
     tally = Tally()
     tally.add(found)
-    summary = {"by template": exact, **tally.summary()}
+    summary = {"by template": exact, **tally.summary(), **_usage(extractor)}
     notes = []
     if tally.failed:
         notes.append(f"the extraction of {tally.failed} of {len(table)} texts failed ({tally.reasons})")
