@@ -236,7 +236,10 @@ def test_a_missing_file_is_reported_by_the_configuration(tmp_path):
 
 
 def test_bytes_that_are_no_text(read):
-    with pytest.raises(UserError, match=r"patients\.csv: cannot be read: 'utf-8' codec"):
+    with pytest.raises(
+        UserError,
+        match=r"patients\.csv: cannot be read: is not utf-8 text .line 2.; it can be read as windows-1252",
+    ):
         read(b"a,y\n\xff\xfe,1\n")
     assert read("grösse,y\n1,a\n2,b\n".encode("latin-1"), encoding="latin-1").columns[0].name == "grösse"
 

@@ -47,8 +47,8 @@ class Experiment:
 class Suite(Protocol):
     """The implementation behind a component of kind "suite". Importing it must not import torch or pandas.
 
-    One that reads tables of the user's own may also have ``csv_document(file, class_column, registry)``, which
-    looks at a CSV file and returns a commented configuration for it; ``cfbench init --csv`` asks for it.
+    One that reads tables of the user's own may also have ``csv_document(file, class_column, registry,
+    encoding)``, which looks at a CSV file and returns a commented configuration for it, for ``cfbench init --csv``.
     """
 
     config: type[Experiment]

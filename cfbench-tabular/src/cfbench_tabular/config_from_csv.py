@@ -5,9 +5,11 @@ Comments in the configuration state what was inferred, so that users can check a
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,22 @@ import yaml
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.column_types import decimals_of, inferred_step
 from cfbench_tabular.constraint_mining import mine_constraints
-from cfbench_tabular.reading import Sheet, in_order, read_sheet, read_text, separator_of
-from cfbench_tabular.schema import MISSING_MARKS, Schema
+from cfbench_tabular.file_format import (
+    date_format_of,
+    decimal_marks_of,
+    decoded,
+    encoding_of,
+    marks_of,
+    separator_of,
+)
+from cfbench_tabular.reading import Sheet, in_order, plain, read_bytes, read_sheet
+from cfbench_tabular.schema import Schema
 from cfbench_tabular.schema_inference import in_scale, kind_of, reason_to_drop
 
 MOST_CLASSES = 20
 """A numeric class column with more distinct values gets a threshold."""
+MOST_MISSING = 0.5
+"""A column that lacks more of its values is left out; more rows with a missing value are filled in, not removed."""
 RUN = 4
 """At least this many consecutive numeric columns x1, x2, ... are written as one line."""
 
@@ -34,7 +46,7 @@ data:
   - name: csv
     file: {file}
     separator: {separator}
-{classes}{missing}    columns:
+{format}{classes}{missing}    columns:
 {lines}
     immutable: []               # columns that a counterfactual must not change: [birthplace]
     direction: {{}}               # columns that may only increase or decrease: {{age: up}}
@@ -46,45 +58,108 @@ protocol:
 """
 
 
-def csv_document(path: Path, class_column: str | None, explainers: Sequence[str]) -> str:
-    """A commented configuration with the inferred schema of the file.
+def csv_document(
+    path: Path, class_column: str | None, explainers: Sequence[str], encoding: str | None = None
+) -> str:
+    """A commented configuration with the inferred schema of the file; ``encoding``: of the text, None: detected.
 
     Raises:
         UserError: if the file cannot be read, lacks the class column, or has only one class.
     """
-    sheet = read_sheet(path, Schema())
-    if class_column is not None and class_column not in sheet.names:
-        hint = did_you_mean(class_column, sheet.names) or f" There are {', '.join(sheet.names)}"
+    raw, schema, reasons = _read(path, encoding)
+    if class_column is not None and class_column not in raw.names:
+        hint = did_you_mean(class_column, raw.names) or f" There are {', '.join(raw.names)}"
         raise UserError(f"{path}: no column {class_column!r}.{hint}")
-    label = class_column if class_column is not None else sheet.names[-1]
-    if len(sheet.names) < 2:
+    label = class_column if class_column is not None else raw.names[-1]
+    if len(raw.names) < 2:
         raise UserError(f"{path}: has only the column {label!r}; its separator must be one of , ; | or a tab")
-    features = [name for name in sheet.names if name != label]
-    whole = _whole_rows(sheet)
+    draft = _Draft(plain(raw, schema), set(schema.missing_marks), label)
     return DRAFT.format(
         file=_yaml(str(path)),
-        rows=len(sheet.rows),
-        columns=len(sheet.names),
-        separator=_yaml(separator_of(read_text(path, Schema().encoding))),
-        classes="".join(
-            f"    {line}\n" for line in _class_lines(path, sheet, label, class_column is not None)
-        ),
-        missing=_missing_line(sheet, whole),
-        lines="\n".join(f"      {line}" for line in _column_lines(sheet, features, whole)),
-        constraints="\n".join(f"    {line}" for line in _constraint_lines(sheet, features, whole)),
+        rows=len(raw.rows),
+        columns=len(raw.names),
+        separator=_yaml(schema.separator),
+        format="".join(f"    {_line(key, getattr(schema, key), why)}\n" for key, why in reasons.items()),
+        classes="".join(f"    {line}\n" for line in _class_lines(path, draft, class_column is not None)),
+        missing=_missing_line(draft),
+        lines="\n".join(f"      {line}" for line in _column_lines(draft)),
+        constraints="\n".join(f"    {line}" for line in _constraint_lines(draft)),
         explainers=", ".join(explainers),
     )
 
 
-def _whole_rows(sheet: Sheet) -> list[int]:
-    """The rows without a missing value; all where that leaves none."""
-    marks = set(MISSING_MARKS)
-    whole = [place for place, row in enumerate(sheet.rows) if marks.isdisjoint(row)]
-    return whole or list(range(len(sheet.rows)))
+def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, str]]:
+    """The cells as they are written, the options with which to read them, and why, for those that are not default."""
+    data = read_bytes(path)
+    default = Schema()
+    found = Schema(encoding=encoding or encoding_of(data))
+    found = replace(found, separator=separator_of(decoded(data, found.encoding, path)))
+    sheet = read_sheet(path, found)
+    marks = marks_of(sheet.columns, default.missing_marks)
+    decimal, thousands = decimal_marks_of(sheet.columns, marks)
+    form = date_format_of(sheet.columns, marks)
+    schema = replace(found, missing_marks=marks, decimal=decimal, thousands=thousands, date_format=form)  # type: ignore[arg-type]
+    reasons = {
+        "encoding": "given" if encoding else "inferred from the bytes: not UTF-8",
+        "missing_marks": "the usual ones, and text that stands between numbers or dates",
+        "decimal": "inferred: more columns are numbers with it",
+        "thousands": "inferred: more columns are numbers with it",
+        "date_format": "inferred: the only format that fits all dates of a column",
+    }
+    return (
+        sheet,
+        schema,
+        {key: why for key, why in reasons.items() if getattr(schema, key) != getattr(default, key)},
+    )
 
 
-def _class_lines(path: Path, sheet: Sheet, label: str, named: bool) -> Iterator[str]:
-    cells = [cell for cell in sheet.columns[label] if cell not in MISSING_MARKS]
+@dataclass(frozen=True)
+class _Draft:
+    """A table whose columns are being described; ``marks`` are signs of missing values, ``label`` the class column."""
+
+    sheet: Sheet
+    marks: set[str]
+    label: str
+
+    @functools.cached_property
+    def features(self) -> tuple[str, ...]:
+        return tuple(name for name in self.sheet.names if name != self.label)
+
+    @functools.cached_property
+    def present(self) -> dict[str, list[str]]:
+        """The cells of each column that are not missing."""
+        return {
+            name: [cell for cell in cells if cell not in self.marks]
+            for name, cells in self.sheet.columns.items()
+        }
+
+    @functools.cached_property
+    def dropped(self) -> dict[str, str]:
+        """Why columns are left out, by name."""
+        return {name: why for name in self.features if (why := self._reason(name))}
+
+    def _reason(self, name: str) -> str:
+        cells, rows = self.present[name], len(self.sheet.rows)
+        if not cells:
+            return "always missing"
+        if len(cells) < (1 - MOST_MISSING) * rows:
+            return f"missing in {1 - len(cells) / rows:.0%} of the rows; give its type to use it"
+        return reason_to_drop(name, cells)
+
+    @functools.cached_property
+    def lacking(self) -> dict[str, list[int]]:
+        """The rows without a value, of the columns that are used."""
+        used = [name for name in (*self.features, self.label) if name not in self.dropped]
+        cells = {
+            name: self.sheet.columns[name] for name in used if len(self.present[name]) < len(self.sheet.rows)
+        }
+        return {
+            name: [row for row, cell in enumerate(own) if cell in self.marks] for name, own in cells.items()
+        }
+
+
+def _class_lines(path: Path, draft: _Draft, named: bool) -> Iterator[str]:
+    label, cells = draft.label, draft.present[draft.label]
     counts = Counter(cells)
     if len(counts) < 2:
         only = f"every row has {cells[0]!r}" if cells else "it is empty"
@@ -109,22 +184,23 @@ def _class_lines(path: Path, sheet: Sheet, label: str, named: bool) -> Iterator[
     yield _line("target", majority, "the class to predict against the rest; inferred: the most frequent one")
 
 
-def _missing_line(sheet: Sheet, whole: Sequence[int]) -> str:
-    lacking = len(sheet.rows) - len(whole)
-    if not lacking:
+def _missing_line(draft: _Draft) -> str:
+    if not draft.lacking:
         return ""
-    marks = set(MISSING_MARKS)
-    where = [name for name, cells in sheet.columns.items() if marks & set(cells)]
-    shown = ", ".join(where[:5]) + (", ..." if len(where) > 5 else "")
-    text = f"{lacking:,} of {len(sheet.rows):,} rows have a missing value ({shown}); drop removes them"
-    return f"    {_line('missing', 'drop', text)}\n"
+    rows = {row for places in draft.lacking.values() for row in places}
+    names = list(draft.lacking)
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    text = f"{len(rows):,} of {len(draft.sheet.rows):,} rows have a missing value ({shown}); "
+    if len(rows) <= MOST_MISSING * len(draft.sheet.rows):
+        return f"    {_line('missing', 'drop', text + 'drop removes them')}\n"
+    return f"    {_line('missing', 'median', text + 'median fills them in, drop would remove most rows')}\n"
 
 
-def _column_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -> Iterator[str]:
+def _column_lines(draft: _Draft) -> Iterator[str]:
     """A line for each column, or for several numbered columns x1, x2, ... of the same type."""
     run: list[tuple[str, Any, str]] = []
-    for name in features:
-        entry, why, is_quantity = _drafted(sheet, name, whole)
+    for name in draft.features:
+        entry, why, is_quantity = _drafted(draft, name)
         if is_quantity and (not run or (_next(run[-1][0]) == name and run[-1][1] == entry)):
             run.append((name, entry, why))
             continue
@@ -135,12 +211,11 @@ def _column_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -
     yield from _run_lines(run)
 
 
-def _drafted(sheet: Sheet, name: str, whole: Sequence[int]) -> tuple[Any, str, bool]:
+def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
     """The entry of a column in the schema, the reason, and whether it is a number, date or time."""
-    cells = [sheet.columns[name][place] for place in whole]
-    why = reason_to_drop(name, cells)
-    if why:
-        return "drop", why, False
+    if name in draft.dropped:
+        return "drop", draft.dropped[name], False
+    cells = draft.present[name]
     kind = kind_of(cells)
     if kind == "categorical":
         levels = in_order(set(cells))
@@ -169,12 +244,15 @@ def _run_lines(run: Sequence[tuple[str, Any, str]]) -> Iterator[str]:
         yield _line(name, entry, why)
 
 
-def _constraint_lines(sheet: Sheet, features: Sequence[str], whole: Sequence[int]) -> Iterator[str]:
-    numeric = {}
-    for name in features:
-        cells = [sheet.columns[name][place] for place in whole]
-        if not reason_to_drop(name, cells) and kind_of(cells) == "numeric":
-            numeric[name] = cells
+def _constraint_lines(draft: _Draft) -> Iterator[str]:
+    """Of the rows without a missing value, which all columns have in common."""
+    gaps = {row for places in draft.lacking.values() for row in places}
+    whole = [row for row in range(len(draft.sheet.rows)) if row not in gaps]
+    numeric = {
+        name: [draft.sheet.columns[name][row] for row in whole]
+        for name in draft.features
+        if whole and name not in draft.dropped and kind_of(draft.present[name]) == "numeric"
+    }
     constraints = mine_constraints(numeric)
     if not constraints:
         yield _line(

@@ -15,10 +15,12 @@ import numpy as np
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpacked
 from cfbench_tabular.column_types import Format, inferred_step, nearest_multiple, number_of, off_step
+from cfbench_tabular.file_format import decoded, plain_columns, separator_of
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
 
-SEPARATORS = (",", ";", "\t", "|")
+MOST_INFERRED_LEVELS = 1000
+"""A column of text with more levels needs a type in the schema."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
     Raises:
         UserError: if it cannot be read, is empty, or has rows of unequal length.
     """
-    text = read_text(path, schema.encoding)
+    text = decoded(read_bytes(path), schema.encoding, path)
     separator = schema.separator or separator_of(text)
     rows: list[list[str]] = []
     lines: list[int] = []
@@ -83,27 +85,29 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
         raise UserError(f"{path}: two columns are called {duplicates[0]!r}")
     for name in names:
         check_identifier(name, f"{path}: the name of a column")
-    return Sheet(names, rows, [f"{path}:{line}" for line in lines])
+    return plain(Sheet(names, rows, [f"{path}:{line}" for line in lines]), schema)
 
 
-def read_text(path: Path, encoding: str) -> str:
-    """The text of a file, unpacked if it is gzipped or its name ends in .Z."""
+def plain(sheet: Sheet, schema: Schema) -> Sheet:
+    """The sheet with numbers and dates as the schema says they are written, as 1234.5 and 2026-11-23."""
+    if schema.decimal == "." and schema.thousands is None and schema.date_format is None:
+        return sheet
+    columns = plain_columns(
+        sheet.columns, schema.missing_marks, schema.decimal, schema.thousands, schema.date_format
+    )
+    cells = [columns.get(name, sheet.columns[name]) for name in sheet.names]
+    return Sheet(sheet.names, list(zip(*cells, strict=True)), sheet.places)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, unpacked if it is gzipped or its name ends in .Z."""
     with unpacked(path) as file:
         data = file.read()
     if path.suffix == ".Z":
         from cfbench_tabular.unix_compress import decompressed
 
         data = decompressed(data, str(path))
-    try:
-        return data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
-    except (LookupError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from None
-
-
-def separator_of(text: str) -> str:
-    """The most frequent of comma, semicolon, tab and bar in the first line."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    return max(SEPARATORS, key=first.count)
+    return data
 
 
 def _file_of(sheet: Sheet) -> str:
@@ -147,6 +151,8 @@ def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
         plan = ColumnPlan.of(plan.name, kind)
     if kind in ("numeric", "date", "time"):
         return _quantity(cells, plan, sheet.places)
+    if plan.kind is None and len(set(cells)) > MOST_INFERRED_LEVELS:
+        raise UserError(_too_many_levels(sheet, plan.name))
     for cell in set(cells):
         if len(cell) > LONGEST_IDENTIFIER or not cell.isprintable():
             check_identifier(cell, f"{sheet.places[cells.index(cell)]}: column {plan.name!r}")
@@ -160,6 +166,20 @@ def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
     levels = tuple(names.values())
     column = Column(plan.name, "categorical", levels, ordered=plan.ordered, unit=plan.unit)
     return column, np.array([names[cell] for cell in cells], dtype=object)
+
+
+def _too_many_levels(sheet: Sheet, column: str) -> str:
+    """Why a column without a type cannot be a category, and what it may be instead."""
+    cells = sheet.columns[column]
+    strange = [cell for cell in cells if not np.isfinite(_number(cell))]
+    share = 1 - len(strange) / len(cells)
+    what = f"{_file_of(sheet)}: column {column!r}: has {len(set(cells)):,} different texts, too many for a category"
+    if share < 0.5:
+        return f"{what}. Set its type to drop, or give its levels"
+    return (
+        f"{what}; {share:.0%} are numbers, and {strange[0]!r} is not ({sheet.places[cells.index(strange[0])]}). "
+        "If it means a missing value, add it to missing_marks; else correct it, or set decimal, thousands or the type"
+    )
 
 
 def _quantity(cells: Sequence[str], plan: ColumnPlan, places: Sequence[str]) -> tuple[Column, AnyArray]:

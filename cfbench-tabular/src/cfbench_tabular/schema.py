@@ -76,6 +76,13 @@ class Schema:
         tuple[str, ...], Help("text of a missing value, unless it is a level of the column")
     ] = MISSING_MARKS
     encoding: Annotated[str, Help("of the text")] = "utf-8"
+    decimal: Annotated[Literal[".", ","], Help("decimal mark of numbers")] = "."
+    thousands: Annotated[
+        Literal[".", ",", " ", "'"] | None, Help("mark between groups of three digits: 1,234.50")
+    ] = None
+    date_format: Annotated[
+        str | None, Help("of dates that are not ISO 8601, as strptime reads it: '%d.%m.%Y'")
+    ] = None
 
     def __post_init__(self) -> None:
         if self.separator is not None and self.separator != WHITESPACE and len(self.separator) != 1:
@@ -86,6 +93,8 @@ class Schema:
             raise ValueError("header: false needs all columns, in their order, in 'columns'")
         if len(set(self.missing_marks)) < len(self.missing_marks):
             raise ValueError("missing_marks: a mark is given twice")
+        if self.thousands == self.decimal:
+            raise ValueError(f"thousands: must differ from the decimal mark, both are {self.decimal!r}")
         try:
             "".encode(self.encoding)
         except (LookupError, ValueError):

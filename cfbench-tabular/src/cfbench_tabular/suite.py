@@ -144,11 +144,14 @@ class TabularSuite(LifecycleSuite):
 
     # Documents
 
-    def csv_document(self, file: Path, class_column: str | None, registry: Registry) -> str:
+    def csv_document(
+        self, file: Path, class_column: str | None, registry: Registry, encoding: str | None = None
+    ) -> str:
         """A configuration with a schema of a CSV file, drafted by looking at it: ``cfbench init --csv``."""
         from cfbench_tabular.config_from_csv import csv_document, default_explainers
 
-        return csv_document(file, class_column, default_explainers(registry.names("tabular", "explainer")))
+        explainers = default_explainers(registry.names("tabular", "explainer"))
+        return csv_document(file, class_column, explainers, encoding)
 
 
 def _with_another_seed(stage: Stage) -> Stage:

@@ -34,17 +34,21 @@ from cfbench_core.registry import Registry, installed
     help="Draft a configuration and a schema for this CSV file.",
 )
 @click.option("--target", metavar="COLUMN", help="With --csv: the column with the classes; else the last.")
+@click.option("--encoding", metavar="NAME", help="With --csv: the encoding of the file; else detected.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-def command(file: str, suite: str | None, table: Path | None, target: str | None, force: bool) -> None:
+def command(
+    file: str, suite: str | None, table: Path | None, target: str | None, encoding: str | None, force: bool
+) -> None:
     """Write a commented configuration to start from.
 
     FILE is study.yaml unless it is given; "-" is the terminal.
     """
     registry = installed()
     if table is not None:
-        document = _reader_of_csv(suite, registry).csv_document(table, target, registry)
-    elif target is not None:
-        raise UserError("--target names a column of the file that --csv names; give that as well")
+        document = _reader_of_csv(suite, registry).csv_document(table, target, registry, encoding)
+    elif target is not None or encoding is not None:
+        option = "--target names a column" if target is not None else "--encoding is"
+        raise UserError(f"{option} of the file that --csv names; give that as well")
     else:
         document = the_suite(suite, registry).example_document(registry)
     if file == "-":

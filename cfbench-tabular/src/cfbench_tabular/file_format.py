@@ -1,0 +1,187 @@
+"""How people write tables: encodings, separators, decimal marks, dates and signs of missing values.
+
+Everything is detected for ``cfbench init --csv`` alone, which writes what it found into the configuration. A run reads the
+file by its schema and detects only the separator, so that the same configuration always means the same table.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+
+from cfbench_core.errors import UserError
+
+SEPARATORS = (",", ";", "\t", "|")
+LINES = 50
+"""First lines of a file that its separator is detected from."""
+DATE_FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y", "%d.%m.%y")
+POSSIBLE_MARKS = (
+    "-",
+    "--",
+    ".",
+    "n/a",
+    "n.a.",
+    "#n/a",
+    "null",
+    "nil",
+    "unknown",
+    "missing",
+    "not available",
+    "k.a.",
+)
+"""Text that means a missing value where the rest of a column are numbers or dates; in any case."""
+MOST_MARKED = 0.9
+"""Largest share of a column that signs of missing values may be."""
+
+
+def encoding_of(data: bytes) -> str:
+    """UTF-8 (with or without a byte order mark) or UTF-16 with one; else Windows-1252, which any Latin-1 text is."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for name in ("utf-8", "windows-1252"):
+        try:
+            data.decode(name)
+        except UnicodeDecodeError:
+            continue
+        return name
+    return "latin-1"
+
+
+def decoded(data: bytes, encoding: str, path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        UserError: if it is not text in this encoding; it names one in which it can be read.
+    """
+    try:
+        return data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except LookupError as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    except UnicodeError as error:
+        place = (
+            f" (line {data[: error.start].count(10) + 1})" if isinstance(error, UnicodeDecodeError) else ""
+        )
+        other = encoding_of(data)
+        hint = f"; it can be read as {other}: set encoding to {other}" if other != encoding else ""
+        raise UserError(f"{path}: cannot be read: is not {encoding} text{place}{hint}") from None
+
+
+def separator_of(text: str) -> str:
+    """Comma, semicolon, tab or bar: which splits the first lines into equally many cells, and into most of them."""
+
+    def fit(separator: str) -> tuple[float, int]:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        try:
+            sizes = [len(row) for _, row in zip(range(LINES), reader, strict=False) if any(row)]
+        except csv.Error:
+            return 0.0, 0
+        size, count = Counter(sizes).most_common(1)[0] if sizes else (0, 0)
+        return (count / len(sizes), size) if size > 1 else (0.0, 0)
+
+    return max(SEPARATORS, key=fit)
+
+
+def number_pattern(decimal: str, thousands: str | None) -> re.Pattern[str]:
+    """Numbers with these marks: 1.234,50 and 1234,5 with ',' and '.'."""
+    whole = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|\d+" if thousands else r"\d+"
+    return re.compile(
+        rf"[+-]?(?:(?:{whole})(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)(?:[eE][+-]?\d+)?"
+    )
+
+
+def plain_columns(
+    columns: Mapping[str, Sequence[str]],
+    marks: Iterable[str],
+    decimal: str,
+    thousands: str | None,
+    date_format: str | None,
+) -> dict[str, tuple[str, ...]]:
+    """The columns in which every cell that is not missing is such a number or date, as 1234.5 and 2026-11-23."""
+    number, missing, found = number_pattern(decimal, thousands), set(marks), {}
+    for name, cells in columns.items():
+        distinct = set(cells) - missing
+        if not distinct:
+            continue
+        plain: dict[str, str] | None = None
+        if (decimal != "." or thousands) and all(number.fullmatch(cell) for cell in distinct):
+            plain = {
+                cell: (cell.replace(thousands, "") if thousands else cell).replace(decimal, ".")
+                for cell in distinct
+            }
+        elif date_format is not None:
+            plain = _dates(distinct, date_format)
+        if plain is not None:
+            found[name] = tuple(plain.get(cell, cell) for cell in cells)
+    return found
+
+
+def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tuple[str, ...]:
+    """``marks`` and the text that stands for missing numbers or dates in these columns, such as ``-``."""
+    known, found = set(marks), list(marks)
+    for cells in columns.values():
+        counts = Counter(cell for cell in cells if cell not in known)
+        strange = {cell for cell in counts if cell.lower() in POSSIBLE_MARKS}
+        rest = set(counts) - strange
+        if (
+            not strange
+            or len(rest) < 3
+            or not all(any(character.isdigit() for character in cell) for cell in rest)
+        ):
+            continue
+        if sum(counts[cell] for cell in strange) <= MOST_MARKED * sum(counts.values()):
+            found += sorted(strange - set(found))
+    return tuple(found)
+
+
+def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str]) -> tuple[str, str | None]:
+    """The decimal and thousands marks of the columns of numbers: ('.', None) unless others make more of them readable.
+
+    1,234 alone is a number with a decimal comma only if another one, such as 1,5 or 1.234,5, says so.
+    """
+    missing, votes = set(marks), Counter[tuple[str, str | None]]()
+    options = ((".", None), (",", None), (",", "."), (".", ","), (",", " "), (".", " "), (".", "'"))
+    for cells in columns.values():
+        distinct = set(cells) - missing
+        if not distinct:
+            continue
+        votes.update(
+            pair for pair in options if all(number_pattern(*pair).fullmatch(cell) for cell in distinct)
+        )
+    best = max(options, key=lambda pair: (votes[pair], -options.index(pair)))
+    return best if votes[best] > votes[".", None] else (".", None)
+
+
+def date_format_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str]) -> str | None:
+    """The format of dates that are not ISO 8601; None without such a column, or where day and month are ambiguous."""
+    missing = set(marks)
+    for cells in columns.values():
+        distinct = set(cells) - missing
+        if len(distinct) < 3:
+            continue
+        fits = [form for form in DATE_FORMATS if _dates(distinct, form) is not None]
+        if len(fits) == 1 and not (fits[0] == "%Y%m%d" and not _years(distinct)):
+            return fits[0]
+    return None
+
+
+def _years(cells: Iterable[str]) -> bool:
+    """Whether eight digits begin with a year of our time, so that they are rather a date than a number."""
+    return all("1900" <= cell[:4] <= "2100" for cell in cells)
+
+
+def _dates(cells: Iterable[str], form: str) -> dict[str, str] | None:
+    """The dates in ISO 8601 by cell; None if one of the cells is no such date."""
+    found = {}
+    for cell in cells:
+        try:
+            day: date = datetime.strptime(cell, form).date()
+        except ValueError:
+            return None
+        found[cell] = day.isoformat()
+    return found

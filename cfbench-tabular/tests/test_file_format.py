@@ -1,0 +1,211 @@
+"""Messy files: what is detected, and that a table written in any of these ways is drafted and read as the same table."""
+
+import csv
+import io
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cfbench_core.cli import main
+from cfbench_core.errors import UserError
+from cfbench_tabular.config_from_csv import csv_document
+from cfbench_tabular.file_format import (
+    date_format_of,
+    decimal_marks_of,
+    encoding_of,
+    marks_of,
+    number_pattern,
+    separator_of,
+)
+from cfbench_tabular.reading import read_sheet, table_of
+from cfbench_tabular.schema import MISSING_MARKS, Schema
+
+TOWNS = ["Köln", "Málaga", "Oslo"]
+
+
+def people(rows=60, seed=0):
+    """Columns by name, as values: whole numbers, numbers with two decimals, dates, a category and a class."""
+    draw = np.random.default_rng(seed)
+    first = date(2019, 1, 1)
+    return {
+        "age": draw.integers(18, 90, rows).tolist(),
+        "income": [round(float(x), 2) for x in draw.uniform(500, 30_000, rows)],
+        "since": [first + timedelta(days=int(x)) for x in draw.integers(0, 2000, rows)],
+        "town": [TOWNS[x] for x in np.arange(rows) % 3],
+        "paid": ["yes" if x else "no" for x in draw.random(rows) < 0.7],
+    }
+
+
+def amount(value, decimal=".", thousands=""):
+    return f"{value:,.2f}".translate(str.maketrans({",": thousands, ".": decimal}))
+
+
+def written(
+    columns, separator=",", decimal=".", thousands="", days="%Y-%m-%d", gaps=(), mark="", empty=False
+):
+    """The text of a file; ``gaps``: rows that lack their income."""
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+    names = [*columns][:-1] + (["remark"] if empty else []) + [[*columns][-1]]
+    writer.writerow(names)
+    for row in range(len(columns["age"])):
+        cells = {
+            "age": columns["age"][row],
+            "income": mark if row in gaps else amount(columns["income"][row], decimal, thousands),
+            "since": columns["since"][row].strftime(days),
+            "town": columns["town"][row],
+            "remark": "",
+            "paid": columns["paid"][row],
+        }
+        writer.writerow([cells[name] for name in names])
+    return file.getvalue()
+
+
+def drafted(folder, data):
+    path = Path(folder) / "people.csv"
+    path.write_bytes(data)
+    text = csv_document(path, None, ["nearest-enemy"])
+    return path, text, yaml.safe_load(text)["data"][0]
+
+
+def read(path, entry):
+    options = {
+        key: value
+        for key, value in entry.items()
+        if key in Schema.__dataclass_fields__ and key != "constraints"
+    }
+    options["missing_marks"] = tuple(options.get("missing_marks", MISSING_MARKS))
+    schema = Schema(**options)
+    return table_of(read_sheet(path, schema), schema, "people")
+
+
+FORMS = st.fixed_dictionaries(
+    {
+        "separator": st.sampled_from([",", ";", "\t", "|"]),
+        "marks": st.sampled_from([(".", ""), (",", ""), (",", "."), (".", ","), (",", " "), (".", "'")]),
+        "days": st.sampled_from(["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"]),
+        "encoding": st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "windows-1252"]),
+        "mark": st.sampled_from(["", "NA", "-", "n/a", "?"]),
+        "gaps": st.integers(0, 6),
+        "empty": st.booleans(),
+        "seed": st.integers(0, 3),
+    }
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(form=FORMS)
+def test_a_table_is_the_same_however_it_was_written(tmp_path_factory, form):
+    columns, gaps = people(seed=form["seed"]), set(range(form["gaps"]))
+    (decimal, thousands), mark = form["marks"], form["mark"]
+    text = written(columns, form["separator"], decimal, thousands, form["days"], gaps, mark, form["empty"])
+    path, _, entry = drafted(tmp_path_factory.mktemp("messy"), text.encode(form["encoding"]))
+    types = entry["columns"]
+    assert types["age"] == "integer"
+    assert types["income"] == {"type": "numeric", "step": 0.01}
+    assert types["since"] == "date"
+    assert types["town"] == TOWNS
+    assert types.get("remark", "drop") == "drop"
+    table = read(path, entry)
+    rows = [row for row in range(60) if row not in gaps]
+    assert table.values["age"].tolist() == [columns["age"][row] for row in rows]
+    assert table.values["income"].tolist() == [columns["income"][row] for row in rows]
+    epoch = date(1970, 1, 1)
+    assert table.values["since"].tolist() == [(columns["since"][row] - epoch).days for row in rows]
+    assert table.values["town"].tolist() == [columns["town"][row] for row in rows]
+    assert list(table.target) == [columns["paid"][row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (b"a,b\n1,2\n", "utf-8"),
+        ("a,b\nö,2\n".encode(), "utf-8"),
+        ("a,b\nö,2\n".encode("utf-8-sig"), "utf-8"),
+        ("a,b\nö,2\n".encode("utf-16"), "utf-16"),
+        ("a,b\nö,2\n".encode("latin-1"), "windows-1252"),
+        (b"a,b\n\x81\xf6,2\n", "latin-1"),
+    ],
+)
+def test_the_encoding_is_detected_from_the_bytes(data, encoding):
+    assert encoding_of(data) == encoding
+
+
+def test_the_separator_is_what_splits_all_lines_alike():
+    assert separator_of("name;price\nbread, white;1,50\nmilk;0,99\nsalt, fine, iodised;0,49\n") == ";"
+    assert separator_of('name,price\n"a; b; c",1\n"d; e",2\n') == ","
+    assert separator_of("a\tb\n1,5\t2\n") == "\t"
+
+
+def test_numbers_by_their_marks():
+    german = number_pattern(",", ".")
+    assert all(
+        german.fullmatch(text) for text in ["1", "1,5", "1.234,50", "-1.234.567", "1234,5", "+,5", "1e-3"]
+    )
+    assert not any(german.fullmatch(text) for text in ["1.5", "12.34,5", "1,5,5", "", "x", "1.2345"])
+
+
+def test_a_comma_is_a_decimal_mark_only_where_something_says_so():
+    assert decimal_marks_of({"a": ["1,5", "22,75", "3"]}, ()) == (",", None)
+    assert decimal_marks_of({"a": ["1.234,5", "2.000"]}, ()) == (",", ".")
+    assert decimal_marks_of({"a": ["1,234.5", "2,000"]}, ()) == (".", ",")
+    assert decimal_marks_of({"a": ["1.5", "2"], "b": ["x", "y"]}, ()) == (".", None)
+
+
+def test_dates_of_which_day_and_month_are_ambiguous_are_not_guessed():
+    assert date_format_of({"a": ["03/04/2020", "05/06/2021", "07/08/2022"]}, ()) is None
+    assert date_format_of({"a": ["03/04/2020", "05/06/2021", "17/08/2022"]}, ()) == "%d/%m/%Y"
+    assert date_format_of({"a": ["12345678", "23456789", "34567890"]}, ()) is None
+
+
+def test_text_between_numbers_is_a_missing_value_and_a_level_is_not():
+    assert marks_of({"a": ["1", "2", "-", "3"]}, ("",)) == ("", "-")
+    assert marks_of({"a": ["low", "-", "high"]}, ("",)) == ("",)
+    assert marks_of({"a": ["1", "2", "x", "3"]}, ("",)) == ("",)
+
+
+def test_a_column_of_numbers_with_unknown_text_is_named(tmp_path):
+    path = tmp_path / "long.csv"
+    rows = [f"{n / 7},{n % 2}" if n != 5 else "lost,1" for n in range(2000)]
+    path.write_text("\n".join(["length,class", *rows]) + "\n")
+    message = r"long.csv: column 'length': has 2,000 different texts.*100% are numbers, and 'lost' is not .*long.csv:7"
+    with pytest.raises(UserError, match=message):
+        read(path, {})
+
+
+MESSY = {
+    "latin": lambda c: written(c, ";", ",", ".", "%d.%m.%Y").encode("latin-1"),
+    "utf16": lambda c: written(c, "\t").encode("utf-16"),
+    "bom": lambda c: written(c).encode("utf-8-sig"),
+    "empty-column": lambda c: written(c, empty=True, gaps={1, 5, 9}, mark="NA").encode(),
+    "dashes": lambda c: written(c, "|", gaps=set(range(6)), mark="-").encode(),
+    "american": lambda c: written(c, ",", ".", ",", "%m/%d/%Y").encode(),
+    "french": lambda c: written(c, ";", ",", " ", "%d/%m/%Y").encode(),
+    "swiss": lambda c: written(c, ";", ".", "'", "%d.%m.%Y").encode(),
+    "classes-missing": lambda c: written({**c, "paid": ["NA", *c["paid"][1:]]}).encode(),
+    "quoted": lambda c: written(
+        {**c, "town": [f'{town}, "{n % 2}"' for n, town in enumerate(c["town"])]}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_messy_files_go_from_init_to_a_sentence(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    Path("people.csv").write_bytes(MESSY[name](people(rows=90)))
+    assert main(["init", "--csv", "people.csv"]) == 0
+    assert main(["plan", "study.yaml"]) == 0
+    document = yaml.safe_load(Path("study.yaml").read_text(encoding="utf-8"))
+    document["protocol"]["factuals"] = 4
+    few = {"explainers": ["nearest-enemy"], "classifiers": ["logistic-regression"], "executor": "inline"}
+    Path("study.yaml").write_text(yaml.safe_dump({**document, **few}, allow_unicode=True), encoding="utf-8")
+    assert main(["run", "study.yaml", "--out", "run"]) == 0
+    capsys.readouterr()
+    assert main(["explain", "run"]) == 0
+    assert " instead of " in capsys.readouterr().out
