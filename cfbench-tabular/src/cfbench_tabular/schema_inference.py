@@ -76,7 +76,9 @@ def reason_to_drop(name: str, cells: Sequence[str]) -> str:
     if len(distinct) == 1:
         return f"always {cells[0]!r}"
     all_differ = len(distinct) == len(cells)
-    if all_differ and re.fullmatch(r"(?i)|(.*[_ -])?(id|uuid|guid|no|nr|number|key|index|row)|unnamed.*", name.strip()):
+    if all_differ and re.fullmatch(
+        r"(?i)|(.*[_ -])?(id|uuid|guid|no|nr|number|key|index|row)|unnamed.*", name.strip()
+    ):
         return "distinct in every row: probably a row identifier"
     if (
         kind_of(cells) == "categorical"
