@@ -209,3 +209,45 @@ def test_messy_files_go_from_init_to_a_sentence(name, tmp_path, monkeypatch, cap
     capsys.readouterr()
     assert main(["explain", "run"]) == 0
     assert " instead of " in capsys.readouterr().out
+
+
+def test_whole_numbers_with_commas_between_thousands_are_not_fractions(tmp_path):
+    rows = [f'{n},"{51494 + 7 * n:,}",{"yes" if n % 3 else "no"}' for n in range(80)]
+    path, _, entry = drafted(tmp_path, "\n".join(["age,income,paid", *rows]).encode())
+    assert (entry.get("decimal", "."), entry["thousands"]) == (".", ",")
+    assert read(path, entry).values["income"][:2].tolist() == [51494, 51501]
+    assert decimal_marks_of({"a": ["1,234", "2,000"], "b": ["1,5"]}, ()) == (",", None)
+
+
+def test_line_breaks_within_a_cell_are_blanks(tmp_path):
+    rows = [f'{n},"first line\nline {n % 2}",{"yes" if n % 3 else "no"}' for n in range(60)]
+    path, _, entry = drafted(tmp_path, "\n".join(["age,note,paid", *rows]).encode())
+    assert entry["columns"]["note"] == ["first line line 0", "first line line 1"]
+    assert len(read(path, entry)) == 60
+
+
+def test_an_empty_column_at_the_end_is_not_the_class(tmp_path):
+    rows = [f"{n % 50},{n % 7},{'yes' if n % 3 else 'no'}," for n in range(60)]
+    path, _, entry = drafted(tmp_path, "\n".join(["age,size,paid,", *rows]).encode())
+    assert entry["class_column"] == "paid"
+    assert entry["columns"][""] == "drop"
+    assert list(read(path, entry).values) == ["age", "size"]
+
+
+def test_unknown_text_in_a_column_of_many_numbers_is_a_missing_value(tmp_path):
+    rows = [f"{'n.d.' if n % 14 == 3 else n / 8},{'yes' if n % 3 else 'no'}" for n in range(200)]
+    _, _, entry = drafted(tmp_path, "\n".join(["size,paid", *rows]).encode())
+    assert "n.d." in entry["missing_marks"]
+    assert entry["columns"]["size"] == {"type": "numeric", "step": 0.001}
+
+
+def test_columns_that_are_left_out_say_why(tmp_path):
+    draw = np.random.default_rng(0)
+    rows = [
+        f"town {draw.integers(1500)},{n % 12 + 1:02d}/{n % 11 + 1:02d}/20{n % 20:02d},{'yes' if n % 3 else 'no'}"
+        for n in range(4000)
+    ]
+    _, text, entry = drafted(tmp_path, "\n".join(["town,day,paid", *rows]).encode())
+    assert entry["columns"] == {"town": "drop", "day": "drop"}
+    assert "distinct values in 4,000 rows\n" in text
+    assert "if these are dates, set date_format" in text

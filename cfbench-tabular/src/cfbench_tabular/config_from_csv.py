@@ -70,10 +70,13 @@ def csv_document(
     if class_column is not None and class_column not in raw.names:
         hint = did_you_mean(class_column, raw.names) or f" There are {', '.join(raw.names)}"
         raise UserError(f"{path}: no column {class_column!r}.{hint}")
-    label = class_column if class_column is not None else raw.names[-1]
+    marks = set(schema.missing_marks)
+    # A separator at the end of each line makes an empty column without a name.
+    named = [name for name, cells in raw.columns.items() if name or not marks.issuperset(cells)]
+    label = class_column if class_column is not None else [*raw.names[:1], *named][-1]
     if len(raw.names) < 2:
         raise UserError(f"{path}: has only the column {label!r}; its separator must be one of , ; | or a tab")
-    draft = _Draft(plain(raw, schema), set(schema.missing_marks), label)
+    draft = _Draft(plain(raw, schema), marks, label)
     return DRAFT.format(
         file=_yaml(str(path)),
         rows=len(raw.rows),

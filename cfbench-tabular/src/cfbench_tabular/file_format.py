@@ -37,7 +37,11 @@ POSSIBLE_MARKS = (
 )
 """Text that means a missing value where the rest of a column are numbers or dates; in any case."""
 MOST_MARKED = 0.9
-"""Largest share of a column that signs of missing values may be."""
+"""Largest share of a column that these may be; of text that is not among them, the rest to 1."""
+MANY = 20
+"""Distinct numbers or dates by which a column is recognised as one, whatever text stands between them."""
+MOST_MARKS = 2
+"""Distinct signs of missing values in one column."""
 
 
 def encoding_of(data: bytes) -> str:
@@ -122,19 +126,20 @@ def plain_columns(
 
 
 def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tuple[str, ...]:
-    """``marks`` and the text that stands for missing numbers or dates in these columns, such as ``-``."""
+    """``marks`` and the text that stands for missing numbers or dates in these columns, such as ``-`` and ``n.d.``.
+
+    One of ``POSSIBLE_MARKS``, where the rest of a column has digits; any other text without a digit, where the rest has
+    ``MANY`` distinct values and is most of the column.
+    """
     known, found = set(marks), list(marks)
     for cells in columns.values():
         counts = Counter(cell for cell in cells if cell not in known)
-        strange = {cell for cell in counts if cell.lower() in POSSIBLE_MARKS}
-        rest = set(counts) - strange
-        if (
-            not strange
-            or len(rest) < 3
-            or not all(any(character.isdigit() for character in cell) for cell in rest)
-        ):
-            continue
-        if sum(counts[cell] for cell in strange) <= MOST_MARKED * sum(counts.values()):
+        strange = {cell for cell in counts if not any(character.isdigit() for character in cell)}
+        rest = len(counts) - len(strange)
+        share = sum(counts[cell] for cell in strange) / max(1, sum(counts.values()))
+        usual = {cell for cell in strange if cell.lower() in POSSIBLE_MARKS} == strange
+        limit = (3, MOST_MARKED) if usual else (MANY, 1 - MOST_MARKED)
+        if strange and len(strange) <= MOST_MARKS and rest >= limit[0] and share <= limit[1]:
             found += sorted(strange - set(found))
     return tuple(found)
 
@@ -142,18 +147,21 @@ def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tupl
 def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str]) -> tuple[str, str | None]:
     """The decimal and thousands marks of the columns of numbers: ('.', None) unless others make more of them readable.
 
-    1,234 alone is a number with a decimal comma only if another one, such as 1,5 or 1.234,5, says so.
+    A comma is a decimal mark only if a number such as 1,5 or 1.234,5 says so: 1,234 alone has a thousands mark.
     """
     missing, votes = set(marks), Counter[tuple[str, str | None]]()
     options = ((".", None), (",", None), (",", "."), (".", ","), (",", " "), (".", " "), (".", "'"))
+    says_so = False
     for cells in columns.values():
         distinct = set(cells) - missing
         if not distinct:
             continue
-        votes.update(
-            pair for pair in options if all(number_pattern(*pair).fullmatch(cell) for cell in distinct)
-        )
-    best = max(options, key=lambda pair: (votes[pair], -options.index(pair)))
+        fits = [pair for pair in options if all(number_pattern(*pair).fullmatch(cell) for cell in distinct)]
+        votes.update(fits)
+        commas = any(decimal == "," for decimal, _ in fits)
+        says_so |= commas and any(re.search(r",(?!\d{3}$)|[. ]\d{3},", cell) for cell in distinct)
+    possible = [pair for pair in options if says_so or pair[0] != ","]
+    best = max(possible, key=lambda pair: (votes[pair], -options.index(pair)))
     return best if votes[best] > votes[".", None] else (".", None)
 
 

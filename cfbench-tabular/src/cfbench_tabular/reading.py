@@ -63,7 +63,7 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
         try:
             for row in reader:
                 if row and any(cell.strip() for cell in row):
-                    rows.append([cell.strip() for cell in row])
+                    rows.append([_one_line(cell.strip()) for cell in row])
                     lines.append(reader.line_num)
         except csv.Error as error:
             raise UserError(f"{path}:{reader.line_num}: cannot be read: {error}") from None
@@ -86,6 +86,13 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
     for name in names:
         check_identifier(name, f"{path}: the name of a column")
     return plain(Sheet(names, rows, [f"{path}:{line}" for line in lines]), schema)
+
+
+def _one_line(cell: str) -> str:
+    """A cell with blanks in place of line breaks and of blanks that do not break a line."""
+    if "\n" in cell or "\r" in cell or "\xa0" in cell or "\u202f" in cell:
+        return " ".join(cell.split())
+    return cell
 
 
 def plain(sheet: Sheet, schema: Schema) -> Sheet:

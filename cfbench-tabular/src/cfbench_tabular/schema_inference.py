@@ -32,6 +32,8 @@ SCALES = (
 """Common scales, ascending."""
 MOST_LEVELS = 50
 """A text column with more levels is dropped if most of its values occur in one row only."""
+MOST_DRAFTED_LEVELS = 200
+"""A text column with more levels is dropped in any case: each level is a position of the encoded row."""
 
 
 def kind_of(cells: Sequence[str]) -> Kind:
@@ -83,9 +85,11 @@ def reason_to_drop(name: str, cells: Sequence[str]) -> str:
     if (
         kind_of(cells) == "categorical"
         and not all(is_number(cell) for cell in distinct)
-        and len(distinct) > max(MOST_LEVELS, len(cells) // 2)
+        and len(distinct) > min(max(MOST_LEVELS, len(cells) // 2), MOST_DRAFTED_LEVELS)
     ):
-        return f"text with {len(distinct):,} distinct values in {len(cells):,} rows"
+        dates = all(re.fullmatch(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}", cell) for cell in distinct)
+        hint = "; if these are dates, set date_format" if dates else ""
+        return f"text with {len(distinct):,} distinct values in {len(cells):,} rows{hint}"
     return ""
 
 
