@@ -30,7 +30,7 @@ from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.mlp import from_weights, read_weights
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
-from cfbench_tabular.explainers.dice import diversity, inverse_deviations
+from cfbench_tabular.explainers.counterfactual_sets import diversity, inverse_deviations
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import FloatArray, complete
 
