@@ -35,7 +35,8 @@ from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.mlp import MLP, from_weights, read_weights
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
-from cfbench_tabular.explainers.dice import Config, DiCE, inverse_deviations
+from cfbench_tabular.explainers.counterfactual_sets import inverse_deviations
+from cfbench_tabular.explainers.dice import Config, DiCE
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import FloatArray

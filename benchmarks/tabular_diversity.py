@@ -3,9 +3,10 @@
     python benchmarks/tabular_diversity.py --keep docs/results/tabular-diversity
 
 Of the first ``--factuals`` training rows (100), ``--several`` (4) counterfactuals each, with the default options and others
-(``OPTIONS``). Columns: the share of valid counterfactuals; over the pairs in sets, the median L2 and the share below 0.05
-(L2 of encoded rows, numbers in standard deviations); the mean determinant (DiCE's kernel) of complete sets; the mean L2
-distance from the factual and share of unchanged encoded columns; CPU milliseconds for each set, one thread.
+(``OPTIONS``), and of its variants for any classifier. Columns: the share of valid counterfactuals; over the pairs in sets,
+the median L2 and the share below 0.05 (L2 of encoded rows, numbers in standard deviations); the mean determinant (DiCE's
+kernel) of complete sets; the mean L2 distance from the factual and share of unchanged encoded columns; CPU milliseconds
+for each set, one thread.
 Needs the files of CF-tabular (``CFBENCH_DATA_DIR``).
 """
 
@@ -30,15 +31,18 @@ from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.mlp import from_weights, read_weights
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
-from cfbench_tabular.explainers.dice import diversity, inverse_deviations
+from cfbench_tabular.explainers.counterfactual_sets import diversity, inverse_deviations
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import FloatArray, complete
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "dice": {},
-    "without determinant": {"diversity": 0.0},
-    "no minimum distance": {"minimum_distance": 0.0},
-    "not made sparse": {"sparsity": "none"},
+OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "dice": ("dice", {}),
+    "without determinant": ("dice", {"diversity": 0.0}),
+    "no minimum distance": ("dice", {"minimum_distance": 0.0}),
+    "not made sparse": ("dice", {"sparsity": "none"}),
+    "dice-random": ("dice-random", {}),
+    "dice-genetic": ("dice-genetic", {}),
+    "dice-kdtree": ("dice-kdtree", {}),
 }
 CLOSE = 0.05
 
@@ -56,14 +60,16 @@ def main() -> None:
     rows = []
     for name in arguments.sets:
         for label in arguments.options:
-            rows.append({"dataset": name, "options": label, **measured(name, OPTIONS[label], arguments)})
+            rows.append({"dataset": name, "options": label, **measured(name, *OPTIONS[label], arguments)})
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if arguments.keep:
         command = "python benchmarks/tabular_diversity.py --keep NAME"
         keep(Path(arguments.keep), rows, ["dataset", "options"], command)
 
 
-def measured(name: str, options: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
+def measured(
+    name: str, explainer: str, options: dict[str, Any], arguments: argparse.Namespace
+) -> dict[str, Any]:
     files = StudyFiles(find_study(DataAccess(offline=True), None), NAMES[name])
     data = files.prepared_dataset(our_table(name, files))
     model = from_weights(read_weights(files.network))
@@ -77,7 +83,7 @@ def measured(name: str, options: dict[str, Any], arguments: argparse.Namespace) 
         counterfactuals_per_instance=arguments.several,
     )
     started = time.process_time()
-    sets = Explanation.of(made("dice", **options).counterfactuals(model, factuals, context)).stacked()
+    sets = Explanation.of(made(explainer, **options).counterfactuals(model, factuals, context)).stacked()
     seconds = time.process_time() - started
     return {
         **of_sets(sets, vectors, inverse_deviations(background, data.encoding)),

@@ -107,6 +107,17 @@ def test_counterfactuals_are_numbered_and_their_scores_averaged(tmp_path, config
     assert np.allclose(middle, first + 2.0, atol=1e-5)
 
 
+def test_an_explainer_that_gives_one_counterfactual_says_so(tmp_path, config):
+    run = cfbench_core.run(config, out=tmp_path / "run")
+    reasons = {cell.labels["explainer"]: cell.reason for cell in run.cells()}
+    assert reasons == {
+        "ladder": "",
+        "single": "gives one counterfactual per row, not 3 (protocol.counterfactuals_per_instance)",
+    }
+    one = {**config, "protocol": {"factuals": 6}}
+    assert all(cell.reason == "" for cell in cfbench_core.run(one, out=tmp_path / "one").cells())
+
+
 def test_more_counterfactuals_than_requested_are_refused(tmp_path, config):
     run = cfbench_core.run({**config, "explainers": [{"import": "ladder:TooMany"}]}, out=tmp_path / "run")
     assert "counterfactuals has shape (12, 4, 4), must be (12, 4) or (12, 3, 4)" in run.cells()[0].reason

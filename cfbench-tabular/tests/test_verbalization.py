@@ -81,3 +81,12 @@ def test_many_changes_are_counted():
 
 def test_without_a_realistic_counterfactual_there_is_nothing_to_tell():
     assert best_explanation(run(("a", "", 0, 2.0, ONE))) == ""
+
+
+def test_all_counterfactuals_of_a_row_are_listed():
+    given = run(("a", "", 1, 2.0, [*ONE, *TWO]), ("b", "", 1, 1.0, TWO))
+    given.explanations["counterfactual"] = [1, 3, 3, 1, 1]
+    assert best_explanation(given) == (
+        "row 7 of people counts as poor for mlp; with age 41.25 instead of 30, or with age 31 instead of 30 and "
+        "job clerk instead of cook, it would count as rich (a)."
+    )

@@ -41,6 +41,7 @@ class Cell:
             ``"model"`` reports ``{"quality": {...}}`` in its summary; ``"units"`` lists the units. Empty when skipped.
         skipped: why there is nothing to run; empty when there is.
         role: "baseline", "reference" or "certified" for a control, as its explainer's spec says.
+        remark: what to know about its results, known before they are computed; shown like their warnings.
     """
 
     labels: Mapping[str, str | int]
@@ -48,6 +49,7 @@ class Cell:
     stages: Mapping[str, Stage] = field(default_factory=dict)
     skipped: str = ""
     role: str = ""
+    remark: str = ""
 
     @property
     def id(self) -> str:

@@ -294,8 +294,9 @@ def _is_wrong_input(plan: Plan, results: Results) -> bool:
 
 
 def _notes(cell: Cell, results: Results) -> str:
-    """The warnings of the stages of a cell, each once."""
-    notes = [
+    """The remark of a cell and the warnings of its stages, each once."""
+    notes = [cell.remark] if cell.remark else []
+    notes += [
         str(outcome.summary["note"])
         for stage in cell.stages.values()
         for _, outcome in results.of(stage)

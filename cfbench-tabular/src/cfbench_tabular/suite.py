@@ -121,6 +121,13 @@ class TabularSuite(LifecycleSuite):
             return [PreparedModel(data, component, component.label, skipped=file)]
         return super().models(study, data, component.with_options({"weights": str(file.resolve())}))
 
+    def remark(self, cell: PlannedCell) -> str:
+        """Explainers that give one counterfactual where the protocol requests several."""
+        requested = cell.config.protocol.counterfactuals_per_instance
+        if requested == 1 or _gives_several(cell) or self.is_external(cell.explainer):
+            return ""
+        return f"gives one counterfactual per row, not {requested} (protocol.counterfactuals_per_instance)"
+
     # Parameters of stages
 
     def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
@@ -128,9 +135,8 @@ class TabularSuite(LifecycleSuite):
         return {"factuals": setting.config.protocol.factuals, "study": published}
 
     def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
-        several = "several" in cell.explainer.spec.provides.get("counterfactuals", frozenset())
         protocol = cell.config.protocol
-        per_instance = protocol.counterfactuals_per_instance if several else 1
+        per_instance = protocol.counterfactuals_per_instance if _gives_several(cell) else 1
         return {"counterfactuals_per_instance": per_instance, "seconds": protocol.seconds}
 
     def scored_inputs(self, cell: PlannedCell, stages: Mapping[str, Stage]) -> Mapping[str, Stage]:
@@ -152,6 +158,10 @@ class TabularSuite(LifecycleSuite):
 
         explainers = default_explainers(registry.names("tabular", "explainer"))
         return csv_document(file, class_column, explainers, encoding)
+
+
+def _gives_several(cell: PlannedCell) -> bool:
+    return "several" in cell.explainer.spec.provides.get("counterfactuals", frozenset())
 
 
 def _with_another_seed(stage: Stage) -> Stage:

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 
 MOST = 6
-"""Maximum number of changes in a sentence."""
+"""Maximum number of changes of a counterfactual in a sentence."""
 
 
 def best_explanation(run: Run) -> str:
     """The feasible counterfactual with the fewest changed columns, and of these the nearest; "" if there is none.
 
+    Of several counterfactuals of a row, the explainer's first is compared, and all are listed.
     Controls (certified, reference, baseline) are used only if the run has no other explainers.
     """
     if run.explanations.empty:
@@ -30,11 +31,10 @@ def best_explanation(run: Run) -> str:
     if criterion is None:
         return ""
     explanations = run.explanations[run.explanations["level"].isna()]
-    if (
-        "counterfactual" in explanations
-    ):  # of several counterfactuals the first, which is the explainer's best
-        explanations = explanations[explanations["counterfactual"] == 1]
-    changed = explanations.groupby(["cell", "unit"], sort=False).size().rename("changed")
+    compared = explanations
+    if "counterfactual" in explanations:
+        compared = explanations[explanations["counterfactual"] == 1]
+    changed = compared.groupby(["cell", "unit"], sort=False).size().rename("changed")
     found = scores[scores[criterion] == 1].join(changed, how="inner")
     if found.empty:
         return ""
@@ -46,19 +46,26 @@ def best_explanation(run: Run) -> str:
 
 
 def _sentence(rows: pd.DataFrame, types: Mapping[str, Mapping[str, Any]]) -> str:
-    """The changes of a counterfactual: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
+    """The changes of a row's counterfactuals: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
     first = rows.iloc[0]
+    several = "counterfactual" in rows and rows["counterfactual"].nunique() > 1
+    sets = [part for _, part in rows.groupby("counterfactual")] if several else [rows]
+    ways = ", or with ".join(_changes(part, types) for part in sets)
+    return (
+        f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "
+        f"with {ways}{',' if several else ''} it would count as {first['wanted_class']} ({first['explainer']})."
+    )
+
+
+def _changes(rows: pd.DataFrame, types: Mapping[str, Mapping[str, Any]]) -> str:
+    """The changes of one counterfactual: "age 41 instead of 30 and job clerk instead of cook"."""
     what = []
     for column, value, original in zip(rows["column"], rows["value"], rows["original"], strict=True):
         after, before = _shown(value, original, types.get(column, {}))
         what.append(f"{column} {after} instead of {before}")
     if len(what) > MOST:
         what[MOST - 1 :] = [f"{len(what) - MOST + 1} other changes"]
-    listed = " and ".join(part for part in (", ".join(what[:-1]), what[-1]) if part)
-    return (
-        f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "
-        f"with {listed} it would count as {first['wanted_class']} ({first['explainer']})."
-    )
+    return " and ".join(part for part in (", ".join(what[:-1]), what[-1]) if part)
 
 
 def _shown(value: str, original: str, kind: Mapping[str, Any]) -> tuple[str, str]:

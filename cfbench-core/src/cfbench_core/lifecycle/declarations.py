@@ -150,6 +150,10 @@ class Declarations:
         """Why nothing can explain a model at a protocol point, external explanations included; "" when it can."""
         return ""
 
+    def remark(self, cell: PlannedCell) -> str:
+        """What to know about the results of a cell that is run; "" for nothing."""
+        return ""
+
     # Parameters of stages
 
     def data_parameters(self, study: Study, dataset: ConfiguredComponent) -> Mapping[str, Any]:

@@ -91,7 +91,7 @@ class LifecycleSuite(Declarations):
         entries = [entry for metric in fitting for entry in self.metric_entries(planned, metric)]
         stages = cell_stages(self, planned, [parameters for parameters, _ in entries])
         columns = tuple(column for _, shown in entries for column in shown)
-        return Cell(labels, columns, stages, role=explainer.spec.role)
+        return Cell(labels, columns, stages, role=explainer.spec.role, remark=self.remark(planned))
 
     def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
         """A dataset with the stages that read and prepare it."""

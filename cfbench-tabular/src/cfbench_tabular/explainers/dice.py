@@ -43,6 +43,14 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.explainers.counterfactual_sets import (
+    SetSparsifier,
+    distances,
+    distinct,
+    diversity,
+    inverse_deviations,
+    kernel,
+)
 from cfbench_tabular.explainers.descent import (
     CLEAR_MARGIN,
     Adam,
@@ -53,7 +61,6 @@ from cfbench_tabular.explainers.descent import (
     margin_gradients,
     margins,
     over_flats,
-    pulled_back,
     signs,
 )
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
@@ -76,9 +83,6 @@ SPEC = ComponentSpec(
 NEARBY = 1.0
 """Standard deviation of the starting points of all but the first counterfactual: where points nearly coincide, the
 determinant is nearly 0, and so is its gradient, which could not move them apart."""
-
-HALVINGS = 8
-"""Steps of the bisection that resets numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,60 +127,17 @@ class DiCE:
         return Explanation(found_rows, {"steps": steps})
 
 
-def inverse_deviations(background: FloatArray, encoding: Encoding) -> FloatArray:
-    """(d,) 1 / MAD of numbers, 1 for places of categories; without a MAD, the mean absolute deviation or 1."""
-    if len(background) == 0:
-        return np.ones(encoding.width)
-    away = np.abs(background - np.median(background, axis=0))
-    spread = np.median(away, axis=0)
-    spread = np.where(spread > 0, spread, away.mean(axis=0))
-    return np.where(encoding.numeric & (spread > 0), 1 / np.where(spread > 0, spread, 1.0), 1.0)
-
-
-def distances(points: FloatArray, others: FloatArray, weights: FloatArray) -> FloatArray:
-    """(..., ) the weighted Manhattan distance of ``points`` and ``others`` (..., d)."""
-    found: FloatArray = np.abs(points - others) @ weights
-    return found
-
-
-def diversity(sets: FloatArray, weights: FloatArray) -> FloatArray:
-    """(n,) det(K) of each of the sets (n, k, d)."""
-    return np.asarray(np.linalg.det(_kernel(sets, weights)))
-
-
 def diversity_gradient(sets: FloatArray, weights: FloatArray) -> FloatArray:
     """(n, k, d) the derivative of :func:`diversity`: d det(K) = det(K) tr(K^-1 dK)."""
-    kernel = _kernel(sets, weights)
-    cofactors = np.linalg.det(kernel)[:, None, None] * np.linalg.inv(kernel)
-    slopes = -2 * cofactors * kernel**2
+    similarity = kernel(sets, weights)
+    cofactors = np.linalg.det(similarity)[:, None, None] * np.linalg.inv(similarity)
+    slopes = -2 * cofactors * similarity**2
     slopes[:, range(sets.shape[1]), range(sets.shape[1])] = 0.0
     gradient = np.empty_like(sets)
     for place in range(sets.shape[1]):
         signs = np.sign(sets[:, place, None] - sets)
         gradient[:, place] = np.einsum("nk,nkd->nd", slopes[:, place], signs) * weights
     return gradient
-
-
-def _kernel(sets: FloatArray, weights: FloatArray) -> FloatArray:
-    kernel = 1 / (1 + distances(sets[:, :, None], sets[:, None], weights))
-    found: FloatArray = kernel + 1e-4 * np.eye(sets.shape[1])
-    return found
-
-
-def _distinct(rows: FloatArray, valid: BoolArray, minimum: float) -> BoolArray:
-    """(n, k) which of the rows (n, k, d) are ``valid`` and ``minimum`` away from all that count before them."""
-    counts = valid.copy()
-    for place in range(1, rows.shape[1]):
-        close = ~_apart(rows[:, place, None], rows[:, :place], minimum)
-        counts[:, place] &= ~(close & counts[:, :place]).any(axis=1)
-    return counts
-
-
-def _apart(rows: FloatArray, others: FloatArray, minimum: float) -> BoolArray:
-    """(...) whether the rows (..., d) differ from the others, by at least ``minimum`` in L2; true where one is NaN."""
-    away = ((rows - others) ** 2).sum(axis=-1)
-    found: BoolArray = ~((away == 0) | (away < minimum**2))
-    return found
 
 
 class _Search:
@@ -215,7 +176,7 @@ class _Search:
             points = np.clip(points, self.low[active, None], self.high[active, None])
             rows = self.limits.projected(points, active)
             margin = self._margins(rows, active)
-            valid = _distinct(rows, margin > CLEAR_MARGIN, self.config.minimum_distance)
+            valid = distinct(rows, margin > CLEAR_MARGIN, self.config.minimum_distance)
             found = self._merit(rows, valid, active)
             better = found > merit[active] + 1e-6
             best[active[better]] = np.where(valid[better, :, None], rows[better], np.nan)
@@ -233,7 +194,19 @@ class _Search:
                 adam.select(going)
             if len(active) == 0:
                 break
-        return self._restored(best), steps
+        return self._sparsifier().sparse(best), steps
+
+    def _sparsifier(self) -> SetSparsifier:
+        return SetSparsifier(
+            self.encoding,
+            self.factuals,
+            self.limits,
+            lambda rows, owner: flips(self.model, rows, self.classes[owner]),
+            self.weights,
+            self.config.minimum_distance,
+            self.config.sparsity,
+            self.config.restored,
+        )
 
     def _gradient(
         self,
@@ -281,60 +254,3 @@ class _Search:
             worth = worth + self.config.diversity * diversity(rows, self.weights)
         count: FloatArray = valid.sum(axis=1) + 0.5 + 0.4 * worth / (1 + np.abs(worth))
         return np.where(valid.any(axis=1), count, -np.inf)
-
-    # Resetting of columns
-
-    def _restored(self, best: FloatArray) -> FloatArray:
-        """(n, k, d) the counterfactuals made sparse, the closest first."""
-        sets = best.copy()
-        if self.config.sparsity != "none":
-            for place in range(sets.shape[1]):
-                given = np.flatnonzero(~np.isnan(sets[:, place, 0]))
-                if len(given):
-                    others = np.delete(sets[given], place, axis=1)
-                    sets[given, place] = self._reset(sets[given, place], given, others)
-        away = distances(sets, self.factuals[:, None], self.weights)
-        order = np.where(np.isnan(away), np.inf, away).argsort(axis=1, kind="stable")
-        return np.take_along_axis(sets, order[:, :, None], axis=1)
-
-    def _reset(self, rows: FloatArray, owner: IntArray, others: FloatArray) -> FloatArray:
-        """(r, d) one counterfactual of each of the factuals ``owner`` (r,) made sparse.
-
-        others: (r, k - 1, d) the rest of each set, from which it stays at the minimum distance.
-        """
-        rows, factuals = rows.copy(), self.factuals[owner]
-        starts = [block.start for block in self.encoding.blocks]
-        number = self.encoding.numeric[starts]
-        for whole in (True, False):
-            sizes = np.add.reduceat(np.abs(rows - factuals) * self.weights, starts, axis=1)
-            if not whole or self.config.restored == "numbers":
-                sizes[:, ~number] = 0.0
-            order = np.where(sizes > 0, sizes, np.inf).argsort(axis=1, kind="stable")
-            for turn in range(int((sizes > 0).sum(axis=1).max(initial=0))):
-                column = order[:, turn]
-                changed = np.flatnonzero(sizes[np.arange(len(rows)), column] > 0)
-                own = self.encoding.column_of[None, :] == column[changed][:, None]
-                ends = np.where(own, factuals[changed], rows[changed])
-                rows[changed] = self._moved(rows[changed], ends, owner[changed], others[changed], whole)
-        return rows
-
-    def _moved(
-        self, rows: FloatArray, ends: FloatArray, owner: IntArray, others: FloatArray, whole: bool
-    ) -> FloatArray:
-        """``rows`` moved to ``ends``, or as far as the class is unchanged and the others (r, k - 1, d) are not near."""
-
-        def found(tried: FloatArray) -> BoolArray:
-            far = _apart(tried[:, None], others, self.config.minimum_distance).all(axis=1)
-            return flips(self.model, tried, self.classes[owner]) & far
-
-        if whole:
-            return np.where(found(ends)[:, None], ends, rows)
-        if self.config.sparsity == "binary":
-            return pulled_back(found, ends, rows, HALVINGS, lambda points: self.limits.snapped(points, owner))
-        going = np.ones(len(rows), dtype=bool)
-        moved = rows.copy()
-        for step in range(1, 10):
-            tried = self.limits.snapped(rows + step / 10 * (ends - rows), owner)
-            going &= found(tried)
-            moved[going] = tried[going]
-        return moved
