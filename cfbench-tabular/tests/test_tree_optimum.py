@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cfbench_core.lifecycle.streams import generator
@@ -145,6 +145,9 @@ def explained(
     objective=st.sampled_from(OBJECTIVES),
     step=st.sampled_from([None, 0.25, 1.0]),
 )
+@example(seed=2688, objective="l1", step=0.25)  # thresholds at steps
+@example(seed=112, objective="l0", step=0.25)  # a threshold at the step 0
+@example(seed=246, objective="l1", step=0.25)  # the presolve of CP-SAT lost this optimum
 def test_it_is_what_trying_every_cell_gives(seed: int, objective: str, step: float | None) -> None:
     encoding = small_encoding(step=step)
     model = Grown(encoding, seed)

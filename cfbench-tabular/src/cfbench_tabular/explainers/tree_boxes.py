@@ -39,8 +39,8 @@ class Cells:
         factual = float(reach.row[position])
         above = np.maximum(np.concatenate([[-np.inf], _above(thresholds)]), reach.low[position])
         below = np.minimum(np.concatenate([_below(thresholds), [np.inf]]), reach.high[position])
-        values = _steps_between(reach, position, above, below)
-        intervals = np.arange(len(values))
+        intervals = np.arange(len(above))
+        values = _steps_between(reach, position, above, below, thresholds)
         good = (above <= below) & (interval_of(values, thresholds) == intervals)
         good &= (values == factual) | ((values >= above - ROUNDING) & (values <= below + ROUNDING))
         return Cells(values[good], intervals[good])
@@ -53,8 +53,10 @@ class Cells:
         return Cells(values, interval_of(values, thresholds))
 
 
-def _steps_between(reach: Reach, position: int, low: FloatArray, high: FloatArray) -> FloatArray:
-    """(n,) the value nearest to the factual's between low and high (n,); of a column with steps, the first inside.
+def _steps_between(
+    reach: Reach, position: int, low: FloatArray, high: FloatArray, thresholds: FloatArray
+) -> FloatArray:
+    """(n,) the value nearest to the factual's in the n intervals, from low to high; of a column with steps, at a step.
 
     Where no value lies between them, it is one outside.
     """
@@ -69,9 +71,16 @@ def _steps_between(reach: Reach, position: int, low: FloatArray, high: FloatArra
         found: FloatArray = grid.multiples(np.repeat(values[:, None], len(grid), axis=1))[:, at]
         return found
 
+    def at_step(whole: FloatArray) -> FloatArray:
+        found: FloatArray = grid.at(np.repeat(whole[:, None], len(grid), axis=1))[:, at]
+        return found
+
     whole = np.where(nearest > factual, np.ceil(multiples(nearest) - OFF), np.floor(multiples(nearest) + OFF))
-    stepped = grid.at(np.repeat(whole[:, None], len(grid), axis=1))[:, at]
-    return np.where(nearest == factual, factual, stepped)
+    # An interval begins at the 32-bit number after a threshold. Where the threshold is at a step, so is, up to the
+    # tolerance, this number, and the first step inside is the next one.
+    reached, wanted = interval_of(at_step(whole), thresholds), np.arange(len(low))
+    whole = whole + (reached < wanted) - (reached > wanted)
+    return np.where(nearest == factual, factual, at_step(whole))
 
 
 def interval_of(values: FloatArray, thresholds: FloatArray) -> IntArray:
