@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -73,9 +74,12 @@ def wheel(distribution: str) -> Path:
     return sorted(Path(folder).glob(f"{distribution.replace('-', '_')}-*.whl"))[-1]
 
 
-@pytest.fixture(scope="session")
-def environment_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Environment]:
-    """Makes (once for each list) an environment in which some distributions are installed from their wheels."""
+@pytest.fixture(scope="module")
+def environment_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Environment]]:
+    """Makes (once for each list) an environment in which some distributions are installed from their wheels.
+
+    Environments with torch take more than a gigabyte each, so they are removed after the tests of a file.
+    """
     made: dict[tuple[str, ...], Environment] = {}
 
     def make(*distributions: str) -> Environment:
@@ -85,7 +89,9 @@ def environment_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
             made[distributions] = environment
         return made[distributions]
 
-    return make
+    yield make
+    for environment in made.values():
+        shutil.rmtree(environment.folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
