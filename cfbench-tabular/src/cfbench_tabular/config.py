@@ -37,6 +37,13 @@ class Protocol:
     counterfactuals_per_instance: Annotated[
         int, Range(minimum=1), Help("counterfactuals for each row, from explainers that generate several")
     ] = 1
+    constraints: Annotated[
+        Literal["search", "check"] | None,
+        Help(
+            "constraints between columns: 'search' changes dependent columns with the others, so that counterfactuals "
+            "satisfy them; 'check' leaves them to the metrics; none: search, but check with study: paper"
+        ),
+    ] = None
     seconds: Annotated[
         float | None,
         Range(above=0),
@@ -49,6 +56,11 @@ class Protocol:
             "doubles the time"
         ),
     ] = False
+
+    @property
+    def in_search(self) -> bool:
+        """Whether explainers search among rows that satisfy the constraints between columns."""
+        return self.constraints == "search" or (self.constraints is None and self.study is None)
 
     def __post_init__(self) -> None:
         if self.validation + self.test >= 1:

@@ -137,7 +137,12 @@ class TabularSuite(LifecycleSuite):
     def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
         protocol = cell.config.protocol
         per_instance = protocol.counterfactuals_per_instance if _gives_several(cell) else 1
-        return {"counterfactuals_per_instance": per_instance, "seconds": protocol.seconds}
+        in_search = protocol.in_search and not _reads_parameters(cell)
+        return {
+            "counterfactuals_per_instance": per_instance,
+            "seconds": protocol.seconds,
+            "constraints": "search" if in_search else "check",
+        }
 
     def scored_inputs(self, cell: PlannedCell, stages: Mapping[str, Stage]) -> Mapping[str, Stage]:
         """What ``protocol.repeats`` adds: a second model, and the explanations of a second call."""
@@ -162,6 +167,12 @@ class TabularSuite(LifecycleSuite):
 
 def _gives_several(cell: PlannedCell) -> bool:
     return "several" in cell.explainer.spec.provides.get("counterfactuals", frozenset())
+
+
+def _reads_parameters(cell: PlannedCell) -> bool:
+    """Whether the explainer reads layers or trees instead of querying the model."""
+    access = cell.explainer.spec.needs.get("classifier", {}).get("access", frozenset())
+    return bool({"layers", "trees"} & set(access))
 
 
 def _with_another_seed(stage: Stage) -> Stage:

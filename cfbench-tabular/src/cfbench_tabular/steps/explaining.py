@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifier_contracts import Classifier
+from cfbench_tabular.constrained_search import explain_with_constraints
 from cfbench_tabular.contracts import Explainer
 from cfbench_tabular.explainers.base import Context, Explanation
 from cfbench_tabular.steps.chunks import Chunk
@@ -25,5 +26,8 @@ def explain(
         seconds=context.parameters["seconds"],
         labels=chunk.labels,
     )
-    found = Explanation.of(explainer.counterfactuals(model, chunk.factuals, given))
+    if context.parameters["constraints"] == "search":
+        found = explain_with_constraints(explainer, model, chunk.factuals, given)
+    else:
+        found = Explanation.of(explainer.counterfactuals(model, chunk.factuals, given))
     return found.checked(chunk.factuals, given, context.task.label), found.details
