@@ -28,7 +28,7 @@ must be of the other class by the model itself; the margin is raised tenfold up 
 Details: ``objective`` of the row that is returned; ``bound``, below which there is none (with the margin);
 ``proven``, 1 where both agree to a part in 10,000 (also if it is proven that no counterfactual
 exists), else 0. ``seconds`` limits the search for one factual, also without a proof: then the result
-is the best so far, at worst that training row, and depends on the machine. Rules between columns are not part
+is the best so far, at worst that training row, and depends on the machine. Constraints between columns are not part
 of the programme. Ours; there is no paper.
 """
 

@@ -23,7 +23,7 @@ number half a unit of rounding below it would do.
 Details: ``objective`` of the row that is returned; ``bound``, below which there is none; ``proven``, 1 where both agree to
 one part in 10,000 (also if it is proven that no counterfactual exists), else 0. ``seconds`` limits the search for one
 factual: then the result is the best so far, at worst that training row, and depends on the machine. One thread,
-so that the result is the same each time. Rules between columns are not part of the programme. Needs
+so that the result is the same each time. Constraints between columns are not part of the programme. Needs
 cfbench-tabular[trees].
 """
 
