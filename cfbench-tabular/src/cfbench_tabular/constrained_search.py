@@ -6,14 +6,14 @@ the factual is in the factual's class, so that no search ends there. The rows th
 in the same way, and are therefore in the class that it found.
 
 The limits of the constrained columns are those of one factual where such a column is immutable or one-way; otherwise all
-factuals of a class share them. Explainers that read the parameters of the model (layers, trees) instead of querying it
-are called as they are.
+factuals of a class share them. Explainers that solve a programme with the parameters of the model instead of querying it
+(``optimum``, ``mace``, ``tree-optimum``) are called as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -58,6 +58,9 @@ class ConstrainedModel(Wrapped):
 
     def __init__(self, model: Classifier, dependent: DependentColumns, label: int) -> None:
         self._model, self._dependent, self._label = model, dependent, label
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
 
     def repaired(self, vectors: FloatArray) -> tuple[FloatArray, BoolArray]:
         """The rows (n, d) that the model receives for rows (n, d), and (n,) which of them are possible."""
