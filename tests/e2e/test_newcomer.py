@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,20 @@ def test_the_default_ends_within_a_minute_and_a_second_run_at_once(environment_w
 def test_every_command_of_the_tutorial_runs(environment_with: Make) -> None:
     environment = environment_with(*BOTH)
     text = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    follow(environment, text)
+    typo = re.search(r"exits with 2\n(.*?)\n```", text, flags=re.S)
+    assert typo is not None
+    again = environment.cfbench("plan", "study.yaml", "--set", "explainers=[lime-sr]")
+    assert again.stderr.strip() == typo.group(1)
+
+
+def test_every_command_of_the_tutorial_for_tables_runs(environment_with: Make) -> None:
+    environment = environment_with("cfbench-core", "cfbench-tabular")
+    follow(environment, (ROOT / "docs/tutorial-tables.md").read_text(encoding="utf-8"))
+
+
+def follow(environment: Environment, text: str) -> None:
+    """Writes the files of a page, runs its scripts, then its commands."""
     for title, code in re.findall(r"```python(?: title=\"(.*?)\")?\n(.*?)```", text, flags=re.S):
         path = environment.work / (title or "script.py")
         path.write_text(code)
@@ -100,16 +115,10 @@ def test_every_command_of_the_tutorial_runs(environment_with: Make) -> None:
             done = environment.python(path)
             assert done.returncode == 0, done.stderr
     commands = re.findall(r"^\$ cfbench (.*?)(?:   # exits with (\d))?$", text, flags=re.M)
-    assert len(commands) >= 10
-    import shlex
-
+    assert len(commands) >= 8
     for command, code in commands:
         done = environment.cfbench(*shlex.split(command))
         assert done.returncode == int(code or 0), f"{command}\n{done.stdout}{done.stderr}"
-    typo = re.search(r"exits with 2\n(.*?)\n```", text, flags=re.S)
-    assert typo is not None
-    again = environment.cfbench("plan", "study.yaml", "--set", "explainers=[lime-sr]")
-    assert again.stderr.strip() == typo.group(1)
 
 
 def test_the_main_job_runs_on_real_data(environment_with: Make, shared_data: Path) -> None:
