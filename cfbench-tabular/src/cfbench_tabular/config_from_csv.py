@@ -262,7 +262,7 @@ def _constraint_lines(draft: _Draft) -> Iterator[str]:
             "constraints", [], "between numbers: [{column: area, relation: product, of: [height, width]}]"
         )
         return
-    yield f"{'constraints:':<27} # satisfied by every row, up to rounding; checked by the metric realism"
+    yield f"{'constraints:':<27} # satisfied by every row, up to rounding, and by counterfactuals"
     for constraint in constraints:
         parts = {
             "column": constraint.column,
