@@ -37,6 +37,11 @@ class Protocol:
     counterfactuals_per_instance: Annotated[
         int, Range(minimum=1), Help("counterfactuals for each row, from explainers that generate several")
     ] = 1
+    decision_threshold: Annotated[
+        float,
+        Range(above=0, below=1),
+        Help("class 1, the target, is predicted where its probability is above this"),
+    ] = 0.5
     constraints: Annotated[
         Literal["search", "check"] | None,
         Help(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.number_range import NumberRange
 from cfbench_tabular.table import FloatArray, IntArray, Table
 
 FEWEST_ROWS = 10
@@ -31,6 +32,7 @@ class PreparedDataset:
         labels: (N,) 0 or 1.
         split: (N,) the index in ``PARTS`` of the part of each row.
         encoding: the encoding, fitted on the training rows.
+        decision_threshold: class 1 is predicted where its probability is above this.
     """
 
     table: Table
@@ -38,9 +40,16 @@ class PreparedDataset:
     labels: IntArray
     split: IntArray
     encoding: Encoding
+    decision_threshold: float = 0.5
 
     @staticmethod
-    def make(table: Table, validation: float, test: float, generator: np.random.Generator) -> PreparedDataset:
+    def make(
+        table: Table,
+        validation: float,
+        test: float,
+        generator: np.random.Generator,
+        decision_threshold: float = 0.5,
+    ) -> PreparedDataset:
         """Splits each class at random in the same proportions; the remaining rows are for training."""
         classes = table.classes()
         labels = (table.target == classes[1]).astype(np.int64)
@@ -52,7 +61,17 @@ class PreparedDataset:
         trained = set(labels[split == 0].tolist())
         if len(trained) < 2:
             raise UserError(f"{table.name}: too few rows to have both classes among the training rows")
-        return PreparedDataset(table, classes, labels, split, Encoding.fit(table, np.flatnonzero(split == 0)))
+        encoding = Encoding.fit(table, np.flatnonzero(split == 0))
+        return PreparedDataset(table, classes, labels, split, encoding, decision_threshold)
+
+    @property
+    def predictions(self) -> tuple[str, str]:
+        """What a prediction of class 0 and of class 1 says, in words: "rejected", "accepted"."""
+        zero, one = self.classes
+        if self.decision_threshold != 0.5:
+            share = f"{100 * self.decision_threshold:g}%"
+            return f"{one} with a probability of at most {share}", f"{one} with a probability above {share}"
+        return self.table.factual_class or zero, one
 
     @functools.cached_property
     def vectors(self) -> FloatArray:
@@ -87,6 +106,7 @@ class PreparedDataset:
             "classes": list(self.classes),
             "majority_share": float(self.labels.mean()),
             "types": types,
+            **({"predicts": self.table.number_range.column} if self.table.number_range else {}),
             **({"imputed": dict(self.table.imputed)} if self.table.imputed else {}),
             "size": f"{len(self.table):,} rows, {len(self.table.columns)} columns",
         }
@@ -103,11 +123,15 @@ class PreparedDataset:
             "target": self.table.target,
             "label": self.labels,
             "split": np.array(PARTS)[self.split],
+            **({} if self.table.numbers is None else {"number": self.table.numbers}),
         }
         parquet.write_table(pa.table(rows), folder / "rows.parquet")
         document = {
             "name": self.table.name,
             "classes": list(self.classes),
+            "factual_class": self.table.factual_class,
+            "number_range": asdict(self.table.number_range) if self.table.number_range else None,
+            "decision_threshold": self.decision_threshold,
             "encoding": self.encoding.to_json(),
         }
         (folder / "dataset.json").write_text(json.dumps(document, indent=1))
@@ -124,9 +148,20 @@ class PreparedDataset:
         values = {name: features[name].to_numpy(zero_copy_only=False) for name in features.column_names}
         zero, one = document["classes"]
         target = rows["target"].to_numpy(zero_copy_only=False)
-        table = Table(document["name"], encoding.columns, values, target, one, encoding.constraints)
+        table = Table(
+            document["name"],
+            encoding.columns,
+            values,
+            target,
+            one,
+            encoding.constraints,
+            factual_class=document["factual_class"],
+            numbers=rows["number"].to_numpy() if "number" in rows.column_names else None,
+            number_range=NumberRange(**document["number_range"]) if document["number_range"] else None,
+        )
         split = np.array([PARTS.index(part) for part in rows["split"].to_pylist()], dtype=np.int64)
-        return PreparedDataset(table, (zero, one), rows["label"].to_numpy(), split, encoding)
+        labels = rows["label"].to_numpy()
+        return PreparedDataset(table, (zero, one), labels, split, encoding, document["decision_threshold"])
 
 
 def _stratified(labels: IntArray, validation: float, test: float, generator: np.random.Generator) -> IntArray:

@@ -7,7 +7,7 @@ import functools
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -144,8 +144,20 @@ def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
     found = [typed(sheet, plan) for plan in features]
     columns = tuple(column for column, _ in found)
     values = {column.name: cells for column, cells in found}
-    target = np.array(_classes(sheet, schema, class_column), dtype=object)
-    return Table(name, columns, values, target, constraints=schema.constraints, imputed=imputed)
+    wanted = schema.number_range
+    predicted = numbers(sheet.columns[class_column], class_column, sheet.places) if wanted else None
+    target = np.array(_classes(sheet, schema, class_column, predicted), dtype=object)
+    return Table(
+        name,
+        columns,
+        values,
+        target,
+        wanted.inside if wanted else None,
+        schema.constraints,
+        imputed,
+        numbers=predicted,
+        number_range=replace(wanted, column=class_column) if wanted else None,
+    )
 
 
 def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
@@ -343,12 +355,10 @@ def _typical(sheet: Sheet, plan: ColumnPlan, missing: Sequence[int], how: str) -
     return Counter(cells).most_common(1)[0][0]
 
 
-def _classes(sheet: Sheet, schema: Schema, column: str) -> list[str]:
-    cells = sheet.columns[column]
-    if schema.threshold is not None:
-        limit = f"{schema.threshold:g}"
-        high = numbers(cells, column, sheet.places) >= schema.threshold
-        return [f"at least {limit}" if above else f"below {limit}" for above in high]
+def _classes(sheet: Sheet, schema: Schema, column: str, predicted: FloatArray | None) -> list[str]:
+    cells, wanted = sheet.columns[column], schema.number_range
+    if wanted is not None and predicted is not None:
+        return [wanted.inside if inside else wanted.outside for inside in wanted.contains(predicted)]
     if not schema.classes:
         return list(cells)
     where = "classes"

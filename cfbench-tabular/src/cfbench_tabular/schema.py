@@ -33,6 +33,7 @@ from cfbench_core.config import Help
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.column_types import Format, number_of
 from cfbench_tabular.constraints import Constraint
+from cfbench_tabular.number_range import NumberRange
 
 KINDS = ("numeric", "integer", "date", "time", "ordinal", "categorical", "drop")
 KEYS = ("type", "levels", "step", "unit", "range")
@@ -54,6 +55,12 @@ class Schema:
     ] = field(default_factory=dict)
     threshold: Annotated[
         float | None, Help("for a class column of numbers: the classes are below this, and at least this")
+    ] = None
+    target_range: Annotated[
+        tuple[float | None, float | None] | None,
+        Help(
+            "for a class column of numbers: the target class is from the first to the second; null: no limit"
+        ),
     ] = None
     columns: Annotated[
         Mapping[str, Any],
@@ -87,8 +94,20 @@ class Schema:
     def __post_init__(self) -> None:
         if self.separator is not None and self.separator != WHITESPACE and len(self.separator) != 1:
             raise ValueError(f"separator must be one character or {WHITESPACE}, got {self.separator!r}")
-        if self.threshold is not None and self.classes:
-            raise ValueError("threshold and classes exclude each other: remove one of them")
+        given = {
+            "threshold": self.threshold,
+            "target_range": self.target_range,
+            "classes": self.classes or None,
+        }
+        both = [name for name, value in given.items() if value is not None]
+        if len(both) > 1:
+            raise ValueError(f"{' and '.join(both[:2])} exclude each other: remove one of them")
+        if self.target_range is not None:
+            low, high = self.target_range
+            if (low is None and high is None) or (low is not None and high is not None and low >= high):
+                raise ValueError(
+                    f"target_range must have a lower limit below the upper one, got {[low, high]}"
+                )
         if not self.header and not self.columns:
             raise ValueError("header: false needs all columns, in their order, in 'columns'")
         if len(set(self.missing_marks)) < len(self.missing_marks):
@@ -100,6 +119,13 @@ class Schema:
         except (LookupError, ValueError):
             raise ValueError(f"encoding: {self.encoding!r} is no encoding of text") from None
         self.plans()
+
+    @property
+    def number_range(self) -> NumberRange | None:
+        """The wanted numbers of a class column of numbers."""
+        if self.threshold is not None:
+            return NumberRange(self.threshold, None)
+        return NumberRange(*self.target_range) if self.target_range is not None else None
 
     def plans(self) -> tuple[ColumnPlan, ...]:
         """The plans of the columns, in order, with ranges of names expanded.

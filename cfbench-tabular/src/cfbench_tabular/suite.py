@@ -107,12 +107,22 @@ class TabularSuite(LifecycleSuite):
         """The split, and the digest of the schema in this package by which a data set is read."""
         protocol = study.config.protocol
         schema = schema_digest(dataset.spec.name)
-        return {"validation": protocol.validation, "test": protocol.test, "schema": schema}
+        return {
+            "validation": protocol.validation,
+            "test": protocol.test,
+            "decision_threshold": protocol.decision_threshold,
+            "schema": schema,
+        }
 
     def models(
         self, study: Study, data: PreparedDataset, component: ConfiguredComponent
     ) -> Sequence[PreparedModel]:
         """The classifier, with the published weights if its spec requests them."""
+        factual_class = getattr(data.dataset.options, "factual_class", None)
+        learns_all = not component.distribution or getattr(component.options, "classes", None) == "all"
+        if factual_class is not None and not learns_all:
+            reason = f"factual_class: {factual_class} needs a model of all classes: {{classes: all}}"
+            return [PreparedModel(data, component, component.label, skipped=reason)]
         wants_weights = component.spec.details.get("weights") == "study" and component.options.weights is None
         if data.skipped or not wants_weights:
             return super().models(study, data, component)

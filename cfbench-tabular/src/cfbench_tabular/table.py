@@ -11,6 +11,7 @@ import numpy as np
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.column_types import Format, off_step
 from cfbench_tabular.constraints import Constraint
+from cfbench_tabular.number_range import NumberRange
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -81,6 +82,9 @@ class Table:
             ones the last by name, as in CF-tabular.
         constraints: constraints between numeric columns, which every row satisfies.
         imputed: the number of missing values that were filled in, by column.
+        factual_class: the class of the rows to explain, of several that are not the target; None: all of them.
+        numbers: (N,) the numbers behind the classes of a class column of numbers, which regression predicts.
+        number_range: those of the target class.
     """
 
     name: str
@@ -90,6 +94,9 @@ class Table:
     target_class: str | None = None
     constraints: tuple[Constraint, ...] = ()
     imputed: Mapping[str, int] = field(default_factory=dict)
+    factual_class: str | None = None
+    numbers: FloatArray | None = None
+    number_range: NumberRange | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:

@@ -41,16 +41,22 @@ def best_explanation(run: Run) -> str:
     order = ["changed", "L2"] if "L2" in found else ["changed"]
     cell, unit = found.sort_values(order, kind="stable").index[0]
     rows = explanations[(explanations["cell"] == cell) & (explanations["unit"] == unit)]
-    types = run.summaries("data").get(str(rows.iloc[0]["dataset"]), {}).get("types", {})
-    return _sentence(rows, types)
+    return _sentence(rows, run.summaries("data").get(str(rows.iloc[0]["dataset"]), {}))
 
 
-def _sentence(rows: pd.DataFrame, types: Mapping[str, Mapping[str, Any]]) -> str:
+def _sentence(rows: pd.DataFrame, data: Mapping[str, Any]) -> str:
     """The changes of a row's counterfactuals: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
+    types = data.get("types", {})
     first = rows.iloc[0]
     several = "counterfactual" in rows and rows["counterfactual"].nunique() > 1
     sets = [part for _, part in rows.groupby("counterfactual")] if several else [rows]
     ways = ", or with ".join(_changes(part, types) for part in sets)
+    if data.get("predicts"):
+        return (
+            f"row {first['row']} of {first['dataset']}: the {data['predicts']} that {first['model']} predicts is "
+            f"{first['factual_class']}; with {ways}{',' if several else ''} it would be {first['wanted_class']} "
+            f"({first['explainer']})."
+        )
     return (
         f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "
         f"with {ways}{',' if several else ''} it would count as {first['wanted_class']} ({first['explainer']})."

@@ -5,8 +5,9 @@ also name a function that returns the estimator (for example one that reads it f
 The estimator receives encoded rows, or with ``columns: raw`` a DataFrame with the columns and values of the
 table (the nearest row for a vector that does not represent one).
 
-Trained here, it learns the classes 0 and 1. A pretrained estimator may have other classes, also more than two:
-P(class 1) is its probability of the target class.
+Trained here, it learns the target class against the rest, or with ``classes: all`` every class of the table. A pretrained
+estimator may have other classes, also more than two. P(class 1) is the probability of the target class; with
+``classes: all`` the target class is predicted where it is the most probable one (``targets.py``).
 
 Nothing is pickled. The state of an estimator that is trained here is its seed: loading the state trains it again.
 Its ``random_state`` is set if it is None, so that the result is the same.
@@ -26,9 +27,11 @@ from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Report
 from cfbench_tabular.classifiers.adapting import raw_columns
+from cfbench_tabular.classifiers.targets import of_classes, of_numbers
 from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.number_range import NumberRange
 from cfbench_tabular.prepared_dataset import PreparedDataset
-from cfbench_tabular.table import FloatArray
+from cfbench_tabular.table import AnyArray, FloatArray
 
 SPEC = ComponentSpec(
     id="tabular/classifier/scikit-learn",
@@ -53,6 +56,12 @@ class Config:
         field(default_factory=dict)
     )
     train: Annotated[bool, Help("train on the training rows; false: the estimator is pretrained")] = True
+    classes: Annotated[
+        Literal["target", "all"],
+        Help(
+            "target: the target class or the rest; all: every class, of which the most probable is predicted"
+        ),
+    ] = "target"
     columns: Annotated[Literal["encoded", "raw"], Help("input of the estimator: vectors, or a DataFrame")] = (
         "encoded"
     )
@@ -65,6 +74,9 @@ class ScikitLearn:
         self.encoding: Encoding
         self.seed = 0
         self.target_index = 1
+        self.names: list[str] = []
+        self.range: NumberRange | None = None  # of a regressor
+        self.scale = 1.0
 
     def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
         self.encoding = data.encoding
@@ -72,13 +84,24 @@ class ScikitLearn:
             self.seed = int(generator.integers(2**31))
             self._train(data)
         else:
-            self.estimator = self._created()
-            self.target_index = index_of_class(self.estimator, data.classes[1])
+            self._load(data)
 
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
+        if self.range is not None:
+            values = np.asarray(self.estimator.predict(self._inputs(vectors)), dtype=np.float64).reshape(-1)
+            found = of_numbers(values, self.range.low, self.range.high, self.scale)
+            return found if self.target_index else found[:, ::-1]
         found = np.asarray(self.estimator.predict_proba(self._inputs(vectors)), dtype=np.float64)
+        if self.config.classes == "all":
+            return of_classes(found, self.target_index)
         one = found[:, self.target_index]
         return np.stack([1.0 - one, one], axis=1)
+
+    def predicted_names(self, vectors: FloatArray) -> AnyArray:
+        """(n,) the most probable of all classes, by name."""
+        found = np.asarray(self.estimator.predict_proba(self._inputs(vectors)), dtype=np.float64)
+        names: AnyArray = np.array(self.names, dtype=object)[found.argmax(axis=1)]
+        return names
 
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return {"seed": np.array([self.seed])}
@@ -90,8 +113,14 @@ class ScikitLearn:
         if self.config.train:
             self._train(data)
         else:
-            self.estimator = self._created()
-            self.target_index = index_of_class(self.estimator, data.classes[1])
+            self._load(data)
+
+    def _load(self, data: PreparedDataset) -> None:
+        self.estimator = self._created()
+        if self._is_regressor(data):
+            return
+        self.target_index = index_of_class(self.estimator, data.classes[1])
+        self.names = [str(name) for name in getattr(self.estimator, "classes_", data.classes)]
 
     def _train(self, data: PreparedDataset) -> None:
         vectors, labels = data.sample("train")
@@ -103,8 +132,39 @@ class ScikitLearn:
                 if value is None and (name == SEED or name.endswith(f"__{SEED}"))
             ]
             estimator.set_params(**dict.fromkeys(unset, self.seed))
-        self.estimator = estimator.fit(self._inputs(vectors), labels)
-        self.target_index = index_of_class(estimator, "1")
+        self.estimator = estimator
+        if self._is_regressor(data):
+            assert data.table.numbers is not None
+            self.estimator = estimator.fit(self._inputs(vectors), data.table.numbers[data.rows("train")])
+            return
+        if self.config.classes == "target":
+            self.estimator = estimator.fit(self._inputs(vectors), labels)
+            self.target_index = index_of_class(estimator, "1")
+            return
+        names = np.unique(data.table.target).tolist()  # numbers, because not every library accepts text
+        numbers = np.searchsorted(names, data.table.target[data.rows("train")].tolist())
+        self.estimator = estimator.fit(self._inputs(vectors), numbers)
+        self.names = [names[int(number)] for number in estimator.classes_]
+        self.target_index = self.names.index(data.classes[1])
+
+    def _is_regressor(self, data: PreparedDataset) -> bool:
+        """Whether the estimator predicts numbers; then also sets the range and the scale of the class column.
+
+        Raises:
+            UserError: if it does, but the class column has no numbers.
+        """
+        if hasattr(self.estimator, "predict_proba"):
+            return False
+        table, name = data.table, type(self.estimator).__name__
+        if table.numbers is None or table.number_range is None:
+            raise UserError(
+                f"scikit-learn: {name} has no predict_proba. A regressor needs a class column of numbers with "
+                "'threshold' or 'target_range'"
+            )
+        self.range = table.number_range
+        self.scale = float(table.numbers[data.rows("train")].std()) or 1.0
+        self.target_index = int(data.classes[1] == self.range.inside)
+        return True
 
     def _inputs(self, vectors: FloatArray) -> Any:
         return raw_columns(self.encoding, vectors) if self.config.columns == "raw" else vectors
@@ -113,12 +173,12 @@ class ScikitLearn:
         made = named_object(self.config.factory, "scikit-learn", LIBRARIES)
         if isinstance(made, type) and not hasattr(made, "fit"):
             raise UserError(f"scikit-learn: {self.config.factory} is not an estimator, it has no fit")
-        if isinstance(made, type) or not hasattr(made, "predict_proba"):
+        if isinstance(made, type) or not hasattr(made, "predict"):
             if not callable(made):
                 raise UserError(f"scikit-learn: {self.config.factory} is neither a factory nor an estimator")
             made = made(**self.config.options)
-        if not hasattr(made, "predict_proba"):
-            raise UserError(f"scikit-learn: {type(made).__name__} has no predict_proba")
+        if not hasattr(made, "predict"):
+            raise UserError(f"scikit-learn: {type(made).__name__} has neither predict_proba nor predict")
         return made
 
 

@@ -25,6 +25,12 @@ class DatasetConfig:
     """Options of every data set."""
 
     target: Annotated[str | None, Help("class to predict against the rest; none: the majority")] = None
+    factual_class: Annotated[
+        str | None,
+        Help(
+            "explain only rows that a model of all classes puts into this class; the wanted class is the target"
+        ),
+    ] = None
     immutable: Annotated[
         tuple[str, ...], Distinct(), Help("columns that a counterfactual must not change")
     ] = ()
@@ -33,6 +39,10 @@ class DatasetConfig:
     ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.factual_class is not None and self.factual_class == self.target:
+            raise ValueError(
+                f"factual_class and target are both {self.target!r}: a counterfactual changes the class"
+            )
         for column, way in self.direction.items():
             if way not in DIRECTIONS:
                 raise ValueError(f"direction of {column!r} must be up or down, got {str(way)!r}")
@@ -64,7 +74,14 @@ def apply_options(table: Table, config: DatasetConfig) -> Table:
     for name in config.immutable:
         columns[name] = dataclasses.replace(columns[name], immutable=True, direction="any")
     target = config.target if config.target is not None else table.target_class
-    return dataclasses.replace(table, columns=tuple(columns.values()), target_class=target)
+    if config.factual_class is not None and config.factual_class not in table.target:
+        known = ", ".join(np.unique(table.target))
+        raise UserError(
+            f"{table.name}: factual_class: no row has the class {config.factual_class!r}; there are {known}"
+        )
+    return dataclasses.replace(
+        table, columns=tuple(columns.values()), target_class=target, factual_class=config.factual_class
+    )
 
 
 def categorical(name: str, levels: Mapping[str, tuple[str, ...]], rows: AnyArray, target: AnyArray) -> Table:

@@ -33,6 +33,7 @@ from scipy.special import expit
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import TreeClassifier
+from cfbench_tabular.classifiers.targets import votes
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import Adam, flips, pulled_back, steps_undone
@@ -92,9 +93,7 @@ class FOCUS:
         found = no_counterfactuals(factuals)
         trees, offset = model.ensemble()
         weight = 1.0
-        if offset == -0.5 * len(
-            trees.roots
-        ):  # a forest: the mean over trees of (share of class 1 less that of class 0)
+        if votes(trees, offset):  # the mean over trees of (share of class 1 less that of class 0)
             weight = 2.0 / len(trees.roots)
             if self.config.leaves == "votes":
                 trees = replace(trees, value=(trees.value > 0.5).astype(np.float64))

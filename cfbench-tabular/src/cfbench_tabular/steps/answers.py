@@ -32,7 +32,7 @@ COLUMNS = {
 
 def to_rows(chunk: Chunk, answers: FloatArray) -> pd.DataFrame:
     """A row for each change of each counterfactual (B, n, d); one without changes counts as missing and has no row."""
-    encoding, classes = chunk.data.encoding, chunk.data.classes
+    encoding, classes = chunk.data.encoding, chunk.data.predictions
     units = zip(*(chunk.units[name].tolist() for name in ("unit", "row", "factual_class")), strict=True)
     rows = [
         (unit, row, number, c.column, c.level, c.original, c.value, classes[label], classes[1 - label])

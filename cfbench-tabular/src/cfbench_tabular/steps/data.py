@@ -12,7 +12,8 @@ from cfbench_tabular.table import Table
 def read_data(context: TaskContext, loaded: Table) -> dict[str, Any]:
     """Splits the rows and fits the encoding."""
     parameters, generator = context.parameters, context.streams.generator("split")
-    data = PreparedDataset.make(loaded, parameters["validation"], parameters["test"], generator)
+    shares = parameters["validation"], parameters["test"]
+    data = PreparedDataset.make(loaded, *shares, generator, parameters["decision_threshold"])
     data.save(context.output)
     return data.summary()
 

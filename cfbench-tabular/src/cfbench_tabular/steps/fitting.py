@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from cfbench_core.config import create
 from cfbench_core.lifecycle.models import State
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.adapting import adapted
+from cfbench_tabular.classifiers.targets import DecisionThreshold
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.quality import quality
 
@@ -21,11 +22,19 @@ def fit(context: TaskContext, data: PreparedDataset) -> tuple[Classifier, dict[s
     summary: dict[str, Any] = {"quality": quality(model, data)}
     if hasattr(model, "layers"):
         summary["neurons"] = sum(len(biases) for _, biases in model.layers()[:-1])
-    return model, summary
+    return _decided(model, data), summary
 
 
 def restore(component: Mapping[str, Any], state: State, data: PreparedDataset) -> Classifier:
     """A fitted classifier; a pretrained one of a user's own is created again."""
     model = adapted(create(component), data.encoding)
     model.load_state(state, data)
-    return model
+    return _decided(model, data)
+
+
+def _decided(model: Classifier, data: PreparedDataset) -> Classifier:
+    """The model with the decision threshold of the protocol."""
+    if data.decision_threshold == 0.5:
+        return model
+    decided: Any = DecisionThreshold(model, data.decision_threshold)
+    return cast(Classifier, decided)

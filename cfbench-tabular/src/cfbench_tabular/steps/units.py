@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cfbench_core.errors import UserError
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.prepared_dataset import PARTS, PreparedDataset
-from cfbench_tabular.table import IntArray
+from cfbench_tabular.table import AnyArray, IntArray
 
 
 def choose_units(
@@ -19,12 +20,27 @@ def choose_units(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Up to ``factuals`` rows of each predicted class, test rows first, training rows last."""
     classes = predicted_classes(model, data.vectors)
+    explained = np.ones(len(classes), dtype=np.bool_)
+    if data.table.factual_class is not None:
+        explained = predicted_names(model, data) == data.table.factual_class
     generator, most = context.streams.generator("factuals"), context.parameters["factuals"]
     candidates = np.concatenate(
         [generator.permutation(data.rows(part)) for part in ("test", "validation", "train")]
     )
+    candidates = candidates[explained[candidates]]
     chosen = np.concatenate([candidates[classes[candidates] == label][:most] for label in (0, 1)])
     return units_table(data, chosen, classes[chosen])
+
+
+def predicted_names(model: Any, data: PreparedDataset) -> AnyArray:
+    """(N,) the class that a model of all classes predicts for each row of the table."""
+    if not hasattr(model, "predicted_names"):
+        raise UserError(
+            f"factual_class: {data.table.factual_class} needs a model of all classes, for example "
+            "{name: scikit-learn, classes: all}"
+        )
+    found: AnyArray = model.predicted_names(data.vectors)
+    return found
 
 
 def units_table(
@@ -43,4 +59,4 @@ def units_table(
             "part": np.array(PARTS)[data.split[rows]],
         }
     )
-    return units, {"factuals": {name: int((classes == n).sum()) for n, name in enumerate(data.classes)}}
+    return units, {"factuals": {name: int((classes == n).sum()) for n, name in enumerate(data.predictions)}}
