@@ -43,6 +43,9 @@ class Cells:
         values = _steps_between(reach, position, above, below, thresholds)
         good = (above <= below) & (interval_of(values, thresholds) == intervals)
         good &= (values == factual) | ((values >= above - ROUNDING) & (values <= below + ROUNDING))
+        # Rounded to 32 bits, the factual may be on the other side of a threshold than above and below say.
+        own = int(interval_of(np.array([factual]), thresholds)[0])
+        values[own], good[own] = factual, True
         return Cells(values[good], intervals[good])
 
     @staticmethod
