@@ -8,9 +8,10 @@ each step makes the edit e (not yet made) with the most negative
 degrees included, queries the real model whether the target has left, and computes the gradient anew. An edit after which
 the sum has not fallen is taken back and not tried again: each step is a descent. The search ends when all targets have
 left, when the answer has as many edits as the protocol allows, when the gradient says that no edit helps, or when
-``patience`` edits in a row were taken back. The answer is the shortest prefix that displaces the most items; ties go to
-the lower user, then the lower item; none: no answer. The detail ``taken_back`` counts the edits that did not lower the
-sum.
+``patience`` edits in a row were taken back. Where items are left then, the edits are also tried in the order of the first
+gradient, as ``one-gradient`` does, so that this reference displaces at least as many items. The answer is the shortest
+prefix that displaces the most items; ties go to the lower user, then the lower item; none: no answer. The detail
+``taken_back`` counts the edits that did not lower the sum.
 
 Not published elsewhere. A reference for every method that follows gradients: it follows the exact one at a real graph,
 never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does, and a
@@ -31,6 +32,7 @@ from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import UNITS_AT_ONCE, Block, SearchConfig, in_blocks
+from cfbench_explainers_gnn.descent import try_prefixes
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
@@ -75,9 +77,14 @@ class GradientGreedy:
         taken_back = np.zeros(len(block))
         part = block.take(np.flatnonzero(~best.finished()))
         state = _State.start(part)
+        first_gradient = np.full(len(block.possible.rows), np.inf)
+        first = True
         while len(part):
             best.queries[part.units] += 1
             not_lower = state.update(part)
+            if first:
+                first_gradient[part.edges] = state.slope
+                first = False
             taken_back[part.units[not_lower]] += 1
             units, edges = _steepest(state.open_slope(), part.possible.rows, self.config.width)
             falling = state.in_vain[units] < self.config.patience
@@ -92,6 +99,8 @@ class GradientGreedy:
             goes_on &= np.bincount(part.possible.rows[state.made], minlength=len(part)) < part.targets.budget
             state = state.take(goes_on, part.possible.rows)
             part = part.take(np.flatnonzero(goes_on))
+        left = (best.displaced < best.wanted)[block.possible.rows] & (first_gradient < 0)
+        try_prefixes(best, np.where(left, -first_gradient, -np.inf))
         answer = best.answer()
         return Answer(answer.edits, {**answer.details, "taken_back": taken_back})
 
