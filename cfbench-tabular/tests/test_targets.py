@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -177,3 +183,23 @@ def test_bad_targets_are_one_clear_line(tmp_path):
     regressor = ScikitLearn(Config(factory="sklearn.linear_model:LinearRegression"))
     with pytest.raises(UserError, match="needs a class column of numbers"):
         fitted(regressor, example_data())
+
+
+def test_the_commands_of_the_how_to_work_as_printed(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "choose-the-target.md").read_text("utf-8")
+    for title, content in re.findall(r'```csv title="(.*?)"\n(.*?)```', text, flags=re.DOTALL):
+        (tmp_path / title).write_text(content)
+    environment = {**os.environ, "CFBENCH_CACHE_DIR": str(tmp_path / "cache")}
+    commands = re.findall(r"^\$ cfbench (.*)$", text, flags=re.MULTILINE)
+    assert len(commands) == 8
+    outputs = {}
+    for command in commands:
+        program = [str(Path(sys.executable).parent / "cfbench"), *shlex.split(command)]
+        done = subprocess.run(
+            program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        outputs[command] = done.stdout
+    assert "it would count as class_0 (" in outputs["explain runs/pair"]
+    assert "with a probability above 90%" in outputs["explain runs/sure"]
+    assert "the price that regression predicts is" in outputs["explain runs/price"]

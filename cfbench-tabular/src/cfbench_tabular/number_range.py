@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cfbench_tabular.table import BoolArray, FloatArray
+    from cfbench_tabular.constraints import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
