@@ -126,3 +126,13 @@ def test_a_factual_that_is_no_row_is_left_out_and_counted(folder):
     config = {**PAPER, "data": ["iris"], "protocol": {"study": "paper", "folder": str(folder)}}
     run = cfbench_core.run(config, out=folder / "run")
     assert run.scores["unit"].nunique() == 149
+
+
+def test_a_decision_threshold_applies_to_the_published_networks_too(study, here, monkeypatch):
+    monkeypatch.setenv("CFBENCH_DATA_DIR", str(study.data.parent))
+    protocol = {"study": "paper", "decision_threshold": 0.8}
+    run = cfbench_core.run({**PAPER, "data": ["iris"], "protocol": protocol}, out=here / "run")
+    assert set(run.explanations["wanted_class"]) == {
+        "virginica with a probability of at most 80%",
+        "virginica with a probability above 80%",
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -18,6 +19,7 @@ from cfbench_tabular.table import Table
 def read_data(context: TaskContext, loaded: Table) -> dict[str, Any]:
     """The published rows, splits and scales of the data set."""
     data = StudyFiles.of(context.parameters["study"]).prepared_dataset(loaded)
+    data = replace(data, decision_threshold=context.parameters["decision_threshold"])
     data.save(context.output)
     return data.summary()
 
