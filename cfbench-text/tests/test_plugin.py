@@ -14,10 +14,11 @@ from cfbench_core.testing import Subject, check_specs, checks_for, verify
 
 SPECS = [component.spec for component in installed().components(suite="text")]
 NEEDS_A_FILE = "text/dataset/reviews"
+NEED_FILES = (NEEDS_A_FILE, "text/labelset/file")
 PARTS = [
     spec.id
     for spec in SPECS
-    if spec.kind != "suite" and spec.id != NEEDS_A_FILE and not spec.details.get("pretrained")
+    if spec.kind != "suite" and spec.id not in NEED_FILES and not spec.details.get("pretrained")
 ]
 """Components that query a pretrained model are checked in test_pretrained.py, with tiny models."""
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cfbench_text.domains import Domain
     from cfbench_text.extractors.base import Extraction
     from cfbench_text.generators.base import Context, Explanation, Training
+    from cfbench_text.meta_evaluation.labelled import LabelledTexts
     from cfbench_text.metrics.base import ObservedTexts
     from cfbench_text.reviews import FloatArray, Reviews
     from cfbench_text.triplets import Triplet
@@ -153,6 +154,16 @@ class Metric(Protocol):
         """(B,) values for each column; NaN where the metric is undefined."""
 
 
+class LabelSet(Protocol):
+    """Texts with human labels, for ``cfbench meta-evaluate``."""
+
+    def find(self, access: DataAccess) -> Source:
+        """Locates the files, as :meth:`FileDataset.find`."""
+
+    def load(self, source: Source | Mapping[str, Any]) -> LabelledTexts:
+        """The texts, what each is compared with, and the ratings."""
+
+
 CONTRACTS: Mapping[str, Contract] = {
     "dataset": Contract(any_of=(Dataset, FileDataset)),
     "extractor": Contract(protocol=Extractor),
@@ -165,5 +176,6 @@ CONTRACTS: Mapping[str, Contract] = {
         },
     ),
     "metric": Contract(protocol=Metric),
+    "labelset": Contract(protocol=LabelSet),
 }
 """By kind of component."""

@@ -14,7 +14,7 @@ PACKAGE = "cfbench_text"
 
 @hookimpl
 def cfbench_components() -> list[ComponentSpec]:
-    return component_specs(PACKAGE, "suite", "extractor", "generator", "judge", "analysis")
+    return component_specs(PACKAGE, "suite", "extractor", "generator", "judge", "labelset", "analysis")
 
 
 @hookimpl

@@ -32,7 +32,11 @@ SPEC = ComponentSpec(
     summary="Natural-language explanations: statements of generated texts against the user's own review",
     target=f"{__name__}:TextSuite",
     papers=("statementfactuality",),
-    details={"conformance": "cfbench_text.testing:checks", "compared": "generator"},
+    details={
+        "conformance": "cfbench_text.testing:checks",
+        "compared": "generator",
+        "commands": {"meta-evaluate": "cfbench_text.meta_evaluation.command:command"},
+    },
 )
 
 

@@ -22,6 +22,7 @@ from cfbench_text.domains import load_domain
 from cfbench_text.entailment_batches import verdicts
 from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.judges.overlap import Overlap
+from cfbench_text.meta_evaluation.conformance import has_rated_texts, reads_the_same_ratings_again
 from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.reviews import Reviews
 from cfbench_text.splits import divide
@@ -392,5 +393,6 @@ checks: Mapping[str, tuple[Check, ...]] = {
         the_reference_is_no_worse_than_another_text,
     ),
     "dataset": checks_of(has_reviews, reads_the_same_again),
+    "labelset": checks_of(has_rated_texts, reads_the_same_ratings_again),
 }
 """By kind of component."""

@@ -45,6 +45,14 @@ class Triplet:
     sentiment: Sentiment
 
 
+@dataclass(frozen=True)
+class PlainStatement(Triplet):
+    """A sentence of a text without topics, for example of news: judges see it as it is written."""
+
+    topic: str = ""
+    sentiment: Sentiment = "neutral"
+
+
 def canonical(triplets: Iterable[Triplet]) -> tuple[Triplet, ...]:
     """By sentiment, in the order in which they came, each statement of a sentiment once."""
     known: dict[tuple[str, str], Triplet] = {}
@@ -67,6 +75,8 @@ def render(triplets: Iterable[Triplet]) -> str:
 
 def sentence(triplet: Triplet) -> str:
     """One statement as a sentence of its own, so that its sentiment is part of what is judged."""
+    if isinstance(triplet, PlainStatement):
+        return triplet.statement
     return f"{FIRST[triplet.sentiment]}{triplet.statement}."
 
 

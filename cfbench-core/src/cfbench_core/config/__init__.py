@@ -1,7 +1,13 @@
 """Configuration: one YAML document, decoded into frozen dataclasses, with errors that name the line and the remedy."""
 
 from cfbench_core.config.component import ConfiguredComponent, create, loaded, options_class
-from cfbench_core.config.decode import decode_dataclass, decode_experiment, decode_options, resolved_document
+from cfbench_core.config.decode import (
+    decode_dataclass,
+    decode_experiment,
+    decode_options,
+    decode_settings,
+    resolved_document,
+)
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import (
     CodeReference,
@@ -33,6 +39,7 @@ __all__ = [
     "decode_dataclass",
     "decode_experiment",
     "decode_options",
+    "decode_settings",
     "fields_of",
     "imported_spec",
     "loaded",

@@ -110,6 +110,21 @@ def decode_dataclass(document: Document, cls: type) -> Any:
     return found
 
 
+def decode_settings(document: Document, cls: type, suite: str, registry: Registry) -> Any:
+    """A document that is one dataclass and names components of a suite, for a command of that suite.
+
+    Raises:
+        UserError: with one line for everything that is wrong.
+    """
+    component = registry.find(suite, "suite", suite)
+    decoder = _Decoder(document, registry)
+    decoder.name, decoder.suite = suite, loaded(component.spec.target, component.spec, _owner(component))()
+    decoder.check_secrets()
+    found = decoder.dataclass(document.root, cls, "")
+    decoder.raise_errors()
+    return found
+
+
 def resolved_document(config: Any, defaults: bool = True) -> dict[str, Any]:
     """A decoded configuration as plain data, ready for YAML; every default written out unless ``defaults`` is False."""
 

@@ -1,0 +1,1 @@
+"""Data sets with human labels, for ``cfbench meta-evaluate``."""

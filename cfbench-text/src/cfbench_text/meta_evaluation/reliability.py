@@ -1,0 +1,192 @@
+"""How reliable a judge was found to be: what tables and sentences that rest on it say.
+
+``reliability.csv`` in this package was measured by ``cfbench meta-evaluate`` at the commit in its last column. Your
+own measurements (``cfbench meta-evaluate mine.jsonl --judge ... --keep``) are in the cache folder and count first:
+labelled texts of your own domain are the nearest. Among the shipped label sets ``NEAREST`` is the order.
+
+A judge is looked up by its component and the options that determine its verdicts. Its reliability is the AUC of
+StEnt-P, or of St2Exp-P for a judge of whole documents (:func:`reliability_metric`). It is marked if the lower end of
+the interval is below ``LEVEL``, or if it was never measured.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from cfbench_core.config import ConfiguredComponent
+from cfbench_core.errors import UserError
+from cfbench_core.files import cache_root, write_atomically
+
+LEVEL = 0.8
+"""Of the AUC; discrimination from here on is called excellent (Hosmer & Lemeshow 2000, section 5.2.4)."""
+
+NEAREST = ("sick", "topical-chat", "summeval", "qags-cnn")
+"""Shipped label sets, nearest to explanations first: statements of an explanation and of a review are single short
+sentences that share half of their words, as the pairs of SICK; summaries of news copy nearly all words of long articles."""
+
+COLUMNS = ("labelset", "rating", "judge", "component", "options", "metric", "n", "auc", "auc_low", "auc_high")
+FILE = "reliability.csv"
+MARK = "†"
+
+EXECUTION = frozenset(
+    {
+        *("batch", "device", "download", "dtype", "endpoint", "extra_body", "key", "requests", "timeout"),
+        *("retries", "input_price", "output_price"),
+    }
+)
+"""Options that do not determine verdicts, but for rounding and for what ``model`` already names."""
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """What is known of a judge.
+
+    Attributes:
+        judge: its label. labelset: the nearest on which it was measured; "" if none. n: its texts.
+        auc, low, high: with the ends of the 95% interval.
+        others: (smallest, largest) AUC on the other label sets; None without any.
+    """
+
+    judge: str
+    labelset: str = ""
+    own: bool = False
+    n: int = 0
+    auc: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    others: tuple[float, float] | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the judge is not shown to be reliable."""
+        return not self.low >= LEVEL
+
+    @property
+    def sentence(self) -> str:
+        """For the notes of a table."""
+        if not self.labelset:
+            return (
+                f"the reliability of judge {self.judge} was not measured; measure it with"
+                " 'cfbench meta-evaluate FILE --judge ... --keep'"
+            )
+        place = (
+            f"your labelled texts {self.labelset}" if self.own else f"{self.labelset}, the nearest label set"
+        )
+        found = f"judge {self.judge} has AUC {self.auc:.2f} [{self.low:.2f}, {self.high:.2f}] against people on {place}"
+        if self.others:
+            low, high = (f"{value:.2f}" for value in self.others)
+            found += f" (on others {low if low == high else f'{low} to {high}'})"
+        return found + (f": not shown to be at least {LEVEL}" if self.doubtful else "")
+
+    @property
+    def clause(self) -> str:
+        """For a sentence: who says so, and how far that can be trusted."""
+        if not self.labelset:
+            return f"according to the judge {self.judge}, whose reliability was not measured"
+        quality = "not reliable" if self.doubtful else "reliable"
+        return (
+            f"according to the judge {self.judge}, which is {quality} (AUC {self.auc:.2f} on {self.labelset})"
+        )
+
+
+def verdict_options(judge: ConfiguredComponent) -> str:
+    """The options that determine the verdicts of a judge, as JSON: its model, and what differs from the defaults."""
+    document = judge.document(defaults=False)
+    options = dict(document) if isinstance(document, Mapping) else {}
+    model = getattr(judge.options, "model", None)
+    named = {"model": model} if model is not None else {}
+    left_out = EXECUTION | {"name", "import", "label"}
+    return json.dumps({**{k: v for k, v in options.items() if k not in left_out}, **named}, sort_keys=True)
+
+
+def reliability_metric(judge: ConfiguredComponent) -> str:
+    """The metric by which a judge is evaluated."""
+    return "StEnt-P" if "entailment" in judge.spec.provides.get("verdict", ()) else "St2Exp-P"
+
+
+def reliability_of(judge: ConfiguredComponent) -> Reliability:
+    """What is known of a judge with these options."""
+    key = (judge.spec.id, verdict_options(judge), reliability_metric(judge))
+    measured = [row for row in (*_shipped(), *_rows(own_file())) if _key(row) == key]
+    public = {row["labelset"]: row for row in measured if row["labelset"] in NEAREST}
+    own = [row for row in measured if row["labelset"] not in NEAREST]
+    ordered = [*own[::-1], *(public[name] for name in NEAREST if name in public)]
+    if not ordered:
+        return Reliability(judge.label)
+    first, *rest = ordered
+    others = [float(row["auc"]) for row in rest]
+    return Reliability(
+        judge.label,
+        first["labelset"],
+        bool(own),
+        int(first["n"]),
+        float(first["auc"]),
+        float(first["auc_low"]),
+        float(first["auc_high"]),
+        (min(others), max(others)) if others else None,
+    )
+
+
+def _key(row: Mapping[str, str]) -> tuple[str, str, str]:
+    return row["component"], row["options"], row["metric"]
+
+
+def own_file() -> Path:
+    """Where the user's own measurements are."""
+    return cache_root() / FILE
+
+
+def keep(rows: Sequence[Mapping[str, str]], path: Path | None = None) -> Path:
+    """Adds measurements (:data:`COLUMNS`, and commit) to a file, by default the user's own; the same ones are replaced.
+
+    Raises:
+        UserError: when the file is damaged, or cannot be written.
+    """
+    path = own_file() if path is None else path
+    names = [*COLUMNS, "commit"]
+
+    def same(row: Mapping[str, str]) -> tuple[str, ...]:
+        return (row["labelset"], row["rating"], *_key(row))
+
+    known = {same(row): {name: str(row[name]) for name in names} for row in [*_rows(path), *rows]}
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(known.values())
+    write_atomically(path, out.getvalue())
+    return path
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return _checked(str(path), csv.DictReader(file))
+    except FileNotFoundError:
+        return []
+
+
+@functools.cache
+def _shipped() -> tuple[dict[str, str], ...]:
+    text = resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8")
+    return tuple(_checked(FILE, csv.DictReader(io.StringIO(text))))
+
+
+def _checked(name: str, reader: csv.DictReader[str]) -> list[dict[str, str]]:
+    try:
+        rows = [dict(row) for row in reader]
+        if missing := [one for one in (*COLUMNS, "commit") if one not in (reader.fieldnames or ())]:
+            raise ValueError(f"has no column {missing[0]}")
+        for row in rows:
+            int(row["n"])
+            [float(row[one]) for one in ("auc", "auc_low", "auc_high")]
+    except (ValueError, TypeError, csv.Error) as error:
+        raise UserError(f"{name}: is damaged ({error}); delete it, and measure again") from None
+    return rows
