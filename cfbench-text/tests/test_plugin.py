@@ -93,3 +93,17 @@ def test_conformance_of_the_reader_of_files(tmp_path):
     for check in checks_for(NEEDS_A_FILE):
         if check.name in ("says-what-it-is", "configuration-is-light", "is-made-from-its-options"):
             verify(check, Subject(spec, Config(path=str(path), domain="toys")))
+
+
+def test_default_models_are_those_of_the_paper():
+    """Statement factuality: footnotes 2 (extraction), 17 and 18 (metrics), 12 and 13 (similarity)."""
+    wanted = {
+        "extractor/llm": "meta-llama/Meta-Llama-3-8B-Instruct",
+        "judge/llm": "meta-llama/Llama-3.1-8B-Instruct",
+        "metric/seval": "meta-llama/Llama-3.1-8B-Instruct",
+        "judge/nli": "microsoft/deberta-large-mnli",
+        "metric/summac-zs": "microsoft/deberta-large-mnli",
+        "metric/bartscore": "facebook/bart-large-cnn",
+    }
+    configs = {spec.id.removeprefix("text/"): spec.config for spec in SPECS}
+    assert {name: resolve(configs[name])().model for name in wanted} == wanted

@@ -18,13 +18,16 @@ class Column:
     """A column of the scores: one number that a metric gives for each unit.
 
     ``direction`` is "higher", "lower" or "" (neither is better, for example #Perturb of methods that add).
-    ``range`` bounds its values; ``question`` is what it asks, in a sentence.
+    ``range`` bounds its values; ``question`` is what it asks, in a sentence. ``note`` says how far its values can be trusted
+    and stands below each table; with ``doubtful`` the column is marked there: what it rests on is not shown to be reliable.
     """
 
     name: str
     direction: str = ""
     range: tuple[float, float] | None = None
     question: str = ""
+    note: str = ""
+    doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,14 @@ class Plan:
                 "status": "skipped" if cell.skipped else "planned",
                 "reason": cell.skipped,
                 "metrics": [
-                    {"name": c.name, "direction": c.direction, "range": c.range, "question": c.question}
+                    {
+                        "name": c.name,
+                        "direction": c.direction,
+                        "range": c.range,
+                        "question": c.question,
+                        "note": c.note,
+                        "doubtful": c.doubtful,
+                    }
                     for c in cell.columns
                 ],
                 "stages": {role: stage.key for role, stage in cell.stages.items()},

@@ -291,6 +291,8 @@ def _cell(entry: Mapping[str, Any]) -> RunCell:
                 metric["direction"],
                 tuple(metric["range"]) if metric["range"] is not None else None,
                 metric["question"],
+                str(metric.get("note", "")),
+                bool(metric.get("doubtful", False)),
             )
             for metric in entry["metrics"]
         ),

@@ -79,6 +79,26 @@ def test_a_control_never_wins_and_a_baseline_that_is_not_beaten_is_named(tmp_pat
     )
 
 
+def test_a_doubtful_column_is_marked_and_its_note_stands_below_the_table(tmp_path: Path) -> None:
+    run = small_run(tmp_path / "run", {"a": [0.9, 0.8, 0.9, 0.9, 0.8], "b": [0.1, 0.2, 0.2, 0.1, 0.1]})
+    plan = run.directory / "plan.json"
+    document = json.loads(plan.read_text())
+    for cell in document["cells"]:
+        for metric in cell["metrics"]:
+            metric |= {"note": "nobody knows", "doubtful": True}
+    plan.write_text(json.dumps(document))
+    marked = Run(run.directory)
+
+    (table,) = tables(marked)
+    assert [header.label for header in table.headers] == ["hit † ↑"]
+    assert table.notes == ["† nobody knows"]
+    page = render(marked, "html")
+    assert "1 of all 1 comparison (†) rests on what is not shown to be reliable" in page
+    assert "<li>† nobody knows</li>" in page
+    assert "† nobody knows" in render(marked, "text") and "† nobody knows" in render(marked, "md")
+    assert "† nobody knows" in render(marked, "latex")
+
+
 def test_an_incomplete_cell_cannot_win_and_shows_how_many_units_it_stands_on(run: Run) -> None:
     table = tables(run)[0]
     row = next(row for row in table.rows if row.name == "slow & careful_1")

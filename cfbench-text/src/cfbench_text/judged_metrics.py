@@ -9,6 +9,7 @@ from typing import Any
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.plan import Column
 from cfbench_core.specs import lacking
+from cfbench_text.meta_evaluation.reliability import reliability_of
 
 Entry = tuple[Mapping[str, Any], Sequence[Column]]
 """A metric as parameters of the scoring, with the columns that it fills."""
@@ -20,7 +21,10 @@ def for_each_judge(
     columns: Sequence[Column],
     judges: Sequence[ConfiguredComponent],
 ) -> list[Entry]:
-    """A metric once for each judge that serves it, whose label its columns bear; once if it needs none."""
+    """A metric once for each judge that serves it; once if it needs none.
+
+    Its columns bear the label of the judge, and a note with the reliability that was measured.
+    """
     shared = {**parameters, "verdicts": _verdicts(metric)}
     if "judge" not in metric.spec.needs:
         return [({**shared, "judge": None, "label": None}, columns)]
@@ -28,7 +32,12 @@ def for_each_judge(
     for judge in _serving(metric, judges):
         names = {column.name: f"{column.name} ({judge.label})" for column in columns}
         own = {"columns": names, "judge": judge.parameters(), "label": judge.label}
-        entries.append(({**shared, **own}, [replace(column, name=names[column.name]) for column in columns]))
+        known = reliability_of(judge)
+        named = [
+            replace(column, name=names[column.name], note=known.sentence, doubtful=known.doubtful)
+            for column in columns
+        ]
+        entries.append(({**shared, **own}, named))
     return entries
 
 

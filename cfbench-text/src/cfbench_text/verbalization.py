@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cfbench_core.plan import Column
     from cfbench_core.run_directory import Run
 
 
 def worst_hallucination(run: Run) -> str:
-    """The text with the largest hallucinated share, as a sentence; "" if there is none.
+    """The text with the largest hallucinated share, as a sentence with the judge and its reliability; "" if there is none.
 
     Controls are considered only if the run has no competitors.
     """
-    name = next((c.name for c in run.columns if c.name.startswith("hallucinated")), None)
-    if name is None:
+    column = next((c for c in run.columns if c.name.startswith("hallucinated")), None)
+    if column is None:
         return ""
+    name = column.name
     scores = run.rows("scores.parquet", metric=[name])
     scores = scores[scores["value"].notna()]
     competitors = [cell.id for cell in run.cells() if not cell.role]
@@ -27,5 +29,13 @@ def worst_hallucination(run: Run) -> str:
     row = run.rows("explanations.parquet", **wanted).to_dict("records")[0]
     return (
         f'{row["model"]} wrote to user {row["user"]} about item {row["item"]} of {row["dataset"]}: "{row["text"]}" '
-        f"Of its statements {worst['value']:.0%} are not in the user's review."
+        f"Of its statements {worst['value']:.0%} are not in the user's review{_according_to(column)}."
     )
+
+
+def _according_to(column: Column) -> str:
+    """Who says so, and how reliable that is: " according to judge overlap (not reliable: ...)"."""
+    judge = column.name.partition("(")[2].rstrip(")")
+    who = f" according to judge {judge}" if judge else ""
+    warning = "not to be taken for a fact: " if column.doubtful else ""
+    return f"{who} ({warning}{column.note})" if column.note else who

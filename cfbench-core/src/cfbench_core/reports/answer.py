@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cfbench_core.reports.table_data import DOUBTFUL
+
 if TYPE_CHECKING:
     from cfbench_core.reports.table_data import Lead
 
@@ -71,6 +73,12 @@ def _leaders(standings: Sequence[Standing], telling: int) -> Iterator[str]:
 
 
 def _caution(leads: Sequence[Lead]) -> Iterator[str]:
+    doubtful = sum(lead.header.column.doubtful for lead in leads)
+    if doubtful:
+        yield (
+            f"{doubtful} of all {_counted(len(leads), 'comparison')} ({DOUBTFUL}) rest{'s' if doubtful == 1 else ''} on"
+            " what is not shown to be reliable; see the notes below the tables."
+        )
     chance = [lead for lead in leads if lead.baselines_not_beaten]
     if chance:
         baselines = sorted({name for lead in chance for name in lead.baselines_not_beaten})

@@ -19,6 +19,8 @@ LEGEND = (
     "best is determined by ranks over all units, a missing value being the last. Certified and reference rows show what "
     "is reachable, baselines what every method should beat; these controls do not compete, nor do incomplete cells."
 )
+DOUBTFUL = "†"
+"""Marks a column that rests on something that is not shown to be reliable, and the note that says so."""
 _OUTCOMES = {"out_of_memory": "out of memory", "planned": "not run yet"}
 
 
@@ -83,7 +85,8 @@ class Header:
 
     @property
     def name(self) -> str:
-        return f"time per explanation ({self.unit})" if self.unit else self.column.name
+        mark = f" {DOUBTFUL}" if self.column.doubtful else ""
+        return f"time per explanation ({self.unit})" if self.unit else self.column.name + mark
 
     @property
     def arrow(self) -> str:
@@ -195,10 +198,22 @@ class Table:
         ]
 
     @property
+    def column_notes(self) -> list[str]:
+        """The notes of the columns, each once; those of doubtful columns begin with their mark."""
+        columns = [header.column for header in self.headers if header.column.note]
+        return list(dict.fromkeys(f"{DOUBTFUL} {c.note}" if c.doubtful else c.note for c in columns))
+
+    @property
     def notes(self) -> list[str]:
         """All notes to the numbers, a line each."""
         absent = [f"Not applicable: {self.absent}"] if self.absent else []
-        return [*self.problems, *self.warnings, *absent, *_notes_of_asides(self.asides)]
+        return [
+            *self.problems,
+            *self.warnings,
+            *absent,
+            *self.column_notes,
+            *_notes_of_asides(self.asides),
+        ]
 
 
 def outcome_words(status: str) -> str:

@@ -52,6 +52,7 @@ def show_one(table: Table, console: Console) -> None:
 def _notes(table: Table, left_out: int) -> Iterator[str]:
     yield from table.problems
     yield from table.warnings
+    yield from table.column_notes
     notes = [f"not applicable: {table.absent}"] if table.absent else []
     if left_out:
         notes.append(f"+{left_out} column{'s' if left_out > 1 else ''} in the report")

@@ -25,7 +25,7 @@ from cfbench_core.errors import ResultWarning
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.documents import Document
 from cfbench_text.models.chat import Chat
-from cfbench_text.models.chat_types import ChatSource, OptionProbabilities, Prompt
+from cfbench_text.models.chat_types import JUDGE_MODEL, ChatSource, OptionProbabilities, Prompt
 from cfbench_text.reviews import FloatArray
 from cfbench_text.triplets import Triplet, sentence
 
@@ -50,6 +50,9 @@ USER = "Text:\n{text}\n\nStatement:\n{statement}\n\nIs the statement supported b
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ChatSource):
+    model: Annotated[
+        str, Help("name, folder, .gguf file, package:NAME; or the model's name at the endpoint")
+    ] = JUDGE_MODEL
     answer: Annotated[
         Literal["soft", "hard"], Help("soft: how sure the model is; hard: 1 or 0, whichever is surer")
     ] = "soft"

@@ -1,10 +1,10 @@
 """``nli``: entailment between statements by a natural-language-inference model, by name or local path.
 
 This is f_NLI of Statement factuality (section IV-B): (E, C, N) for a premise and a hypothesis, each written as a
-sentence that expresses the statement with its sentiment ("The user may dislike that ..."). The paper uses DeBERTa
-fine-tuned on MNLI; its text names the large model and its footnote the base model, which is the default here. A model
-with two labels detects no contradictions (see ``models/pairs.py``), which affects StCoh and ``contradicted``. A document
-supports a statement as much as its best statement entails it.
+sentence that expresses the statement with its sentiment ("The user may dislike that ..."). The default is the model of
+the paper's experiments, DeBERTa-large-mnli (section V-A, footnote 18; only footnote 6 links the base model). A model
+with two labels detects no contradictions (see ``models/pairs.py``), which affects StCoh and ``contradicted``. A
+document supports a statement as much as its best statement entails it.
 """
 
 from __future__ import annotations

@@ -59,7 +59,11 @@ _SUFFIXES = {".csv": "csv", ".md": "markdown", ".json": "json", ".txt": "termina
 @click.option("--keep", is_flag=True, help="Show what was measured in tables that rest on these judges.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="By default that of FILE, else terminal.")
 @click.option(
-    "--out", "file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write to FILE."
+    "--out",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to FILE; beside a .csv also a .json with command, machine and versions.",
 )
 @options.data_dir
 @click.option("--offline", is_flag=True, help="Never download; report what is missing.")
@@ -180,6 +184,21 @@ def _format_of(file: Path | None) -> str:
     return _SUFFIXES[file.suffix.lower()]
 
 
+def _provenance() -> str:
+    """What measured a table, as JSON: the command, the machine and the versions."""
+    import json
+    import shlex
+    import sys
+
+    from cfbench_core.environment import capture
+    from cfbench_core.redaction import redacted
+
+    found = capture()
+    command = shlex.join(["cfbench", *map(redacted, sys.argv[1:])])
+    about = {"command": command, "hardware": found["hardware"], "versions": found["distributions"]}
+    return json.dumps(about, indent=1) + "\n"
+
+
 def _write(table: pd.DataFrame, form: str, file: Path | None) -> None:
     from cfbench_core.analyses import Answer
     from cfbench_core.files import write_atomically
@@ -190,6 +209,8 @@ def _write(table: pd.DataFrame, form: str, file: Path | None) -> None:
     if file is not None:
         write_atomically(file, render(answer, [], form))
         click.echo(f"wrote {file}")
+        if form == "csv":
+            write_atomically(file.with_suffix(".json"), _provenance())
     elif form == "terminal":
         from cfbench_core.reports.analysis import show
 

@@ -86,16 +86,6 @@ class Reliability:
             found += f" (on others {low if low == high else f'{low} to {high}'})"
         return found + (f": not shown to be at least {LEVEL}" if self.doubtful else "")
 
-    @property
-    def clause(self) -> str:
-        """For a sentence: who says so, and how far that can be trusted."""
-        if not self.labelset:
-            return f"according to the judge {self.judge}, whose reliability was not measured"
-        quality = "not reliable" if self.doubtful else "reliable"
-        return (
-            f"according to the judge {self.judge}, which is {quality} (AUC {self.auc:.2f} on {self.labelset})"
-        )
-
 
 def verdict_options(judge: ConfiguredComponent) -> str:
     """The options that determine the verdicts of a judge, as JSON: its model, and what differs from the defaults."""

@@ -42,7 +42,7 @@ from cfbench_text.judges.llm import USER as JUDGE_USER
 from cfbench_text.judges.llm import hard, support_of
 from cfbench_text.metrics.base import ObservedTexts, ratio_columns, with_f1
 from cfbench_text.models.chat import Chat
-from cfbench_text.models.chat_types import ChatSource, Completion, Prompt
+from cfbench_text.models.chat_types import JUDGE_MODEL, ChatSource, Completion, Prompt
 from cfbench_text.response_parsing import read_statements
 from cfbench_text.reviews import FloatArray
 
@@ -72,6 +72,9 @@ USER = "Text:\n{text}\n\nList its statements."
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ChatSource):
+    model: Annotated[
+        str, Help("name, folder, .gguf file, package:NAME; or the model's name at the endpoint")
+    ] = JUDGE_MODEL
     answer: Annotated[
         Literal["hard", "soft"], Help("hard: supported or not, as published; soft: how sure the model is")
     ] = "hard"

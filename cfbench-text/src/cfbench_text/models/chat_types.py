@@ -11,10 +11,13 @@ from urllib.parse import urlsplit
 from cfbench_core.config import EnvironmentVariable, Help, Range
 from cfbench_text.models.loading import Source
 
+JUDGE_MODEL = "meta-llama/Llama-3.1-8B-Instruct"
+"""With which Statement factuality computes metrics that query a language model (footnote 17)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChatSource(Source):
-    """A chat model. The default is the model with which Statement factuality extracts, Llama-3-8B-Instruct."""
+    """A chat model. The default is the model with which Statement factuality extracts (footnote 2)."""
 
     model: Annotated[
         str, Help("name, folder, .gguf file, package:NAME; or the model's name at the endpoint")

@@ -29,10 +29,10 @@ NAMES = ("entailment", "contradiction", "neutral")
 
 @dataclass(frozen=True, kw_only=True)
 class PairSource(Source):
-    """An NLI model. The default is that of Statement factuality (footnote 6)."""
+    """An NLI model. The default is that of Statement factuality (footnote 18)."""
 
     model: Annotated[str, Help("name, folder or package:NAME of an NLI model")] = (
-        "microsoft/deberta-base-mnli"
+        "microsoft/deberta-large-mnli"
     )
     labels: Annotated[
         tuple[str, ...] | None,
