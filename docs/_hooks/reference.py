@@ -23,6 +23,7 @@ KIND_TITLES = {
     "generator": "Generators",
     "extractor": "Extractors",
     "judge": "Judges",
+    "labelset": "Label sets",
 }
 
 

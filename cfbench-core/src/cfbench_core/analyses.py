@@ -62,7 +62,8 @@ class Analysis(Protocol):
         """The answer in one or two sentences, with the numbers that carry it; "" if it has none."""
 
     # An analysis whose table is no pleasure to read may have ``text(table) -> str`` as well: lines that stand on a
-    # terminal in its place.
+    # terminal in its place. It may have ``notes(runs) -> Sequence[str]``: what to know before
+    # trusting it, shown below it in every format but CSV.
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Answer:
     table: pd.DataFrame | None = None
     figures: Sequence[Figure] = ()
     text: str = ""
+    notes: Sequence[str] = ()
 
     def required_table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """The table, or a UserError with the reason why there is none."""
@@ -155,12 +157,13 @@ def run_analysis(
         table = analysis.table(runs)
         words, figures = analysis.words(table), tuple(analysis.figures(table))
         text = str(analysis.text(table)) if hasattr(analysis, "text") else ""
+        notes = tuple(map(str, analysis.notes(runs))) if hasattr(analysis, "notes") else ()
     except UserError:
         raise
     except Exception as error:  # somebody else's code
         by = f"{component.distribution} {component.distribution_version}"
         raise UserError(f"{spec.id} of {by} failed: {_first_line(error)}") from error
-    return Answer(spec.name, spec.summary, words=words, table=table, figures=figures, text=text)
+    return Answer(spec.name, spec.summary, words=words, table=table, figures=figures, text=text, notes=notes)
 
 
 def answers(runs: Sequence[Run], registry: Registry) -> list[Answer]:

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from cfbench_core.reports.analysis import render
 from cfbench_text.analysis.paper_tables import PaperTables, best, table_of
 
 
@@ -64,3 +65,9 @@ def test_a_stored_table_is_printed_identically(answer, tmp_path):
     found.table.to_csv(tmp_path / "kept.csv", index=False)
     kept = pd.read_csv(tmp_path / "kept.csv")
     assert PaperTables().text(kept) == found.text and PaperTables().words(kept) == found.words
+
+
+@pytest.mark.parametrize("name", ["paper-tables", "gap", "topics", "examples"])
+@pytest.mark.parametrize("form", ["terminal", "markdown", "json", "html"])
+def test_every_analysis_of_verdicts_says_how_reliable_the_judge_is(run, answer, name, form):
+    assert "† judge overlap has AUC 0." in render(answer(name), [run], form)

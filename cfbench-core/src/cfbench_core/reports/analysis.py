@@ -46,7 +46,15 @@ def render(answer: Answer, runs: Sequence[Run], format: str) -> str:
 
 
 def show(answer: Answer, console: Console) -> None:
-    """Question, words and table on a terminal; or in the table's place the text that the analysis has for it."""
+    """Question, words and table on a terminal, or in the table's place the text that the analysis has for it; notes."""
+    from rich.text import Text
+
+    _show(answer, console)
+    for note in answer.notes:
+        console.print(Text(note, style="dim"))
+
+
+def _show(answer: Answer, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -108,7 +116,8 @@ def _markdown(answer: Answer, table: pd.DataFrame) -> str:
     align = tuple("right" if number else "left" for number in shown.numbers)
     heads = [escape(head) for head in shown.heads]
     body = tabulate(rows, heads, tablefmt="pipe", colalign=align, disable_numparse=True) if rows else _NOTHING
-    parts = [f"### {escape(answer.question)}", escape(answer.words), body, escape(shown.in_every_row)]
+    notes = "\n".join(f"- {escape(note)}" for note in answer.notes)
+    parts = [f"### {escape(answer.question)}", escape(answer.words), body, escape(shown.in_every_row), notes]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -123,6 +132,7 @@ def _page(answer: Answer, runs: Sequence[Run]) -> str:
 def _json(answer: Answer, table: pd.DataFrame) -> str:
     rows = [{name: _plain(value) for name, value in row.items()} for row in table.to_dict("records")]
     whole = {"analysis": answer.name, "question": answer.question, "words": answer.words, "rows": rows}
+    whole |= {"notes": list(answer.notes)} if answer.notes else {}
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

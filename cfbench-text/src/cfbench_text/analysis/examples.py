@@ -26,7 +26,7 @@ from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.analysis.shared import cells_of, groups_of, tidied, why_no_verdicts
+from cfbench_text.analysis.shared import cells_of, groups_of, judge_notes, tidied, why_no_verdicts
 from cfbench_text.analysis.topics import NO_TOPIC
 
 if TYPE_CHECKING:
@@ -108,6 +108,10 @@ class Examples:
             )
             parts.append(rows.assign(closest=pd.array(_closest(rows), dtype="string")))
         return pd.concat(parts, ignore_index=True)
+
+    def notes(self, runs: Sequence[Run]) -> Sequence[str]:
+        """How reliable the judges are."""
+        return judge_notes(runs)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         """The texts of a generator under each other."""

@@ -24,7 +24,7 @@ import numpy as np
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import rank_agreement, resampled_means
-from cfbench_text.analysis.shared import cells_of, groups_of, tidied, written
+from cfbench_text.analysis.shared import cells_of, groups_of, judge_notes, tidied, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +64,10 @@ class Gap:
         import pandas as pd
 
         return pd.DataFrame(list(_rows_of(runs)))
+
+    def notes(self, runs: Sequence[Run]) -> Sequence[str]:
+        """How reliable the judges are."""
+        return judge_notes(runs)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.reports.charts import Point, scatter_chart

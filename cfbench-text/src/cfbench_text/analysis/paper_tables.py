@@ -19,7 +19,7 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.analysis.shared import groups_of, tidied, values_of, written
+from cfbench_text.analysis.shared import groups_of, judge_notes, tidied, values_of, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +81,10 @@ class PaperTables:
                 )
         lines.sort(key=lambda line: list(TABLES).index(line["table"]))
         return pd.DataFrame(lines)
+
+    def notes(self, runs: Sequence[Run]) -> Sequence[str]:
+        """How reliable the judges are."""
+        return judge_notes(runs)
 
     def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
         return ()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cfbench_text.meta_evaluation.reliability import MARK
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -39,6 +41,12 @@ def values_of(run: Run, cell: str) -> dict[str, FloatArray]:
         for metric, values in rows.groupby("metric", sort=False)["value"]:
             parts.setdefault(str(metric), []).append(values.to_numpy(np.float64))
     return {metric: np.concatenate(of_one) for metric, of_one in parts.items()}
+
+
+def judge_notes(runs: Sequence[Run]) -> list[str]:
+    """What was measured of the judges of these runs, each once, marked if they are not shown to be reliable."""
+    columns = [column for run in runs for column in run.columns if column.note]
+    return list(dict.fromkeys(f"{MARK} {c.note}" if c.doubtful else c.note for c in columns))
 
 
 def why_no_verdicts(runs: Sequence[Run]) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import resampled_means
-from cfbench_text.analysis.shared import cells_of, competing, groups_of, tidied, why_no_verdicts
+from cfbench_text.analysis.shared import cells_of, competing, groups_of, judge_notes, tidied, why_no_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +75,10 @@ class Topics:
                             labels = {**cell.labels, "role": cell.role, "judge": judge, "by": by}
                             lines.append({**labels, "group": str(group) or NO_TOPIC, **shares(rows)})
         return pd.DataFrame(lines)
+
+    def notes(self, runs: Sequence[Run]) -> Sequence[str]:
+        """How reliable the judges are."""
+        return judge_notes(runs)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         """For each data set and judge matrices of generators and topics, of generators and sentiments."""

@@ -28,8 +28,8 @@ _SUFFIXES = {".csv": "csv", ".md": "markdown", ".json": "json", ".txt": "termina
 @subcommand(
     "meta-evaluate",
     examples=(
-        "cfbench meta-evaluate                                    overlap, BLEU, ROUGE on the label sets that are here",
-        "cfbench meta-evaluate sick --judge similarity            a judge on one label set",
+        "cfbench meta-evaluate                             overlap, BLEU and ROUGE on the label sets that are here",
+        "cfbench meta-evaluate sick --judge similarity     a judge on one label set",
         "cfbench meta-evaluate mine.jsonl --judge '{name: nli, model: /models/deberta}' --keep",
         "cfbench meta-evaluate qags-cnn --metric '{name: sts}' --metric bleu --out agreement.csv",
     ),

@@ -28,9 +28,15 @@ from cfbench_core.files import cache_root, write_atomically
 LEVEL = 0.8
 """Of the AUC; discrimination from here on is called excellent (Hosmer & Lemeshow 2000, section 5.2.4)."""
 
-NEAREST = ("sick", "topical-chat", "summeval", "qags-cnn")
-"""Shipped label sets, nearest to explanations first: statements of an explanation and of a review are single short
-sentences that share half of their words, as the pairs of SICK; summaries of news copy nearly all words of long articles."""
+NEAREST = {
+    "topical-chat": "uses_knowledge",
+    "sick": "entailment",
+    "summeval": "consistency",
+    "qags-cnn": "fact",
+}
+"""Public label sets and their ratings, nearest to explanations first. In 6,000 explanations of XRec 74% of the words are not in
+the reference, and a text has 29 to 51 words; of the label sets Topical-Chat is nearest (72%, 22 words), before SICK (44%, 9
+words). Summaries of news take nearly all of their words from long articles (2% are new)."""
 
 COLUMNS = ("labelset", "rating", "judge", "component", "options", "metric", "n", "auc", "auc_low", "auc_high")
 FILE = "reliability.csv"
@@ -102,13 +108,18 @@ def reliability_metric(judge: ConfiguredComponent) -> str:
     return "StEnt-P" if "entailment" in judge.spec.provides.get("verdict", ()) else "St2Exp-P"
 
 
-def reliability_of(judge: ConfiguredComponent) -> Reliability:
-    """What is known of a judge with these options."""
+def measurements_of(judge: ConfiguredComponent) -> list[dict[str, str]]:
+    """What was measured of a judge with these options, rows of :data:`COLUMNS` and commit: the nearest label set first."""
     key = (judge.spec.id, verdict_options(judge), reliability_metric(judge))
     measured = [row for row in (*_shipped(), *_rows(own_file())) if _key(row) == key]
-    public = {row["labelset"]: row for row in measured if row["labelset"] in NEAREST}
+    public = {row["labelset"]: row for row in measured if NEAREST.get(row["labelset"]) == row["rating"]}
     own = [row for row in measured if row["labelset"] not in NEAREST]
-    ordered = [*own[::-1], *(public[name] for name in NEAREST if name in public)]
+    return [*own[::-1], *(public[name] for name in NEAREST if name in public)]
+
+
+def reliability_of(judge: ConfiguredComponent) -> Reliability:
+    """What is known of a judge with these options."""
+    ordered = measurements_of(judge)
     if not ordered:
         return Reliability(judge.label)
     first, *rest = ordered
@@ -116,7 +127,7 @@ def reliability_of(judge: ConfiguredComponent) -> Reliability:
     return Reliability(
         judge.label,
         first["labelset"],
-        bool(own),
+        first["labelset"] not in NEAREST,
         int(first["n"]),
         float(first["auc"]),
         float(first["auc_low"]),
