@@ -127,7 +127,7 @@ def test_tables_and_sentences_of_a_run_carry_the_mark(own: Path, tmp_path: Path)
     from cfbench_core.api import analyse
     from cfbench_text.verbalization import worst_hallucination
 
-    answer = analyse(found, "reliability")
+    answer = analyse("reliability", found)
     assert list(answer["labelset"]) == list(NEAREST) and answer["nearest"].tolist() == [
         True,
         False,

@@ -34,9 +34,9 @@ NEAREST = {
     "summeval": "consistency",
     "qags-cnn": "fact",
 }
-"""Public label sets and their ratings, nearest to explanations first. In 6,000 explanations of XRec 74% of the words are not in
-the reference, and a text has 29 to 51 words; of the label sets Topical-Chat is nearest (72%, 22 words), before SICK (44%, 9
-words). Summaries of news take nearly all of their words from long articles (2% are new)."""
+"""Public label sets and their ratings, nearest to explanations first. In 6,000 explanations of XRec 74% of the words are
+not in the reference, and a text has 29 to 51 words; of the label sets Topical-Chat is nearest (72%, 22 words), before
+SICK (44%, 9 words). Summaries of news take nearly all of their words from long articles (2% are new)."""
 
 COLUMNS = ("labelset", "rating", "judge", "component", "options", "metric", "n", "auc", "auc_low", "auc_high")
 FILE = "reliability.csv"
