@@ -6,7 +6,6 @@ from cfbench_core.config.decode import (
     decode_experiment,
     decode_options,
     decode_settings,
-    resolved_document,
 )
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import (
@@ -22,6 +21,7 @@ from cfbench_core.config.fields import (
     fields_of,
 )
 from cfbench_core.config.imported import imported_spec
+from cfbench_core.config.resolved import resolved_document
 
 __all__ = [
     "CodeReference",
