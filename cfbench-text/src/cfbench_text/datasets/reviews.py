@@ -3,7 +3,8 @@
     data: {name: reviews, path: my_reviews.jsonl, domain: my_topics.yaml}
 
 With ``explained: true`` every row is a test row whose text is the evidence. Use it to score external texts against
-references that come with them (``cfbench evaluate --explanations``).
+references that come with them (``cfbench evaluate``). Equal rows count once there: a reference may stand next to the text
+of each generator.
 
 A user, an item and a text are required; rating and time are optional. Columns are recognised by their usual names
 (among them those of Amazon Reviews 2014 and 2023), or named by options.
@@ -64,4 +65,4 @@ class ReviewsFile:
         path, domain = paths[PATH], str(paths.get(TOPICS, self.config.domain))
         columns = {name: getattr(self.config, name) for name in ("user", "item", "text", "rating", "time")}
         found = read_reviews(path, path.name.partition(".")[0], domain, columns)
-        return replace(found, explained=self.config.explained)
+        return replace(found.distinct(), explained=True) if self.config.explained else found
