@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,16 +47,6 @@ class Reviews:
 
     def __len__(self) -> int:
         return len(self.users)
-
-    def distinct(self) -> Reviews:
-        """The first of all reviews with the same user, item, time and text."""
-        first: dict[tuple[Any, ...], int] = {}
-        for place, key in enumerate(zip(self.users, self.items, self.times, self.texts, strict=True)):
-            first.setdefault(key, place)
-        kept = list(first.values())
-        parts = {name: getattr(self, name)[kept] for name in ("users", "items", "ratings", "times", "texts")}
-        known = self.known and [self.known[place] for place in kept]
-        return replace(self, **parts, known=known)
 
     def summary(self, split: Mapping[str, Any]) -> dict[str, Any]:
         """For the head line of a run and its report; ``split`` counts the reviews and users of the split, among others."""

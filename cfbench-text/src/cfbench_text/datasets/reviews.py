@@ -65,4 +65,4 @@ class ReviewsFile:
         path, domain = paths[PATH], str(paths.get(TOPICS, self.config.domain))
         columns = {name: getattr(self.config, name) for name in ("user", "item", "text", "rating", "time")}
         found = read_reviews(path, path.name.partition(".")[0], domain, columns)
-        return replace(found.distinct(), explained=True) if self.config.explained else found
+        return replace(found, explained=self.config.explained)
