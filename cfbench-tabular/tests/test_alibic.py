@@ -156,3 +156,33 @@ def test_every_factual_of_cf_tabular_has_a_counterfactual(study, explain, name):
         results = explain(ALIBIC(Config()), model, encoding, factuals[label], background)
         assert (classes_of(model, results) != label).all()
         encoding.decode(results)
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.2, 2.0])
+def test_refinement_lowers_the_objective_and_beats_the_prototype(explain, network, numbers, theta):
+    draw = np.random.default_rng(3)
+    rows, background, model = draw.normal(size=(30, 5)), draw.normal(size=(200, 5)), network(5, seed=3)
+    classes, known = (model.predict_proba(part).argmax(axis=1) for part in (rows, background))
+
+    def objective(found):
+        nearest = [
+            min(background[known != own], key=lambda other, x=x: np.linalg.norm(other - x))
+            for x, own in zip(rows, classes, strict=True)
+        ]
+        away = found - rows
+        return (
+            0.5 * np.abs(away).sum(axis=1)
+            + (away**2).sum(axis=1)
+            + theta * ((found - np.array(nearest)) ** 2).sum(axis=1)
+        ), np.array(nearest)
+
+    refined, plain = (
+        explain(ALIBIC(Config(theta=theta, refined=given)), model, numbers(5), rows, background)
+        for given in (True, False)
+    )
+    assert (model.predict_proba(refined).argmax(axis=1) != classes).all()
+    merit, nearest = objective(refined)
+    assert (merit <= objective(nearest)[0] + 1e-12).all()
+    given = ~np.isnan(plain[:, 0])
+    assert (merit[given] <= objective(plain)[0][given] + 1e-12).all()
+    assert merit[given].mean() < objective(plain)[0][given].mean()

@@ -21,6 +21,8 @@ from cfbench_tabular.file_format import (
     marks_of,
     number_pattern,
     separator_of,
+    unit_of,
+    without_unit,
 )
 from cfbench_tabular.reading import read_sheet, table_of
 from cfbench_tabular.schema import MISSING_MARKS, Schema
@@ -46,9 +48,17 @@ def amount(value, decimal=".", thousands=""):
 
 
 def written(
-    columns, separator=",", decimal=".", thousands="", days="%Y-%m-%d", gaps=(), mark="", empty=False
+    columns,
+    separator=",",
+    decimal=".",
+    thousands="",
+    days="%Y-%m-%d",
+    gaps=(),
+    mark="",
+    empty=False,
+    unit="{}",
 ):
-    """The text of a file; ``gaps``: rows that lack their income."""
+    """The text of a file; ``gaps``: rows that lack their income; ``unit``: what stands next to it."""
     file = io.StringIO()
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
     names = [*columns][:-1] + (["remark"] if empty else []) + [[*columns][-1]]
@@ -56,7 +66,9 @@ def written(
     for row in range(len(columns["age"])):
         cells = {
             "age": columns["age"][row],
-            "income": mark if row in gaps else amount(columns["income"][row], decimal, thousands),
+            "income": mark
+            if row in gaps
+            else unit.format(amount(columns["income"][row], decimal, thousands)),
             "since": columns["since"][row].strftime(days),
             "town": columns["town"][row],
             "remark": "",
@@ -89,10 +101,11 @@ FORMS = st.fixed_dictionaries(
         "separator": st.sampled_from([",", ";", "\t", "|"]),
         "marks": st.sampled_from([(".", ""), (",", ""), (",", "."), (".", ","), (",", " "), (".", "'")]),
         "days": st.sampled_from(["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"]),
-        "encoding": st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "windows-1252"]),
+        "encoding": st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "windows-1252"]),
         "mark": st.sampled_from(["", "NA", "-", "n/a", "?"]),
         "gaps": st.integers(0, 6),
         "empty": st.booleans(),
+        "unit": st.sampled_from(["{}", "{} €", "€{}", "{}%", "CHF {}", "{} km/h"]),
         "seed": st.integers(0, 3),
     }
 )
@@ -103,11 +116,14 @@ FORMS = st.fixed_dictionaries(
 def test_a_table_is_the_same_however_it_was_written(tmp_path_factory, form):
     columns, gaps = people(seed=form["seed"]), set(range(form["gaps"]))
     (decimal, thousands), mark = form["marks"], form["mark"]
-    text = written(columns, form["separator"], decimal, thousands, form["days"], gaps, mark, form["empty"])
+    unit = form["unit"].format("").strip()
+    text = written(
+        columns, form["separator"], decimal, thousands, form["days"], gaps, mark, form["empty"], form["unit"]
+    )
     path, _, entry = drafted(tmp_path_factory.mktemp("messy"), text.encode(form["encoding"]))
     types = entry["columns"]
     assert types["age"] == "integer"
-    assert types["income"] == {"type": "numeric", "step": 0.01}
+    assert types["income"] == {"type": "numeric", "step": 0.01, **({"unit": unit} if unit else {})}
     assert types["since"] == "date"
     assert types["town"] == TOWNS
     assert types.get("remark", "drop") == "drop"
@@ -128,6 +144,8 @@ def test_a_table_is_the_same_however_it_was_written(tmp_path_factory, form):
         ("a,b\nö,2\n".encode(), "utf-8"),
         ("a,b\nö,2\n".encode("utf-8-sig"), "utf-8"),
         ("a,b\nö,2\n".encode("utf-16"), "utf-16"),
+        ("a,b\n1,2\nö,3\n".encode("utf-16-le"), "utf-16-le"),
+        ("a,b\n1,2\nö,3\n".encode("utf-16-be"), "utf-16-be"),
         ("a,b\nö,2\n".encode("latin-1"), "windows-1252"),
         (b"a,b\n\x81\xf6,2\n", "latin-1"),
     ],
@@ -169,6 +187,32 @@ def test_text_between_numbers_is_a_missing_value_and_a_level_is_not():
     assert marks_of({"a": ["1", "2", "x", "3"]}, ("",)) == ("",)
 
 
+def test_a_unit_stands_next_to_every_number_of_a_column():
+    assert unit_of(["12.50 €", "-3 €"]) == unit_of(["€12.50", "-€3", "€-4"]) == "€"
+    assert unit_of(["12%", "3.5 %"]) == "%"
+    assert (
+        unit_of(["CHF 12.-"]) == unit_of(["m2", "m3"]) == unit_of(["1e5", "2e7"]) == ""
+    )  # codes and numbers
+    assert unit_of(["12 €", "13 $"]) == unit_of(["12 €", "13"]) == unit_of(["flat 3", "flat 4"]) == ""
+    assert without_unit("-€1,234.50", "€") == without_unit("-1,234.50 €", "€") == "-1,234.50"
+    assert without_unit("unknown", "€") == "unknown"
+
+
+def test_a_class_column_of_numbers_with_a_unit_is_read_with_its_threshold(tmp_path):
+    rows = [f"{n % 50},{n / 4} €" for n in range(200)]
+    path, _, entry = drafted(tmp_path, "\n".join(["age,price", *rows]).encode())
+    assert entry["threshold"] == 24.875
+    assert read(path, entry).numbers[[1, 199]].tolist() == [0.25, 49.75]
+
+
+def test_a_category_that_would_fill_the_memory_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("cfbench_tabular.reading.MOST_BYTES", 8 * 60 * 59)
+    path = tmp_path / "towns.csv"
+    path.write_text("\n".join(["town,paid", *(f"town {n},{n % 2}" for n in range(60))]) + "\n")
+    with pytest.raises(UserError, match=r"towns.csv: column 'town': 60 levels in 60 rows take .* drop"):
+        read(path, {"columns": {"town": "categorical"}})
+
+
 def test_a_column_of_numbers_with_unknown_text_is_named(tmp_path):
     path = tmp_path / "long.csv"
     rows = [f"{n / 7},{n % 2}" if n != 5 else "lost,1" for n in range(2000)]
@@ -187,6 +231,7 @@ MESSY = {
     "american": lambda c: written(c, ",", ".", ",", "%m/%d/%Y").encode(),
     "french": lambda c: written(c, ";", ",", " ", "%d/%m/%Y").encode(),
     "swiss": lambda c: written(c, ";", ".", "'", "%d.%m.%Y").encode(),
+    "units": lambda c: written(c, ";", ",", ".", "%d.%m.%Y", unit="{} €").encode(),
     "classes-missing": lambda c: written({**c, "paid": ["NA", *c["paid"][1:]]}).encode(),
     "quoted": lambda c: written(
         {**c, "town": [f'{town}, "{n % 2}"' for n, town in enumerate(c["town"])]}

@@ -65,7 +65,8 @@ def prepare(
     """Reads a configuration and plans it. Trains nothing, and imports neither torch nor pandas.
 
     Args:
-        configuration: a file, a mapping, or None for the default of ``suite`` (or of the first suite installed).
+        configuration: a file, a mapping, or None for the default of ``suite`` (or of the first suite installed; with
+            ``explanations``, of a suite that can score them without data and models).
         set: changes such as ``"protocol.k=[3, 5]"``.
         executor, workers: in place of the configuration's.
         access: where data sets are looked for, and whether they may be downloaded.
@@ -76,7 +77,7 @@ def prepare(
         UserError: with a line for everything that is wrong.
     """
     registry = registry or installed()
-    document = _document(configuration, suite, registry)
+    document = _document(configuration, suite, registry, explanations)
     document.allowed_variables = frozenset(allow_env)
     remember(allow_env)
     document.set(set)
@@ -99,15 +100,39 @@ def prepare(
     )
 
 
-def _document(configuration: Configuration, suite: str | None, registry: Registry) -> Document:
+def _document(
+    configuration: Configuration, suite: str | None, registry: Registry, explanations: Path | None
+) -> Document:
     if isinstance(configuration, (str, Path)):
         return Document.read(Path(configuration))
     if configuration is not None:
         return Document.of(configuration)
-    name = suite or _default_suite(registry)
-    spec = registry.find(name, "suite", name).spec
-    the_suite = loaded(spec.target, spec, "")()
+    if explanations is not None:
+        return Document.of(_document_for(explanations, suite, registry), source="default configuration")
+    the_suite = _suite(suite or _default_suite(registry), registry)
     return Document.of(the_suite.default_document(registry), source="default configuration")
+
+
+def _suite(name: str, registry: Registry) -> Any:
+    spec = registry.find(name, "suite", name).spec
+    return loaded(spec.target, spec, "")()
+
+
+def _document_for(explanations: Path, suite: str | None, registry: Registry) -> Mapping[str, Any]:
+    """The configuration by which explanations are scored that come without one."""
+    if not explanations.is_file():
+        raise UserError(f"no such file: {explanations}")
+    names = [suite] if suite is not None else registry.suites()
+    able = [one for one in (_suite(name, registry) for name in names) if hasattr(one, "document_for")]
+    if len(able) != 1:
+        whose = f"explanations of the suite {suite}" if suite is not None else "these explanations"
+        raise UserError(
+            f"{explanations}: {whose} are scored with the data and models of a configuration: "
+            "cfbench evaluate study.yaml --explanations FILE"
+            + (", or name a suite with --suite" if len(able) > 1 else "")
+        )
+    found: Mapping[str, Any] = able[0].document_for(explanations)
+    return found
 
 
 def _default_suite(registry: Registry) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,9 @@ from cfbench_tabular.file_format import (
     encoding_of,
     marks_of,
     separator_of,
+    unit_of,
 )
-from cfbench_tabular.reading import Sheet, in_order, plain, read_bytes, read_sheet
+from cfbench_tabular.reading import Sheet, in_order, plain, read_bytes, read_sheet, without_units
 from cfbench_tabular.schema import Schema
 from cfbench_tabular.schema_inference import in_scale, kind_of, reason_to_drop
 
@@ -66,7 +67,7 @@ def csv_document(
     Raises:
         UserError: if the file cannot be read, lacks the class column, or has only one class.
     """
-    raw, schema, reasons = _read(path, encoding)
+    raw, schema, reasons, units = _read(path, encoding)
     if class_column is not None and class_column not in raw.names:
         hint = did_you_mean(class_column, raw.names) or f" There are {', '.join(raw.names)}"
         raise UserError(f"{path}: no column {class_column!r}.{hint}")
@@ -76,7 +77,7 @@ def csv_document(
     label = class_column if class_column is not None else [*raw.names[:1], *named][-1]
     if len(raw.names) < 2:
         raise UserError(f"{path}: has only the column {label!r}; its separator must be one of , ; | or a tab")
-    draft = _Draft(plain(raw, schema), marks, label)
+    draft = _Draft(plain(raw, schema), marks, label, units)
     return DRAFT.format(
         file=_yaml(str(path)),
         rows=len(raw.rows),
@@ -91,14 +92,19 @@ def csv_document(
     )
 
 
-def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, str]]:
-    """The cells as they are written, the options with which to read them, and why, for those that are not default."""
+def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, str], dict[str, str]]:
+    """The cells, the options with which to read them, why, for those that are not default, and units by column.
+
+    The cells are as they are written, but without units.
+    """
     data = read_bytes(path)
     default = Schema()
     found = Schema(encoding=encoding or encoding_of(data))
     found = replace(found, separator=separator_of(decoded(data, found.encoding, path)))
     sheet = read_sheet(path, found)
     marks = marks_of(sheet.columns, default.missing_marks)
+    units = {name: unit_of(set(cells) - set(marks)) for name, cells in sheet.columns.items()}
+    sheet = without_units(sheet, units)
     decimal, thousands = decimal_marks_of(sheet.columns, marks)
     form = date_format_of(sheet.columns, marks)
     schema = replace(found, missing_marks=marks, decimal=decimal, thousands=thousands, date_format=form)  # type: ignore[arg-type]
@@ -113,16 +119,21 @@ def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, st
         sheet,
         schema,
         {key: why for key, why in reasons.items() if getattr(schema, key) != getattr(default, key)},
+        units,
     )
 
 
 @dataclass(frozen=True)
 class _Draft:
-    """A table whose columns are being described; ``marks`` are signs of missing values, ``label`` the class column."""
+    """A table whose columns are being described.
+
+    ``marks`` are signs of missing values, ``label`` is the class column, ``units`` stood next to numbers.
+    """
 
     sheet: Sheet
     marks: set[str]
     label: str
+    units: Mapping[str, str]
 
     @functools.cached_property
     def features(self) -> tuple[str, ...]:
@@ -212,6 +223,9 @@ def _column_lines(draft: _Draft) -> Iterator[str]:
         if not is_quantity:
             yield _line(name, entry, why)
     yield from _run_lines(run)
+    if draft.units.get(draft.label):
+        entry = {"type": "numeric", "unit": draft.units[draft.label]}
+        yield _line(draft.label, entry, "the class column, whose numbers have a unit")
 
 
 def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
@@ -230,13 +244,24 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
         return kind, f"{min(cells)} to {max(cells)}", True
     numbers = np.array([float(cell) for cell in cells])
     reach, step = f"{numbers.min():g} to {numbers.max():g}", inferred_step(numbers)
+    unit = draft.units.get(name, "")
+    own = {"unit": unit} if unit else {}
+    stated = f"; {unit} next to every number" if unit else ""
     if step is None:
-        return "numeric", f"{reach}; any number of decimals", True
+        return _entry("numeric", own), f"{reach}; any number of decimals{stated}", True
     if step == 1:
-        return "integer", f"{reach}; whole numbers", True
+        return _entry("integer", own), f"{reach}; whole numbers{stated}", True
     decimals = decimals_of(step)
     plural = "" if decimals == 1 else "s"
-    return {"type": "numeric", "step": step}, f"{reach}; up to {decimals} decimal{plural}", True
+    return (
+        _entry("numeric", {"step": step, **own}),
+        f"{reach}; up to {decimals} decimal{plural}{stated}",
+        True,
+    )
+
+
+def _entry(kind: str, options: Mapping[str, Any]) -> Any:
+    return {"type": kind, **options} if options else kind
 
 
 def _run_lines(run: Sequence[tuple[str, Any, str]]) -> Iterator[str]:

@@ -18,6 +18,8 @@ from pathlib import Path
 from cfbench_core.errors import UserError
 
 SEPARATORS = (",", ";", "\t", "|")
+SAMPLE = 10_000
+"""First bytes of a file that its encoding is detected from."""
 LINES = 50
 """First lines of a file that its separator is detected from."""
 DATE_FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y", "%d.%m.%y")
@@ -36,6 +38,51 @@ POSSIBLE_MARKS = (
     "k.a.",
 )
 """Text that means a missing value where the rest of a column are numbers or dates; in any case."""
+UNITS = (
+    *("%", "‰", "€", "$", "£", "¥", "₹", "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "PLN", "SEK"),
+    *(
+        "kg",
+        "g",
+        "mg",
+        "t",
+        "lb",
+        "lbs",
+        "km",
+        "m",
+        "cm",
+        "mm",
+        "mi",
+        "ft",
+        "in",
+        "km/h",
+        "mph",
+        "m²",
+        "l",
+        "ml",
+    ),
+    *(
+        "s",
+        "ms",
+        "min",
+        "h",
+        "d",
+        "days",
+        "months",
+        "years",
+        "°C",
+        "°F",
+        "K",
+        "W",
+        "kW",
+        "kWh",
+        "V",
+        "A",
+        "Hz",
+        "bpm",
+    ),
+)
+"""Units that people write next to numbers; in front of them only those of money."""
+MONEY = UNITS[2:16]
 MOST_MARKED = 0.9
 """Largest share of a column that these may be; of text that is not among them, the rest to 1."""
 MANY = 20
@@ -45,9 +92,12 @@ MOST_MARKS = 2
 
 
 def encoding_of(data: bytes) -> str:
-    """UTF-8 (with or without a byte order mark) or UTF-16 with one; else Windows-1252, which any Latin-1 text is."""
+    """UTF-8 or UTF-16, with or without a byte order mark; else Windows-1252, which any Latin-1 text is."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    for name, zeros in (("utf-16-le", data[1:SAMPLE:2]), ("utf-16-be", data[:SAMPLE:2])):
+        if zeros.count(0) > len(zeros) / 2:  # the upper halves of digits, separators and Latin letters
+            return name
     for name in ("utf-8", "windows-1252"):
         try:
             data.decode(name)
@@ -91,12 +141,47 @@ def separator_of(text: str) -> str:
     return max(SEPARATORS, key=fit)
 
 
+NUMBER_AND_TEXT = re.compile(
+    r"([^\d.,+\-\s]{0,4})\s*[+-]?\s*([^\d.,+\-\s]{0,4})\s*[.,]?\d(?:[\d., ']*\d)?[.,]?\s*(\D*?)"
+)
+
+
 def number_pattern(decimal: str, thousands: str | None) -> re.Pattern[str]:
     """Numbers with these marks: 1.234,50 and 1234,5 with ',' and '.'."""
     whole = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|\d+" if thousands else r"\d+"
     return re.compile(
         rf"[+-]?(?:(?:{whole})(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)(?:[eE][+-]?\d+)?"
     )
+
+
+def unit_of(cells: Iterable[str]) -> str:
+    """The unit that stands next to every number of a column; "" if there is none, or not next to all."""
+    parts: set[tuple[str, str]] = set()
+    for cell in cells:
+        parts.add(_digits_apart(cell))
+        if len(parts) > 2:  # -€5 and €-5
+            return ""
+    before, after = {front for front, _ in parts}, {back for _, back in parts}
+    if len(before) != 1 or len(after) != 1:
+        return ""
+    front, back = before.pop(), after.pop()
+    if front in MONEY and not back:
+        return front
+    return back if back in UNITS and not front else ""
+
+
+def without_unit(cell: str, unit: str) -> str:
+    """A number without its unit: -12.50 of "-12.50 €" and "-€12.50"; other text unchanged."""
+    front, back = _digits_apart(cell)
+    if (front, back) not in ((unit, ""), ("", unit)):
+        return cell
+    return cell.replace(unit, "", 1).replace("- ", "-").strip()
+
+
+def _digits_apart(cell: str) -> tuple[str, str]:
+    """What stands in front of the digits of a number, but for its sign and decimal mark, and what behind them."""
+    found = NUMBER_AND_TEXT.fullmatch(cell)
+    return (found[1] or found[2], found[3]) if found else (cell, cell)
 
 
 def plain_columns(

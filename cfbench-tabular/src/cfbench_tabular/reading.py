@@ -15,12 +15,15 @@ import numpy as np
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpacked
 from cfbench_tabular.column_types import Format, inferred_step, nearest_multiple, number_of, off_step
-from cfbench_tabular.file_format import decoded, plain_columns, separator_of
+from cfbench_tabular.file_format import decoded, plain_columns, separator_of, without_unit
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
 
 MOST_INFERRED_LEVELS = 1000
 """A column of text with more levels needs a type in the schema."""
+
+MOST_BYTES = 4e9
+"""Size of one encoded column."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,29 @@ def _one_line(cell: str) -> str:
 
 def plain(sheet: Sheet, schema: Schema) -> Sheet:
     """The sheet with numbers and dates as the schema says they are written, as 1234.5 and 2026-11-23."""
+    sheet = without_units(sheet, {plan.name: plan.unit for plan in schema.plans() if plan.levels is None})
     if schema.decimal == "." and schema.thousands is None and schema.date_format is None:
         return sheet
     columns = plain_columns(
         sheet.columns, schema.missing_marks, schema.decimal, schema.thousands, schema.date_format
     )
     cells = [columns.get(name, sheet.columns[name]) for name in sheet.names]
+    return Sheet(sheet.names, list(zip(*cells, strict=True)), sheet.places)
+
+
+def without_units(sheet: Sheet, units: Mapping[str, str]) -> Sheet:
+    """The sheet without the unit of a column next to its numbers; ``units`` by name of the column, "" for none."""
+    own = {name: unit for name, unit in units.items() if unit and name in sheet.columns}
+    if not own:
+        return sheet
+    stripped = {
+        name: {cell: without_unit(cell, unit) for cell in set(sheet.columns[name])}
+        for name, unit in own.items()
+    }
+    cells = [
+        [stripped[name][cell] for cell in own_cells] if name in stripped else own_cells
+        for name, own_cells in sheet.columns.items()
+    ]
     return Sheet(sheet.names, list(zip(*cells, strict=True)), sheet.places)
 
 
@@ -182,9 +202,19 @@ def typed(sheet: Sheet, plan: ColumnPlan) -> tuple[Column, AnyArray]:
         raise UserError(
             f"{sheet.places[place]}: column {plan.name!r}: no level {cells[place]!r}.{_hint(cells[place], names)}"
         )
+    _check_size(sheet, plan, len(names))
     levels = tuple(names.values())
     column = Column(plan.name, "categorical", levels, ordered=plan.ordered, unit=plan.unit)
     return column, np.array([names[cell] for cell in cells], dtype=object)
+
+
+def _check_size(sheet: Sheet, plan: ColumnPlan, levels: int) -> None:
+    size = 8 * levels * len(sheet.rows)
+    if size > MOST_BYTES:
+        raise UserError(
+            f"{_file_of(sheet)}: column {plan.name!r}: {levels:,} levels in {len(sheet.rows):,} rows take {size / 1e9:.0f} "
+            "GB when they are encoded, one number for each level. Set its type to drop, or map its values to fewer levels"
+        )
 
 
 def _too_many_levels(sheet: Sheet, column: str) -> str:

@@ -18,7 +18,8 @@
 
 The types of columns that the schema does not name are inferred from their values. A counterfactual changes a column
 with a step by whole steps: integers and days by 1, amounts of money by 0.01. ``step: any`` allows any number. The
-range is that of counterfactuals; a row of the file may lie outside it.
+range is that of counterfactuals; a row of the file may lie outside it. A unit is shown in sentences, and in the file it
+may stand next to the numbers: 12.50 EUR.
 """
 
 from __future__ import annotations

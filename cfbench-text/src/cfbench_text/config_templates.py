@@ -9,6 +9,9 @@ CONTROLS = (
 )
 """Calibration rows of the default configuration."""
 
+MEASURED_CONTROLS = ("reference", "round-trip", "shuffled-reference")
+"""Calibration rows of texts that come with references: the ceiling, what the extraction loses, and a baseline."""
+
 EXAMPLE_DOCUMENT = """\
 # A study of generated explanations. Check it with 'cfbench plan', run it with 'cfbench run'.
 suite: text

@@ -134,6 +134,12 @@ class TextSuite(LifecycleSuite):
     def external_table(self, path: Path) -> TextTable:
         return TextTable(path, (*self.layout.by, self.layout.row))
 
+    def document_for(self, explanations: Path) -> Mapping[str, Any]:
+        """A configuration for texts that come with their references."""
+        from cfbench_text.own_texts import document_for
+
+        return document_for(explanations)
+
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         """What is installed and needs no model; controls are calibration rows, so they are always there."""
         others = [name for name in registry.by_default(self.name, "generator") if name != "most-frequent"]

@@ -7,13 +7,16 @@ Departures: the hinge is on the log-odds, whose slope does not vanish where the 
 in standard deviations (divided by the norm of its gradient at x), so that one weight suits all models. A category
 moves along a line: the gradient is that of the mixture of the two adjacent levels, the counterfactual and its class
 are those of the nearer one. Prototypes are rows (k-d tree); the autoencoder, an alternative in the paper, is left
-out. The adapter of CF-tabular sets the weight of the prototype to 0; here its default ``theta`` is not 0.
+out. The adapter of CF-tabular sets the weight of the prototype to 0; here its default ``theta`` is not 0. Preset
+``as-published``: :mod:`alibic_published <.alibic_published>`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from cfbench_core.config import Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
@@ -30,12 +33,18 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("vanlooveren2021prototypes",),
+    presets="cfbench_tabular:presets/alibic.yaml",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Options):
     """The options of the objective and of the optimiser."""
+
+    loop: Annotated[
+        Literal["cfbench", "published"],
+        Help("published: probabilities in the hinge, as in the authors' code"),
+    ] = "cfbench"
 
 
 class ALIBIC:
@@ -48,4 +57,7 @@ class ALIBIC:
         def slopes(space: Space, points: FloatArray, classes: IntArray) -> FloatArray:
             return space.pulled(points, margin_gradients(differentiable, space.mixtures(points), classes))
 
-        return guided(self.config, model, factuals, context, slopes)
+        from cfbench_tabular.explainers.alibic_published import PublishedSearch
+
+        kind = PublishedSearch if self.config.loop == "published" else None
+        return guided(self.config, model, factuals, context, slopes, kind)

@@ -24,7 +24,7 @@ equally. The numbers of the counterfactual are moved back towards x by bisection
 because the last step oversteps the boundary by up to its size, then those with steps by one step at a time, because
 rounding moves several of them at once. Where the network is flat, the last slope is used.
 Counterfactuals stay in the range, and numbers are tested and returned at the steps of their columns, while the
-difference that Adam descends is continuous.
+difference that Adam descends is continuous. Preset ``as-published``: :mod:`cadex_published <.cadex_published>`.
 
 The adapter of CF-tabular declares every column of a mixed table as categorical, which sets each number to 1.0; here
 the encoding determines which columns are numeric.
@@ -39,7 +39,8 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_tabular.classifier_contracts import Classifier
+from cfbench_tabular.classifier_contracts import Classifier, DifferentiableClassifier
+from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import (
     Adam,
@@ -62,6 +63,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("moore2019cadex",),
+    presets="cfbench_tabular:presets/cadex.yaml",
 )
 
 
@@ -73,6 +75,15 @@ class Config:
     iterations: Annotated[int, Range(minimum=1), Help("maximum number of steps")] = 200
     features: Annotated[int | None, Range(minimum=1), Help("columns that may change; none: all")] = None
     skip: Annotated[int, Range(minimum=0), Help("columns of the largest gradients to leave out")] = 0
+    loop: Annotated[
+        Literal["cfbench", "published"],
+        Help("published: as in the authors' code; then halvings and one_hot have no effect"),
+    ] = "cfbench"
+    switch_above: Annotated[
+        float,
+        Range(minimum=0, below=1),
+        Help("value at which a level replaces the largest one, as published"),
+    ] = 0.2
     halvings: Annotated[
         int, Range(minimum=0), Help("bisection steps back to the factual; 0: as published")
     ] = 8
@@ -86,9 +97,13 @@ class CADEX:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
+        from cfbench_tabular.explainers.cadex_published import PublishedSearch
+
         found_rows, steps = no_counterfactuals(factuals), np.full(len(factuals), np.nan)
+        kind = PublishedSearch if self.config.loop == "published" else _Search
         for part in in_parts(len(factuals)):
-            search = _Search(self.config, model, context, factuals.vectors[part], factuals.classes[part])
+            rows, classes = factuals.vectors[part], factuals.classes[part]
+            search = kind(self.config, gradient_model(model), context.encoding, rows, classes)
             found_rows[part], steps[part] = search.run()
         return Explanation(found_rows, {"steps": steps})
 
@@ -97,16 +112,21 @@ class _Search:
     """The search for the counterfactuals of factuals (n, d)."""
 
     def __init__(
-        self, config: Config, model: Classifier, context: Context, factuals: FloatArray, classes: IntArray
+        self,
+        config: Config,
+        model: DifferentiableClassifier,
+        encoding: Encoding,
+        factuals: FloatArray,
+        classes: IntArray,
     ) -> None:
         self.config = config
-        self.model = gradient_model(model)
+        self.model = model
         self.factuals = factuals
         self.classes = classes
-        self.columns = Columns(context.encoding)
-        self.limits = context.encoding.limits(factuals)
+        self.columns = Columns(encoding)
+        self.limits = encoding.limits(factuals)
         self.low, self.high = self.limits.low, self.limits.high
-        self.number = context.encoding.numeric
+        self.number = encoding.numeric
         self.switching = config.one_hot == "project" and not bool(self.number.all())
         if config.one_hot == "ignore":
             self.number = np.ones_like(self.number)

@@ -20,7 +20,7 @@ categories. ``ranges: clip`` moves numbers to the nearest observed or allowed va
 Immutable columns never move: the spheres are those of the other columns. (The adapter of CF-tabular doubles the radius
 from shell to shell, through an array that two names share.) The paper searches without a limit; here the search ends
 after ``layers`` shells (not seconds, so that the result does not depend on the machine). Each row has its own random
-stream.
+stream. Preset ``as-published``: any points, without categories and ranges.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"scores"}}},
     papers=("laugel2018comparison",),
+    presets="cfbench_tabular:presets/growing-spheres.yaml",
     version="2",
 )
 

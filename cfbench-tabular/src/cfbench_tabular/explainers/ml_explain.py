@@ -17,7 +17,8 @@ step, independent of the size of the gradient (which vanishes where the network 
 support categories (``one_hot: ignore``); by default the gradient is that at the row with the largest level of each
 category and numbers at the steps of their columns, and such rows are returned. ``ranges`` enforces the range and
 immutable and one-way columns, which the original does not support. The numbers of the result are moved back by
-bisection. Where the network is flat, the last slope is used.
+bisection. Where the network is flat, the last slope is used. Preset ``as-published``: the loop of the author's code, in
+:mod:`ml_explain_published <.ml_explain_published>`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("afonichkin2019explaining",),
+    presets="cfbench_tabular:presets/ml-explain.yaml",
 )
 
 
@@ -69,6 +71,11 @@ class Config:
     l1: Annotated[float, Range(minimum=0), Help("weight of the absolute distance")] = 0.1
     l2: Annotated[float, Range(minimum=0), Help("weight of the squared distance")] = 1.0
     learning_rate: Annotated[float, Range(above=0), Help("length of a step, in standard deviations")] = 0.2
+    loop: Annotated[
+        Literal["cfbench", "published"],
+        Help("published: as in the author's code, with iterations, learning_rate and distance_weight alone"),
+    ] = "cfbench"
+    distance_weight: Annotated[float, Range(minimum=0), Help("of the Euclidean distance, as published")] = 1.0
     iterations: Annotated[int, Range(minimum=1), Help("maximum number of steps")] = 200
     refinement: Annotated[int, Range(minimum=0), Help("steps after the class has changed first")] = 20
     one_hot: Annotated[Literal["project", "ignore"], Help("rows only, or as published")] = "project"
@@ -80,6 +87,12 @@ class MLExplain:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
+        if self.config.loop == "published":
+            from cfbench_tabular.explainers.ml_explain_published import last_points
+
+            return Explanation(
+                last_points(self.config, gradient_model(model), factuals.vectors, factuals.classes)
+            )
         found_rows, steps = no_counterfactuals(factuals), np.full(len(factuals), np.nan)
         for part in in_parts(len(factuals)):
             rows, classes = factuals.vectors[part], factuals.classes[part]

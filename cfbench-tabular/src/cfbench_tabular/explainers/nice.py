@@ -48,6 +48,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"scores"}}},
     papers=("brughmans2023nice",),
+    presets="cfbench_tabular:presets/nice.yaml",
 )
 
 

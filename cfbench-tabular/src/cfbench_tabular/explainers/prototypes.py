@@ -12,8 +12,10 @@ and cutting at the range, then y_{t+1} = c_{t+1} + t / (t + 3) (c_{t+1} - c_t); 
 left of the iterations, from ``learning_rate`` / (1 + theta), so that no theta makes it unstable. The class is predicted
 at the row of c_t only, with levels of categories and numbers at the steps of their columns: the hinge counts at y_t
 while c_t is in the class of the factual, and of all c_t in the other class the one with the smallest sum of the last
-three terms is reflipped. An outer loop searches ``cost``: it is multiplied by ten until a counterfactual is found, then
-bisected between the largest cost without a counterfactual and the smallest with one.
+three terms is returned. An outer loop searches ``cost``: it is multiplied by ten until a counterfactual is found, then
+bisected between the largest cost without a counterfactual and the smallest with one. Afterwards (``refined``) the
+counterfactual is moved to where the last three terms are smaller, by bisection, in all coordinates and then in each;
+so is p, and the better of the two is returned.
 """
 
 from __future__ import annotations
@@ -29,10 +31,16 @@ from cfbench_core.config import Help, Range
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
-from cfbench_tabular.explainers.descent import CLEAR_MARGIN, in_parts, margins, over_flats
+from cfbench_tabular.explainers.descent import CLEAR_MARGIN, in_parts, margins, over_flats, pulled_back
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+HALVINGS = 8
+"""Steps of a bisection."""
+
+REFINED_COLUMNS = 60
+"""Coordinates that are refined, of those that are farthest from where the objective is smallest."""
 
 Slopes = Callable[[Space, FloatArray, IntArray], FloatArray]
 """``slopes(space, points, classes)``: (n, M) the gradient of the margin at points (n, M)."""
@@ -50,15 +58,24 @@ class Options:
     rounds: Annotated[int, Range(minimum=1), Help("weights of the class tried")] = 6
     iterations: Annotated[int, Range(minimum=1), Help("steps for each of them")] = 60
     learning_rate: Annotated[float, Range(above=0), Help("first step size")] = 0.1
+    refined: Annotated[
+        bool, Help("improve the counterfactuals found, coordinate by coordinate; false: as published")
+    ] = True
     categories: Annotated[
         Literal["mvdm", "abdm", "ignore"], Help("distance of levels, or each position a number")
     ] = "mvdm"
 
 
 def guided(
-    options: Options, model: Classifier, factuals: Factuals, context: Context, slopes: Slopes
+    options: Options,
+    model: Classifier,
+    factuals: Factuals,
+    context: Context,
+    slopes: Slopes,
+    kind: type[Search] | None = None,
 ) -> Explanation:
     """Counterfactuals with the details ``cost``, the weight of the class, and ``to_prototype``, the distance."""
+    kind = kind or Search
     classes = predicted_classes(model, context.background)
     if options.categories == "ignore":
         space = Space.of_places(context.encoding)
@@ -72,7 +89,7 @@ def guided(
     found_rows = no_counterfactuals(factuals)
     details = {name: np.full(len(factuals), np.nan) for name in ("cost", "to_prototype")}
     for part in in_parts(len(factuals)):
-        search = _Search(options, model, space, slopes, starts[part], factuals.classes[part])
+        search = kind(options, model, space, slopes, starts[part], factuals.classes[part])
         search.low, search.high, search.prototypes = low[part], high[part], prototypes[part]
         search.limits, search.part = limits, part
         found, details["cost"][part] = search.run()
@@ -115,7 +132,7 @@ def _columns_of(space: Space) -> IntArray:
     return owner
 
 
-class _Search:
+class Search:
     """The search for the counterfactuals of factuals, as points (n, M)."""
 
     low: FloatArray
@@ -155,7 +172,75 @@ class _Search:
             found_at = np.where(self.merit < before, cost, found_at)
             upper, lower = np.where(found, np.minimum(cost, upper), upper), np.where(found, lower, cost)
             cost = np.where(np.isinf(upper), cost * 10, (lower + np.minimum(upper, 1e300)) / 2)
+        if self.options.refined:
+            self._refine()
         return self.best, found_at
+
+    def _refine(self) -> None:
+        """Improves the best points and the prototypes themselves, and retains the better of the two."""
+        self._improve()
+        best, merit = self.best, self.merit
+        self.best, self.merit = np.full_like(best, np.nan), np.full_like(merit, np.inf)
+        rows = self._rows(
+            np.clip(np.where(np.isnan(self.prototypes), self.starts, self.prototypes), self.low, self.high)
+        )
+        turned = margins(self.model, rows, self.classes) > max(self.options.kappa, CLEAR_MARGIN)
+        self._update_best(rows, turned)
+        self._improve()
+        worse = self.merit >= merit
+        self.best[worse], self.merit[worse] = best[worse], merit[worse]
+
+    def _improve(self) -> None:
+        """Moves the best points to where the last three terms are smaller, as far as they stay in the other class.
+
+        These terms are a sum over the coordinates, each with one minimum. All coordinates go together first, then one
+        after the other, beginning with those that are farthest from their minimum.
+        """
+        rows = np.flatnonzero(~np.isnan(self.best[:, 0]))
+        if len(rows) == 0:
+            return
+        ends = self._minimum()[rows]
+        self._pull(rows, ends)
+        far = np.argsort(-np.abs(self.best[rows] - ends), axis=1, kind="stable")[:, :REFINED_COLUMNS]
+        for column in far.T:
+            start = self.best[rows].copy()
+            np.put_along_axis(
+                start, column[:, None], np.take_along_axis(ends, column[:, None], axis=1), axis=1
+            )
+            self._pull(rows, start)
+
+    def _minimum(self) -> FloatArray:
+        """(n, M) where beta |c - x| + (c - x)^2 + theta (c - p)^2 is smallest in each coordinate."""
+        options = self.options
+        if options.theta == 0:
+            return np.clip(self.starts, self.low, self.high)
+        toward = np.nan_to_num(self.prototypes - self.starts)
+        pull = np.maximum(2 * options.theta * np.abs(toward) - options.beta, 0.0)
+        away = np.sign(toward) * pull / (2 * (1 + options.theta))
+        return np.clip(self.starts + away, self.low, self.high)
+
+    def _pull(self, rows: IntArray, starts: FloatArray) -> None:
+        """Moves the best points of ``rows`` towards ``starts`` while they are in the other class."""
+
+        def settled(points: FloatArray) -> FloatArray:
+            return self.space.points(self._rows(points, rows))
+
+        def found(points: FloatArray) -> BoolArray:
+            margin = margins(self.model, self.space.rows(points), self.classes[rows])
+            turned: BoolArray = margin > max(self.options.kappa, CLEAR_MARGIN)
+            return turned
+
+        moved = pulled_back(found, starts, self.best[rows], HALVINGS, settled)
+        merit = self._merit(moved, rows)
+        better = merit < self.merit[rows]
+        self.best[rows[better]], self.merit[rows[better]] = moved[better], merit[better]
+
+    def _merit(self, points: FloatArray, rows: IntArray | slice = slice(None)) -> FloatArray:
+        """(n,) the last three terms of the objective at points (n, M) of ``rows``."""
+        away = points - self.starts[rows]
+        found: FloatArray = self.options.beta * np.abs(away).sum(axis=1) + (away**2).sum(axis=1)
+        found += self.options.theta * np.nan_to_num((points - self.prototypes[rows]) ** 2).sum(axis=1)
+        return found
 
     def _fista(self, cost: FloatArray) -> BoolArray:
         """(n,) whether a point of the other class was found; updates the best points."""
@@ -184,16 +269,17 @@ class _Search:
             met |= flipped
         return met
 
-    def _rows(self, points: FloatArray) -> FloatArray:
+    def _rows(self, points: FloatArray, of: IntArray | None = None) -> FloatArray:
         """The rows that are tested: the nearest levels, and numbers at the steps of their columns."""
         rows = self.space.rows(points)
-        return rows if self.options.categories == "ignore" else self.limits.snapped(rows, self.part)
+        if self.options.categories == "ignore":
+            return rows
+        members = self.part if of is None else self.part.start + of
+        return self.limits.snapped(rows, members)
 
     def _update_best(self, rows: FloatArray, flipped: BoolArray) -> None:
         """Stores the rows that ``flipped`` and improve on the best points so far."""
         settled = self.space.points(rows)
-        away = settled - self.starts
-        merit = self.options.beta * np.abs(away).sum(axis=1) + (away**2).sum(axis=1)
-        merit += self.options.theta * np.nan_to_num((settled - self.prototypes) ** 2).sum(axis=1)
+        merit = self._merit(settled)
         better = flipped & (merit < self.merit)
         self.best[better], self.merit[better] = settled[better], merit[better]

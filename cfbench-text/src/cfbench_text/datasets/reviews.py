@@ -3,7 +3,8 @@
     data: {name: reviews, path: my_reviews.jsonl, domain: my_topics.yaml}
 
 With ``explained: true`` every row is a test row whose text is the evidence. Use it to score external texts against
-references that come with them (``cfbench evaluate --explanations``).
+references that come with them (``cfbench evaluate``). Equal rows count once there: a reference may stand next to the text
+of each generator.
 
 A user, an item and a text are required; rating and time are optional. Columns are recognised by their usual names
 (among them those of Amazon Reviews 2014 and 2023), or named by options.

@@ -1,8 +1,9 @@
 """Topics of a domain, with the keywords by which the extractor ``rules`` finds them.
 
 A domain is a YAML file with ``title`` and ``topics``, a mapping from the topic's short name (lower case) to ``title``,
-``description`` and ``keywords``. The package contains those of Statement factuality (tables X to XIV), one for musical
-instruments and one for the synthetic reviews. Your own domain is given by the path of a file.
+``description`` and ``keywords``. With ``keywords: all`` a topic takes all statements that have no keyword of another.
+The package contains the domains of Statement factuality (tables X to XIV), one for musical instruments, one for the
+synthetic reviews, and ``general``, whose only topic takes all statements. Your own domain is given by the path of a file.
 """
 
 from __future__ import annotations
@@ -25,17 +26,23 @@ from cfbench_core.yaml_nodes import compose, plain, read_text
 FOLDER = Path(__file__).parent
 TOPICS = "domain"
 """Name of the file of topics among the files of a data set."""
+ALL = "all"
+"""As keywords: the topic of all statements without a keyword of another topic."""
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One thing that statements are about. ``keywords`` are in lower case, single words or phrases."""
+    """One thing that statements are about. ``keywords`` are in lower case, single words or phrases.
+
+    ``takes_all``: statements without a keyword of another topic have this topic; it has no keywords of its own.
+    """
 
     name: str
     title: str
     description: str
     keywords: tuple[str, ...]
+    takes_all: bool = False
 
 
 class Domain:
@@ -44,6 +51,7 @@ class Domain:
     def __init__(self, title: str, topics: tuple[Topic, ...]) -> None:
         self.title = title
         self.topics = {topic.name: topic for topic in topics}
+        self._other = next((topic.name for topic in topics if topic.takes_all), "")
         self._topic_of = {word: topic.name for topic in reversed(topics) for word in topic.keywords}
         self._starting: dict[str, list[tuple[list[str], str]]] = {}
         for keyword in sorted(self._topic_of, key=lambda word: (-len(_WORD.findall(word)), word)):
@@ -63,10 +71,17 @@ class Domain:
             place += taken
         return found
 
+    def covers(self, text: str) -> bool:
+        """Whether a text may be a statement on one of the topics."""
+        return bool(self._other) or bool(self.keywords_in(text))
+
     def topic_of(self, statement: str) -> str:
-        """The topic with most keywords in the statement, of several the first to appear; "" without any."""
+        """The topic with most keywords in the statement, of several the first to appear.
+
+        Without keywords it is the topic with ``keywords: all``, or "" if there is none.
+        """
         found = Counter(self._topic_of[word] for word in self.keywords_in(statement))
-        return max(found, key=lambda topic: found[topic], default="")
+        return max(found, key=lambda topic: found[topic], default=self._other)
 
     @property
     def vocabulary(self) -> frozenset[str]:
@@ -128,7 +143,10 @@ def _domain(path: Path, document: Any) -> Domain:
     if not isinstance(topics, dict) or not topics:
         raise UserError(f"{path}: needs 'topics', a mapping from short names to title, description, keywords")
     title = str(document.get("title", path.stem))
-    return Domain(title, tuple(_topic(path, str(name), about) for name, about in topics.items()))
+    found = tuple(_topic(path, str(name), about) for name, about in topics.items())
+    if sum(topic.takes_all for topic in found) > 1:
+        raise UserError(f"{path}: only one topic may have 'keywords: {ALL}'")
+    return Domain(title, found)
 
 
 def _topic(path: Path, name: str, about: Any) -> Topic:
@@ -143,11 +161,14 @@ def _topic(path: Path, name: str, about: Any) -> Topic:
             f"{where}: has no option {sorted(unknown)[0]!r}; there are title, description, keywords"
         )
     keywords = about.get("keywords") or []
+    title, description = str(about.get("title", name)), str(about.get("description", ""))
+    if keywords == ALL:
+        return Topic(name, title, description, (), takes_all=True)
     if (
         not isinstance(keywords, list)
         or not keywords
         or not all(_WORD.search(str(word)) for word in keywords)
     ):
-        raise UserError(f"{where}.keywords: must be a list of words or phrases")
+        raise UserError(f"{where}.keywords: must be a list of words or phrases, or '{ALL}'")
     words = tuple(dict.fromkeys(" ".join(str(word).lower().split()) for word in keywords))
-    return Topic(name, str(about.get("title", name)), str(about.get("description", "")), words)
+    return Topic(name, title, description, words)

@@ -4,8 +4,8 @@ A review is segmented into sentences and clauses. A clause is a statement if it 
 (opinions without content have none) and at least three words. Its topic is the one with most keywords; its sentiment
 is VADER's compound score with the usual thresholds of +-0.05 (Hutto & Gilbert 2014). The clause is rewritten in the
 third person ("my" becomes "their"). The openings of the template's sentences are not part of a statement. Reviews of
-any length are read completely. Statement factuality uses Llama-3-8B instead, whose statements are atomic, while these
-are clauses.
+any length are read completely. In the domain ``general`` every clause is a statement. Statement factuality uses
+Llama-3-8B instead, whose statements are atomic, while these are clauses.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class Rules:
     def _triplets(self, text: str, domain: Domain) -> list[Triplet]:
         found = []
         for sentence in sentences(text):
-            if not domain.keywords_in(sentence):
+            if not domain.covers(sentence):
                 continue
             for clause in clauses(_OPENING.sub("", sentence)):
-                if len(clause.split()) < self.config.words or not domain.keywords_in(clause):
+                if len(clause.split()) < self.config.words or not domain.covers(clause):
                     continue
                 statement = as_statement(clause)
                 topic = domain.topic_of(statement)
