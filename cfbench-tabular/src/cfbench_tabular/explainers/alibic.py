@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 from cfbench_core.config import Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
+from cfbench_tabular.explainers.alibic_published import PublishedSearch
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.descent import gradient_model, margin_gradients
 from cfbench_tabular.explainers.levels import Space
@@ -56,8 +57,6 @@ class ALIBIC:
 
         def slopes(space: Space, points: FloatArray, classes: IntArray) -> FloatArray:
             return space.pulled(points, margin_gradients(differentiable, space.mixtures(points), classes))
-
-        from cfbench_tabular.explainers.alibic_published import PublishedSearch
 
         kind = PublishedSearch if self.config.loop == "published" else None
         return guided(self.config, model, factuals, context, slopes, kind)

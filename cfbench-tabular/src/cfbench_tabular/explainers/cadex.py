@@ -32,7 +32,7 @@ the encoding determines which columns are numeric.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
 import numpy as np
@@ -42,6 +42,7 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier, DifferentiableClassifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
+from cfbench_tabular.explainers.cadex_published import PublishedSearch, Settings
 from cfbench_tabular.explainers.descent import (
     Adam,
     Columns,
@@ -97,15 +98,18 @@ class CADEX:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
-        from cfbench_tabular.explainers.cadex_published import PublishedSearch
-
         found_rows, steps = no_counterfactuals(factuals), np.full(len(factuals), np.nan)
-        kind = PublishedSearch if self.config.loop == "published" else _Search
         for part in in_parts(len(factuals)):
-            rows, classes = factuals.vectors[part], factuals.classes[part]
-            search = kind(self.config, gradient_model(model), context.encoding, rows, classes)
-            found_rows[part], steps[part] = search.run()
+            of_rows = gradient_model(model), context.encoding, factuals.vectors[part], factuals.classes[part]
+            if self.config.loop == "published":
+                found_rows[part], steps[part] = PublishedSearch(self._published(), *of_rows).run()
+            else:
+                found_rows[part], steps[part] = _Search(self.config, *of_rows).run()
         return Explanation(found_rows, {"steps": steps})
+
+    def _published(self) -> Settings:
+        given = {field.name: getattr(self.config, field.name) for field in fields(Settings)}
+        return Settings(**given)
 
 
 class _Search:

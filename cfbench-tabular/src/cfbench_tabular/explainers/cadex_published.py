@@ -14,7 +14,7 @@ the value 1 - v.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,13 +23,21 @@ from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.descent import Columns, flips, margin_gradients, margins
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from cfbench_tabular.explainers.cadex import Config
-
 FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-7
 """Of Adam, as in Keras."""
 
 _SIGN = {"up": 1.0, "down": -1.0, "any": 0.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The options of CADEX that count in this loop."""
+
+    learning_rate: float
+    iterations: int
+    features: int | None
+    skip: int
+    switch_above: float
 
 
 class PublishedSearch:
@@ -37,13 +45,13 @@ class PublishedSearch:
 
     def __init__(
         self,
-        config: Config,
+        settings: Settings,
         model: DifferentiableClassifier,
         encoding: Encoding,
         factuals: FloatArray,
         classes: IntArray,
     ) -> None:
-        self.config, self.model = config, model
+        self.settings, self.model = settings, model
         self.factuals, self.classes = factuals, classes
         self.columns = Columns(encoding)
         self.grid = encoding.limits(factuals, ranges=False)
@@ -59,11 +67,11 @@ class PublishedSearch:
         active = np.arange(len(self.factuals))
         points = self.factuals.copy()
         first, second = np.zeros_like(points), np.zeros_like(points)
-        for step in range(1, self.config.iterations + 1):
+        for step in range(1, self.settings.iterations + 1):
             gradient = self._gradient(points, active)
             first = FIRST_DECAY * first + (1 - FIRST_DECAY) * gradient
             second = SECOND_DECAY * second + (1 - SECOND_DECAY) * gradient**2
-            rate = self.config.learning_rate * np.sqrt(1 - SECOND_DECAY**step) / (1 - FIRST_DECAY**step)
+            rate = self.settings.learning_rate * np.sqrt(1 - SECOND_DECAY**step) / (1 - FIRST_DECAY**step)
             points = self._switched(points - rate * first / (np.sqrt(second) + SMALL))
             done = flips(self.model, points, self.classes[active])
             if done.any():
@@ -88,16 +96,16 @@ class PublishedSearch:
         gradient = -margin_gradients(self.model, self.factuals, self.classes)
         direction = np.array([_SIGN[column.direction] for column in encoding.columns])[self.columns.of]
         free = ~encoding.immutable & (gradient * direction <= 0)
-        if self.config.features is None:
+        if self.settings.features is None:
             everywhere: FloatArray = free.astype(np.float64)
             return everywhere
         strength = np.abs(np.where(self._wasted(gradient), 0.0, gradient))
         order = np.argsort(strength, axis=1)
-        largest = order[:, order.shape[1] - self.config.skip :]
+        largest = order[:, order.shape[1] - self.settings.skip :]
         np.put_along_axis(strength, largest, 0.0, axis=1)
         order = np.argsort(strength * free, axis=1)
         chosen = np.zeros_like(free)
-        np.put_along_axis(chosen, order[:, -self.config.features :], values=True, axis=1)
+        np.put_along_axis(chosen, order[:, -self.settings.features :], values=True, axis=1)
         mask: FloatArray = (free & chosen).astype(np.float64)
         return mask
 
@@ -116,11 +124,11 @@ class PublishedSearch:
         for group in self.groups:
             values = points[:, group]
             second = np.argsort(values, axis=1)[:, -2]
-            over = values[each, second] > self.config.switch_above
+            over = values[each, second] > self.settings.switch_above
             points[np.ix_(over, group)] = np.eye(len(group))[second[over]]
         pairs = points[:, self.two_valued]
         smaller = np.minimum(pairs, 1 - pairs)
-        points[:, self.two_valued] = np.where(smaller > self.config.switch_above, pairs < 1 - pairs, pairs)
+        points[:, self.two_valued] = np.where(smaller > self.settings.switch_above, pairs < 1 - pairs, pairs)
         return points
 
     def _rows(self, points: FloatArray, of: IntArray) -> FloatArray:

@@ -45,6 +45,7 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     signs,
 )
+from cfbench_tabular.explainers.ml_explain_published import last_points
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -88,10 +89,15 @@ class MLExplain:
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
         if self.config.loop == "published":
-            from cfbench_tabular.explainers.ml_explain_published import last_points
-
             return Explanation(
-                last_points(self.config, gradient_model(model), factuals.vectors, factuals.classes)
+                last_points(
+                    gradient_model(model),
+                    factuals.vectors,
+                    factuals.classes,
+                    iterations=self.config.iterations,
+                    learning_rate=self.config.learning_rate,
+                    distance_weight=self.config.distance_weight,
+                )
             )
         found_rows, steps = no_counterfactuals(factuals), np.full(len(factuals), np.nan)
         for part in in_parts(len(factuals)):

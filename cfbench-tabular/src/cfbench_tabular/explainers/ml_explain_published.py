@@ -11,29 +11,30 @@ probability is longer than ``distance_weight``. There are neither ranges nor cat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cfbench_tabular.classifier_contracts import DifferentiableClassifier
 from cfbench_tabular.explainers.descent import flips, margin_gradients, margins
 from cfbench_tabular.table import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from cfbench_tabular.explainers.ml_explain import Config
-
 
 def last_points(
-    config: Config, model: DifferentiableClassifier, factuals: FloatArray, classes: IntArray
+    model: DifferentiableClassifier,
+    factuals: FloatArray,
+    classes: IntArray,
+    *,
+    iterations: int,
+    learning_rate: float,
+    distance_weight: float,
 ) -> FloatArray:
     """(n, d) the points after all steps, NaN for those in the class of their factual (n, d)."""
     points = factuals.copy()
-    for _ in range(config.iterations):
+    for _ in range(iterations):
         away = points - factuals
         lengths = np.linalg.norm(away, axis=1, keepdims=True)
         pull = np.divide(away, lengths, out=np.zeros_like(away), where=lengths > 0)
-        points = points - config.learning_rate * (
-            _probability_gradient(model, points, classes) + config.distance_weight * pull
+        points = points - learning_rate * (
+            _probability_gradient(model, points, classes) + distance_weight * pull
         )
     return np.where(flips(model, points, classes)[:, None], points, np.nan)
 
