@@ -1,12 +1,14 @@
-"""ALIBIC, CADEX and ML-Explain as published, against plain loops over one row at a time with gradients by torch."""
+"""ALIBIC, CADEX, DiCE and ML-Explain as published, against plain loops over one row at a time with gradients by torch."""
 
 import numpy as np
 import pytest
 import torch
 
+from cfbench_core.lifecycle.streams import generator
 from cfbench_core.presets import presets_of
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers import alibic, cadex, ml_explain
+from cfbench_tabular.explainers import alibic, cadex, dice, dice_published, ml_explain
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.table import Column
 
 COLUMNS = (
@@ -200,3 +202,81 @@ def test_alibic_as_published_is_the_loop_of_its_authors(explain, network, number
     np.testing.assert_allclose(found, wanted, atol=1e-3)
     assert np.isclose(found, wanted, atol=1e-7, equal_nan=True).mean() > 0.9  # at a kink rounding decides
     assert not np.isnan(found).all()
+
+
+def dice_of_one_row(predict, x, own, k, low, high, weights, groups, o):
+    """Adam of torch on one set, with the loss and the end of the authors' code; rounded to rows by ``rounded``."""
+    low, high, x = (torch.tensor(part) for part in (low, high, x))
+    weights = torch.tensor(weights) * (high - low)
+    start = (x - low) / (high - low)
+    points = (start + 0.01 * torch.arange(k)[:, None]).requires_grad_()
+    optimiser = torch.optim.Adam([points], lr=o.learning_rate)
+
+    def distance(a, b):
+        return ((a - b).abs() * weights).sum()
+
+    def logit(u):
+        p = predict(low + u * (high - low))
+        return torch.log(p[1 - own]) - torch.log(p[own])
+
+    def rounded():
+        rows = points.detach().clone()
+        for group in groups:
+            for row in rows:
+                row[group] = torch.eye(len(group), dtype=rows.dtype)[row[group].argmax()]
+        return rows
+
+    before, backup, nearest = 0.0, None, np.inf
+    for step in range(1, o.iterations + 1):
+        optimiser.zero_grad()
+        loss = sum(torch.relu(1 - logit(u)) for u in points) / k
+        loss = loss + o.proximity * sum(distance(u, start) for u in points) / (k * len(x))
+        if k > 1:
+            similar = torch.stack([torch.stack([1 / (1 + distance(a, b)) for b in points]) for a in points])
+            loss = loss - o.diversity * torch.det(similar + 1e-4 * torch.eye(k, dtype=similar.dtype))
+        for group in groups:
+            loss = loss + o.categories * ((points[:, group].sum(dim=1) - 1) ** 2).sum()
+        loss.backward()
+        optimiser.step()
+        with torch.no_grad():
+            points.clamp_(0.0, 1.0)
+        rows = rounded()
+        leads = [float(predict(low + u * (high - low))[1 - own]) - 0.5 for u in rows]
+        whole = min(leads) > 0
+        near = np.mean(np.abs(leads))
+        if whole and near < nearest:
+            backup, nearest = rows, near
+        change, before = abs(loss.item() - before), loss.item()
+        if step >= dice_published.FIRST_STEPS and change <= 1e-5 and whole:
+            break
+    found = backup if not whole and backup is not None else rows
+    vectors = (low + found * (high - low)).numpy()
+    wrong = [float(predict(torch.tensor(row))[1 - own]) <= 0.5 for row in vectors]
+    vectors[wrong] = np.nan
+    return vectors
+
+
+@pytest.mark.parametrize(("seed", "k", "mixed"), [(0, 1, False), (1, 3, False), (5, 2, True), (3, 1, True)])
+def test_dice_as_published_is_the_loop_of_its_authors(network, monkeypatch, seed, k, mixed):
+    monkeypatch.setattr(dice_published, "FIRST_STEPS", 40)
+    columns = (Column("a"), Column("b"), *([COLUMNS[1]] if mixed else [Column("c")]))
+    encoding = Encoding(columns, np.zeros(3), np.full(3, 0.5), np.full(3, -2.0), np.full(3, 2.0))
+    draw = np.random.default_rng(seed)
+    third = draw.choice(["red", "green", "blue"], 6).astype(object) if mixed else draw.normal(size=6) / 2
+    values = {"a": draw.normal(size=6) / 2, "b": draw.normal(size=6) / 2, columns[2].name: third}
+    rows, model = encoding.encode(values), network(encoding.width, seed=seed)
+    classes = model.predict_proba(rows).argmax(axis=1)
+    config = dice.Config(**{**vars(options_of(dice)), "iterations": 120, "sparsity": "none"})
+    factuals = Factuals(rows, classes, tuple(map(str, range(6))))
+    context = Context(encoding, rows, lambda unit: generator("test", unit), counterfactuals_per_instance=k)
+    found = Explanation.of(dice.DiCE(config).counterfactuals(model, factuals, context)).counterfactuals
+    low, high = (np.array([*side[:2], *([0.0, 0.0, 0.0] if mixed else side[2:])]) for side in encoding.bounds)
+    high[2:] = 1.0 if mixed else high[2:]
+    groups = [[2, 3, 4]] if mixed else []
+    weights = dice.inverse_deviations(rows, encoding)
+    predict = torch_network(model)
+    assert not np.isnan(found).all()
+    for answers, row, own in zip(found.reshape(6, k, -1), rows, classes, strict=True):
+        wanted = dice_of_one_row(predict, row, own, k, low, high, weights, groups, config)
+        nearest = np.argsort(np.nan_to_num((np.abs(wanted - row) @ weights), nan=np.inf), kind="stable")
+        np.testing.assert_allclose(answers, wanted[nearest], atol=1e-6)

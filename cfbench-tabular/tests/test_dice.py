@@ -7,8 +7,13 @@ import pytest
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals
-from cfbench_tabular.explainers.counterfactual_sets import distances, diversity, inverse_deviations
-from cfbench_tabular.explainers.dice import Config, DiCE, diversity_gradient
+from cfbench_tabular.explainers.counterfactual_sets import (
+    distances,
+    diversity,
+    diversity_gradient,
+    inverse_deviations,
+)
+from cfbench_tabular.explainers.dice import Config, DiCE
 from cfbench_tabular.table import Column
 
 

@@ -51,6 +51,19 @@ def diversity(sets: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.det(kernel(sets, weights)))
 
 
+def diversity_gradient(sets: FloatArray, weights: FloatArray) -> FloatArray:
+    """(n, k, d) the derivative of :func:`diversity`: d det(K) = det(K) tr(K^-1 dK)."""
+    similarity = kernel(sets, weights)
+    cofactors = np.linalg.det(similarity)[:, None, None] * np.linalg.inv(similarity)
+    slopes = -2 * cofactors * similarity**2
+    slopes[:, range(sets.shape[1]), range(sets.shape[1])] = 0.0
+    gradient = np.empty_like(sets)
+    for place in range(sets.shape[1]):
+        signs = np.sign(sets[:, place, None] - sets)
+        gradient[:, place] = np.einsum("nk,nkd->nd", slopes[:, place], signs) * weights
+    return gradient
+
+
 def apart(rows: FloatArray, others: FloatArray, minimum: float) -> BoolArray:
     """(...) whether the rows (..., d) differ from the others, by at least ``minimum`` in L2; true where one is NaN."""
     away = ((rows - others) ** 2).sum(axis=-1)

@@ -28,12 +28,12 @@ these the one with the lowest proximity minus diversity; the paper returns the l
 not returned. ``one_hot: project`` has the gradient at the rows themselves, so that the descent and the result agree;
 ``penalise`` has it between levels, as published. A search ends after ``patience`` steps without improvement; as long as
 some of the k rows are not valid, the weight of the proximity is halved instead. Where the network is flat, the last
-slope is used.
+slope is used. Preset ``as-published``: :mod:`dice_published <.dice_published>`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
 import numpy as np
@@ -48,8 +48,8 @@ from cfbench_tabular.explainers.counterfactual_sets import (
     distances,
     distinct,
     diversity,
+    diversity_gradient,
     inverse_deviations,
-    kernel,
 )
 from cfbench_tabular.explainers.descent import (
     CLEAR_MARGIN,
@@ -63,6 +63,7 @@ from cfbench_tabular.explainers.descent import (
     over_flats,
     signs,
 )
+from cfbench_tabular.explainers.dice_published import PublishedSearch, Settings
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -77,6 +78,7 @@ SPEC = ComponentSpec(
     },
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("mothilal2020dice",),
+    presets="cfbench_tabular:presets/dice.yaml",
 )
 
 
@@ -103,6 +105,10 @@ class Config:
     one_hot: Annotated[Literal["project", "penalise"], Help("gradient at rows, or between levels")] = (
         "project"
     )
+    loop: Annotated[
+        Literal["cfbench", "published"],
+        Help("published: as in the authors' code; then patience and one_hot have no effect"),
+    ] = "cfbench"
     sparsity: Annotated[Literal["linear", "binary", "none"], Help("how numbers are reset")] = "binary"
     restored: Annotated[Literal["numbers", "all"], Help("columns that are reset")] = "all"
 
@@ -118,26 +124,47 @@ class DiCE:
         steps = np.full(len(factuals), np.nan)
         weights = inverse_deviations(context.background, context.encoding)
         for part in in_parts(len(factuals)):
-            rows, classes = factuals.vectors[part], factuals.classes[part]
-            search = _Search(self.config, model, context.encoding, weights, rows, classes)
-            starts = np.repeat(search.factuals[:, None], k, axis=1)
-            for row, unit in zip(starts, factuals.units[part], strict=True):
-                row[1:] += NEARBY * context.generator(unit).standard_normal((k - 1, d))
-            found_rows[part], steps[part] = search.run(starts)
+            of_rows = context.encoding, weights, factuals.vectors[part], factuals.classes[part]
+            if self.config.loop == "published":
+                published = PublishedSearch(self._published(), gradient_model(model), *of_rows)
+                found, steps[part] = published.run(k)
+            else:
+                found, steps[part] = _Search(self.config, model, *of_rows).run(
+                    self._starts(factuals, part, k, context)
+                )
+            found_rows[part] = self._sparse(found, model, *of_rows)
         return Explanation(found_rows, {"steps": steps})
 
+    def _starts(self, factuals: Factuals, part: slice, k: int, context: Context) -> FloatArray:
+        """(n, k, d) the first counterfactual of a set starts at its factual, the others around it."""
+        starts = np.repeat(factuals.vectors[part][:, None], k, axis=1)
+        for row, unit in zip(starts, factuals.units[part], strict=True):
+            row[1:] += NEARBY * context.generator(unit).standard_normal((k - 1, starts.shape[2]))
+        return starts
 
-def diversity_gradient(sets: FloatArray, weights: FloatArray) -> FloatArray:
-    """(n, k, d) the derivative of :func:`diversity`: d det(K) = det(K) tr(K^-1 dK)."""
-    similarity = kernel(sets, weights)
-    cofactors = np.linalg.det(similarity)[:, None, None] * np.linalg.inv(similarity)
-    slopes = -2 * cofactors * similarity**2
-    slopes[:, range(sets.shape[1]), range(sets.shape[1])] = 0.0
-    gradient = np.empty_like(sets)
-    for place in range(sets.shape[1]):
-        signs = np.sign(sets[:, place, None] - sets)
-        gradient[:, place] = np.einsum("nk,nkd->nd", slopes[:, place], signs) * weights
-    return gradient
+    def _sparse(
+        self,
+        sets: FloatArray,
+        model: Classifier,
+        encoding: Encoding,
+        weights: FloatArray,
+        factuals: FloatArray,
+        classes: IntArray,
+    ) -> FloatArray:
+        """(n, k, d) the sets (n, k, d) made sparse."""
+        return SetSparsifier(
+            encoding,
+            factuals,
+            encoding.limits(factuals),
+            lambda rows, owner: flips(model, rows, classes[owner]),
+            weights,
+            self.config.minimum_distance,
+            self.config.sparsity,
+            self.config.restored,
+        ).sparse(sets)
+
+    def _published(self) -> Settings:
+        return Settings(**{field.name: getattr(self.config, field.name) for field in fields(Settings)})
 
 
 class _Search:
@@ -194,19 +221,7 @@ class _Search:
                 adam.select(going)
             if len(active) == 0:
                 break
-        return self._sparsifier().sparse(best), steps
-
-    def _sparsifier(self) -> SetSparsifier:
-        return SetSparsifier(
-            self.encoding,
-            self.factuals,
-            self.limits,
-            lambda rows, owner: flips(self.model, rows, self.classes[owner]),
-            self.weights,
-            self.config.minimum_distance,
-            self.config.sparsity,
-            self.config.restored,
-        )
+        return best, steps
 
     def _gradient(
         self,
