@@ -1,4 +1,4 @@
-"""ALIBIC, CADEX, DiCE and ML-Explain as published, against plain loops over one row at a time with gradients by torch."""
+"""ALIBIC, CADEX, DiCE, ML-Explain and SEDC as published, against plain loops over one row at a time."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import torch
 from cfbench_core.lifecycle.streams import generator
 from cfbench_core.presets import presets_of
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers import alibic, cadex, dice, dice_published, ml_explain
+from cfbench_tabular.explainers import alibic, cadex, dice, dice_published, ml_explain, sedc
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.table import Column
 
@@ -280,3 +280,43 @@ def test_dice_as_published_is_the_loop_of_its_authors(network, monkeypatch, seed
         wanted = dice_of_one_row(predict, row, own, k, low, high, weights, groups, config)
         nearest = np.argsort(np.nan_to_num((np.abs(wanted - row) @ weights), nan=np.inf), kind="stable")
         np.testing.assert_allclose(answers, wanted[nearest], atol=1e-6)
+
+
+def sedc_of_one_row(score, x, typical, iterations):
+    """``score``: P(class of x) of a row. Sets are numbers whose bits are the positions that are replaced."""
+
+    def replaced(mask):
+        return np.array([typical[j] if mask >> j & 1 else x[j] for j in range(len(x))])
+
+    queue = [(score(x), 0)]
+    for _ in range(iterations):
+        if not queue:
+            return None
+        chance, mask = queue.pop(0)
+        if chance < 0.5:
+            smaller = [c for c in range(1, mask) if c | mask == mask and c & (c - 1)]
+            smaller.sort(key=lambda c: -bin(c).count("1"))
+            while smaller:
+                c = smaller.pop(0)
+                if score(replaced(c)) < 0.5:
+                    mask, smaller = c, [other for other in smaller if other | c == c]
+            return replaced(mask)
+        for j in range(len(x)):
+            if not mask >> j & 1 and x[j] != typical[j]:
+                queue.append((score(replaced(mask | 1 << j)), mask | 1 << j))
+        queue.sort(key=lambda entry: entry[0])
+    return None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sedc_as_published_is_the_loop_of_its_authors(explain, network, numbers, seed):
+    draw = np.random.default_rng(seed)
+    rows, background, model = draw.normal(size=(12, 6)), draw.normal(size=(50, 6)), network(6, seed=seed)
+    found = explain(sedc.SEDC(options_of(sedc)), model, numbers(6), rows, background)
+    classes = model.predict_proba(rows).argmax(axis=1)
+    for answer, row, own in zip(found, rows, classes, strict=True):
+        wanted = sedc_of_one_row(
+            lambda x, own=own: model.predict_proba(x[None])[0, own], row, background.mean(axis=0), 20
+        )
+        np.testing.assert_array_equal(answer, np.full(6, np.nan) if wanted is None else wanted)
+    assert not np.isnan(found).all() or len(set(classes)) == 1  # then the mean is in that class, too

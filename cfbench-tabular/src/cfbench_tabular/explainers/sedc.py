@@ -16,7 +16,7 @@ of a category), sets are expanded in order of gain per cost, and the cheapest ex
 For linear log-odds the result is the smallest possible set; in general it is irreducible, but not always smallest.
 Departures: replacements are returned exactly as they were tried (the adapter of CF-tabular truncates means); columns
 whose typical value is not allowed (immutable, one-way) are in no set; and the search ends after ``iterations``
-expanded sets without a counterfactual.
+expanded sets without a counterfactual. Preset ``as-published``: :mod:`sedc_published <.sedc_published>`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import probabilities
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
+from cfbench_tabular.explainers.sedc_published import published_rows
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -48,6 +49,7 @@ SPEC = ComponentSpec(
         "martens2014explaining",
         "fernandezloria2020explaining",
     ),
+    presets="cfbench_tabular:presets/sedc.yaml",
 )
 
 
@@ -60,6 +62,10 @@ Columns = frozenset[int]
 @dataclass(frozen=True, kw_only=True)
 class Config:
     iterations: Annotated[int, Range(minimum=1), Help("maximum number of expanded sets")] = 100
+    loop: Annotated[
+        Literal["cfbench", "published"],
+        Help("published: as in the authors' code, with iterations alone, and positions set to their means"),
+    ] = "cfbench"
     max_features: Annotated[int | None, Range(minimum=1), Help("largest set; none: all columns")] = None
     cost: Annotated[Literal["none", "change"], Help("none: fewest columns; change: smallest change")] = "none"
 
@@ -81,6 +87,9 @@ class SEDC:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
+        if self.config.loop == "published":
+            typical = context.background.mean(axis=0)
+            return published_rows(model, factuals.vectors, factuals.classes, typical, self.config.iterations)
         tried = _Replacement(model, factuals, context)
         searches = [_Search(place, *tried.start(place)) for place in range(len(factuals))]
         candidates = {s.factual: [frozenset([int(j)]) for j in np.flatnonzero(s.costs)] for s in searches}
