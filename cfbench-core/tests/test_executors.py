@@ -242,6 +242,13 @@ def test_a_work_that_eats_memory_is_ended_near_the_limit(make: MAKE, function: s
     assert outcomes["answer"].status == "ok"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_that_is_still_a_copy_of_its_worker_counts_once(make: MAKE) -> None:
+    """Each command that a library runs begins as such a copy."""
+    outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.35), [task("forks")])
+    assert outcomes["forks"].status == "ok"
+
+
 def test_memory_that_one_work_left_behind_is_not_held_against_the_next(make: MAKE) -> None:
     tasks = [task("holds_memory", {"n": n}, label=str(n)) for n in range(3)]
     outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.35), tasks)

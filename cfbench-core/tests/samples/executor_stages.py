@@ -182,6 +182,17 @@ def feeds_a_child(task: TaskContext) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def forks(task: TaskContext) -> dict[str, int]:
+    """A child that is still a copy of this process, as one is before it runs another program; it never takes long."""
+    held = np.ones(25_000_000)
+    child = os.fork()
+    if child == 0:
+        time.sleep(0.8)
+        os._exit(0)
+    os.waitpid(child, 0)
+    return {"bytes": held.nbytes}
+
+
 def holds_memory(task: TaskContext) -> dict[str, int]:
     """Keeps 200 MB beyond its own end, as a leak or a cache would."""
     _held.append(np.ones(25_000_000))

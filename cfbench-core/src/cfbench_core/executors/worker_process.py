@@ -33,6 +33,9 @@ REMEMBERED_INPUTS = 24
 OUTPUT_BYTES = 100_000
 """Of what a task prints, so much of the end is stored."""
 
+COPY = 0.02
+"""Relative difference in resident memory up to which a child with the worker's command line is a copy of the worker."""
+
 MOST_OUTPUT_BYTES = 20_000_000
 """The file that receives what a task prints is cut when it exceeds this."""
 
@@ -167,16 +170,31 @@ class WorkerProcess:
         return True
 
     def memory(self, look_for_children: bool) -> int:
-        """Resident memory in bytes of the worker and what it started (shared pages count for each)."""
+        """Resident memory in bytes of the worker and what it started (shared pages count for each).
+
+        Of a child that is still a copy of the worker, as each is that was forked a moment ago to run another program,
+        only the pages count that it does not share with the worker.
+        """
         if look_for_children:
             with contextlib.suppress(psutil.Error):
                 self._children = self._system.children(recursive=True)
-        total = 0
-        for process in (self._system, *self._children):
+        own = total = 0
+        with contextlib.suppress(psutil.Error):
+            own = total = self._system.memory_info().rss
+        for child in self._children:
             with contextlib.suppress(psutil.Error):
-                total += process.memory_info().rss
+                total += self._added_by(child, own)
         self.highest_memory = max(self.highest_memory, total)
         return total
+
+    def _added_by(self, child: psutil.Process, own: int) -> int:
+        """The memory in bytes of a child that is not the worker's; ``own``: what the worker has."""
+        resident = int(child.memory_info().rss)
+        if child.cmdline() != self._system.cmdline():
+            return resident
+        if abs(resident - own) <= COPY * own:  # with vfork even its private pages are the worker's
+            return 0
+        return int(child.memory_full_info().uss)
 
     def shares_inputs(self, task: Task) -> int:
         """How many inputs of a work this process has loaded already."""
