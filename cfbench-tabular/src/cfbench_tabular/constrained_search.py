@@ -13,6 +13,7 @@ factuals of a class share them. Explainers that solve a programme with the param
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -38,7 +39,11 @@ def explain_with_constraints(
             factuals.vectors[members], factuals.classes[members], tuple(factuals.units[at] for at in members)
         )
         constrained = _constrained(model, context.encoding, own)
-        found = Explanation.of(explainer.counterfactuals(cast(Classifier, constrained), own, context))
+        retrained = tuple(
+            cast(Classifier, _constrained(one, context.encoding, own)) for one in context.retrained
+        )
+        given_context = replace(context, retrained=retrained)
+        found = Explanation.of(explainer.counterfactuals(cast(Classifier, constrained), own, given_context))
         rows = found.checked(own, context, type(explainer).__name__).copy()
         given = complete(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape[:-1])
         rows[given] = constrained.repaired(rows[given])[0]

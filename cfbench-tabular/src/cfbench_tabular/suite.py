@@ -22,13 +22,16 @@ from cfbench_tabular.config import Protocol, TabularConfig
 from cfbench_tabular.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 from cfbench_tabular.contracts import CONTRACTS
 from cfbench_tabular.datasets import schema_digest
-from cfbench_tabular.steps import REPEATED, SECOND_MODEL
+from cfbench_tabular.steps import REPEATED, RETRAINED
 from cfbench_tabular.study import published_files, published_network
 
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
 
 STEPS = "cfbench_tabular.steps"
+
+RETRAINED_MODELS = "retrained"
+"""In the details of a component that needs models that are trained again: ``{"models": "retrained"}``."""
 
 SPEC = ComponentSpec(
     id="tabular/suite/tabular",
@@ -87,11 +90,21 @@ class TabularSuite(LifecycleSuite):
         return {**self.steps, **{step: f"{STEPS}.published:{step}" for step in ("read_data", "choose_units")}}
 
     def metric_needs(self, config: TabularConfig, metric: ConfiguredComponent) -> str:
-        """The protocol option that a metric requires, if it has its default value."""
-        option = str(metric.spec.details.get("protocol", ""))
-        if not option or getattr(config.protocol, option) != getattr(Protocol(), option):
+        """The protocol options of which a metric requires one, if all have their default values."""
+        options = str(metric.spec.details.get("protocol", "")).split()
+        if not options or any(getattr(config.protocol, name) != getattr(Protocol(), name) for name in options):
             return ""
-        return f"protocol.{option}, which is {str(getattr(Protocol(), option)).lower()} here"
+        first = options[0]
+        return f"protocol.{first}, which is {str(getattr(Protocol(), first)).lower()} here"
+
+    def fits(self, setting: Setting, metric: ConfiguredComponent) -> bool:
+        """A metric of retrained models needs a model that can be trained again."""
+        return metric.spec.details.get("models") != RETRAINED_MODELS or not _given(setting.model.component)
+
+    def incompatibility(self, cell: PlannedCell) -> str:
+        if _needs_retrained(cell.explainer) and _given(cell.model.component):
+            return f"needs a model that can be trained again; the weights of {cell.model.label} are given"
+        return super().incompatibility(cell)
 
     def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
         """A data set with a split of its own, or in ``protocol: paper`` with the published one."""
@@ -154,14 +167,23 @@ class TabularSuite(LifecycleSuite):
             "constraints": "search" if in_search else "check",
         }
 
-    def scored_inputs(self, cell: PlannedCell, stages: Mapping[str, Stage]) -> Mapping[str, Stage]:
-        """What ``protocol.repeats`` adds: a second model, and the explanations of a second call."""
-        if not cell.config.protocol.repeats:
+    def explained_inputs(self, cell: PlannedCell) -> Mapping[str, Stage]:
+        """Models that are trained again, for an explainer that needs them."""
+        if not _needs_retrained(cell.explainer):
             return {}
-        repeated = {SECOND_MODEL: _with_another_seed(stages["model"])}
-        if cell.study.external is None:
-            repeated[REPEATED] = _with_another_seed(stages["explanations"])
-        return repeated
+        options = cell.explainer.options
+        return {RETRAINED: _retrained(cell, options.models, options.changes, "explain")}
+
+    def scored_inputs(self, cell: PlannedCell, stages: Mapping[str, Stage]) -> Mapping[str, Stage]:
+        """What ``protocol.repeats`` and ``retrained_models`` add: other models, and the explanations of a second call."""
+        protocol, added = cell.config.protocol, {}
+        measured = any(metric.spec.details.get("models") == RETRAINED_MODELS for metric in cell.study.metrics)
+        if protocol.retrainings and measured and not _given(cell.model.component):
+            count, changes = protocol.retrainings
+            added[RETRAINED] = _retrained(cell, count, changes, "score")
+        if protocol.repeats and cell.study.external is None:
+            added[REPEATED] = _with_another_seed(stages["explanations"])
+        return added
 
     # Documents
 
@@ -181,8 +203,40 @@ def _gives_several(cell: PlannedCell) -> bool:
 
 def _reads_parameters(cell: PlannedCell) -> bool:
     """Whether the explainer solves a programme with the parameters of the model instead of querying it."""
-    spec = cell.explainer.spec
-    return spec.role == "certified" or "layers" in spec.needs.get("classifier", {}).get("access", ())
+    needed = cell.explainer.needs.get("classifier", {}).get("access", ())
+    return cell.explainer.spec.role == "certified" or "layers" in needed
+
+
+def _needs_retrained(explainer: ConfiguredComponent) -> bool:
+    return bool(explainer.spec.details.get("models") == RETRAINED_MODELS)
+
+
+def _given(classifier: ConfiguredComponent) -> bool:
+    """Whether a classifier is not trained here: its weights are given, or it is a user's own without ``fit``."""
+    options = classifier.options
+    if getattr(options, "weights", None) is not None or not getattr(options, "train", True):
+        return True
+    return not hasattr(classifier.implementation(), "fit")
+
+
+def _retrained(cell: PlannedCell, count: int, changes: Sequence[str], purpose: str) -> Stage:
+    """The stage that trains the model of a cell again, several times; ``purpose`` names its random streams."""
+    model, study = cell.model, cell.study
+    parameters = {
+        "model": model.component.parameters(),
+        "threads": cell.config.threads,
+        "count": count,
+        "changes": sorted(changes),
+        "purpose": purpose,
+    }
+    return study.stage(
+        "retrained",
+        f"{model.about}, trained {count} {'time' if count == 1 else 'times'} again",
+        "cfbench_tabular.steps.retraining:fit_again",
+        parameters,
+        model.data.stages,
+        ("load_data",),
+    )
 
 
 def _with_another_seed(stage: Stage) -> Stage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
@@ -44,9 +44,11 @@ class ConfiguredComponent:
 
         Its label stays. A component with ``options_for`` is never created itself, only what this returns.
         """
-        if not self.options_for:
-            return self
         options = dict(self.options_for).get("-".join(names), self.options)
+        inner = {name: one.used_for(*names) for name, one in _components_in(options).items()}
+        if not self.options_for and all(one is getattr(self.options, name) for name, one in inner.items()):
+            return self
+        options = dataclasses.replace(options, **inner) if inner else options
         return dataclasses.replace(self, options=options, options_for=())
 
     def parameters(self) -> Mapping[str, Any]:
@@ -64,7 +66,7 @@ class ConfiguredComponent:
             "component": self.spec.id,
             "target": self.spec.target,
             "config": self.spec.config,
-            "options": _plain_options(self.options),
+            "options": _plain_options(self.options, ConfiguredComponent.parameters),
             "files": _file_digests(self.options),
         }
 
@@ -104,7 +106,7 @@ class ConfiguredComponent:
         Raises:
             ValueError: when its configuration refuses them. Types and ranges are not checked.
         """
-        options = _plain_options(self.options)
+        options = _plain_options(self.options, lambda component: component)
         for name, value in changes.items():
             *outer, last = name.split(".")
             inner = options
@@ -119,7 +121,7 @@ class ConfiguredComponent:
 
     def document(self, defaults: bool = True) -> str | dict[str, Any]:
         """As it would stand in a configuration, every default written out unless ``defaults`` is False."""
-        options = _plain_options(self.options)
+        options = _plain_options(self.options, lambda component: component.document(defaults))
         if not defaults and self.options is not None:
             options = {name: options[name] for name in not_default(self.options)}
         own = {} if self.label == default_label(self.spec, self.options) else {"label": self.label}
@@ -131,11 +133,13 @@ class ConfiguredComponent:
 
     def _other_options(self, defaults: bool) -> dict[str, dict[str, Any]]:
         """``options_for`` as plain data; without ``defaults`` what differs from the component's own options."""
-        own = _plain_options(self.options)
+
+        def plain(options: Any) -> dict[str, Any]:
+            return _plain_options(options, lambda component: component.document(defaults))
+
+        own = plain(self.options)
         return {
-            name: {
-                key: value for key, value in _plain_options(options).items() if defaults or value != own[key]
-            }
+            name: {key: value for key, value in plain(options).items() if defaults or value != own[key]}
             for name, options in self.options_for
         }
 
@@ -210,8 +214,12 @@ def find_module(spec: ComponentSpec, distribution: str) -> None:
         raise UserError(f"{spec.id}{by} cannot be used: no module {module}{why}")
 
 
-def create(parameters: Mapping[str, Any]) -> Any:
-    """The component that :meth:`Reference.parameters` describes; in a worker, from a stage's parameters."""
+def create(component: ConfiguredComponent | Mapping[str, Any]) -> Any:
+    """The component that :meth:`ConfiguredComponent.parameters` describes; in a worker, from a stage's parameters.
+
+    An option that names another component holds the component when a run is planned, and its parameters in a worker.
+    """
+    parameters = component.parameters() if isinstance(component, ConfiguredComponent) else component
     implementation = resolve(parameters["target"])
     if parameters["config"] is None:
         return implementation(None)
@@ -222,7 +230,7 @@ def create(parameters: Mapping[str, Any]) -> Any:
 def _with_tuples(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """JSON back into what a configuration dataclass holds: lists into tuples, mappings into nested dataclasses.
 
-    Also a list of mappings into a tuple of dataclasses.
+    Also a list of mappings into a tuple of dataclasses. Parameters of another component stay as they are.
     """
     hints = hints_of(config)
 
@@ -231,6 +239,8 @@ def _with_tuples(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, (list, tuple)):
             member = get_args(inner)[0] if get_origin(inner) is tuple else Any
             return tuple(restore(item, member) for item in value)
+        if inner is ConfiguredComponent or ConfiguredComponent in get_args(inner):
+            return value
         if isinstance(value, dict) and dataclasses.is_dataclass(inner) and isinstance(inner, type):
             return inner(**_with_tuples(inner, value))
         return value
@@ -238,8 +248,29 @@ def _with_tuples(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: restore(value, hints[name]) for name, value in options.items()}
 
 
-def _plain_options(options: Any) -> dict[str, Any]:
-    return {} if options is None else dataclasses.asdict(options)
+def _plain_options(options: Any, form: Callable[[ConfiguredComponent], Any]) -> dict[str, Any]:
+    """An instance of a configuration dataclass by field, nested ones too; ``form``: of a component that it names."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, ConfiguredComponent):
+            return form(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(plain, value))
+        if isinstance(value, Mapping):
+            return {key: plain(inner) for key, inner in value.items()}
+        return value
+
+    return {} if options is None else dict(plain(options))
+
+
+def _components_in(options: Any) -> dict[str, ConfiguredComponent]:
+    """The other components that the options of a component name, by field."""
+    if options is None:
+        return {}
+    found = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    return {name: value for name, value in found.items() if isinstance(value, ConfiguredComponent)}
 
 
 def not_default(config: Any) -> list[str]:

@@ -67,9 +67,10 @@ def _explained(suite: Declarations, cell: PlannedCell, known: Mapping[str, Stage
         return {**given, "explanations": _explanations(suite, cell, "derive", {}, inputs, DERIVED)}
     explainer = {} if suite.models_explain else {"explainer": cell.explainer.parameters()}
     trained = _pretrained(suite, cell, explainer, known)
-    inputs = {**known, **trained}
+    further = suite.explained_inputs(cell)
+    inputs = {**known, **trained, **further}
     explanations = _explanations(suite, cell, "explain", explainer, inputs, ("explain", "to_rows"))
-    return {**trained, "explanations": explanations}
+    return {**trained, **further, "explanations": explanations}
 
 
 def _pretrained(

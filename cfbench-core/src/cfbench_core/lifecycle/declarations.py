@@ -180,6 +180,10 @@ class Declarations:
         """What determines explanations, besides the explainer, the threads and the protocol point."""
         return {}
 
+    def explained_inputs(self, cell: PlannedCell) -> Mapping[str, Stage]:
+        """Further inputs of the stage that explains, by role: for an explainer that needs more than the model."""
+        return {}
+
     def derived_from(self, cell: PlannedCell) -> ProtocolPoint | None:
         """The protocol point whose answers become those of this cell (step ``derive``); None where they are its own."""
         return None

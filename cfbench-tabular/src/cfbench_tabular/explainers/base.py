@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_core.real_arrays import real_array
+from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import FloatArray, IntArray, complete
 
@@ -44,6 +45,7 @@ class Context:
         seconds: time limit per factual, on average over the batch; None: unlimited. Results under a limit depend
             on the machine.
         labels: (n,) the true classes of the training rows, 0 or 1; None if unknown.
+        retrained: the model trained again and again, for an explainer that declares ``details={"models": "retrained"}``.
     """
 
     encoding: Encoding
@@ -52,6 +54,7 @@ class Context:
     counterfactuals_per_instance: int = 1
     seconds: float | None = None
     labels: IntArray | None = None
+    retrained: Sequence[Classifier] = ()
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class GrowingSpheres:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        search = _Search(self.config, model, factuals, context)
+        search = ShellSearch(self.config, model, factuals, context)
         if search.free == 0:
             return no_counterfactuals(factuals)
         all_rows = np.arange(len(factuals))
@@ -99,13 +99,25 @@ class GrowingSpheres:
         return search.undo_small_changes(enemies_found)
 
 
-class _Search:
-    """The random streams and model queries of both phases."""
+class ShellSearch:
+    """The random streams and model queries of both phases.
 
-    def __init__(self, config: Config, model: Classifier, factuals: Factuals, context: Context) -> None:
+    ``centres`` (B, d): the middle of the shells of each factual, by default the factual itself, whose limits hold in any
+    case.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        model: Classifier,
+        factuals: Factuals,
+        context: Context,
+        centres: FloatArray | None = None,
+    ) -> None:
         self.config = config
         self.model = model
         self.factuals = factuals
+        self.centres = factuals.vectors if centres is None else centres
         self.encoding = context.encoding
         self.streams = [context.generator(unit) for unit in factuals.units]
         self.free = int((~self.encoding.immutable).sum())
@@ -123,7 +135,7 @@ class _Search:
             part = slice(start, start + step)
             points = self._draw(members[part], inner[part], outer[part])
             enemy = self._is_enemy(points, members[part])
-            distances = ((points - self.factuals.vectors[members[part], None]) ** 2).sum(axis=2)
+            distances = ((points - self.centres[members[part], None]) ** 2).sum(axis=2)
             distances[~enemy] = np.inf
             nearest = distances.argmin(axis=1)
             hit = np.flatnonzero(np.isfinite(distances.min(axis=1)))
@@ -160,7 +172,7 @@ class _Search:
         share = ((inner / outer) ** self.free)[:, None]
         radii = outer[:, None] * (share + (1 - share) * uniform) ** (1 / self.free)
         points *= (radii / np.sqrt(np.einsum("and,and->an", points, points)))[:, :, None]
-        points += self.factuals.vectors[members, None]
+        points += self.centres[members, None]
         if self.config.one_hot == "project":
             points = self.limits.projected(points, members)
         np.clip(points, self.low[members, None], self.high[members, None], out=points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,7 +31,7 @@ class Observed:
         alternatives_valid: (B, n) which of them are valid.
         background_labels: (n,) the true classes of the training rows; empty if unknown.
         table: (N, d) all rows; the training rows if the others are unknown.
-        second_model: trained as ``model`` was with another seed; None without ``protocol.repeats``.
+        retrained: ``model``, trained again, with ``protocol.retrained_models`` or ``protocol.repeats``.
         repeated: (B, d) the counterfactuals of a second call with another seed; None without ``protocol.repeats``.
     """
 
@@ -45,7 +46,7 @@ class Observed:
     alternatives_valid: BoolArray = field(default_factory=lambda: _UNSET > 0)
     background_labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     table: FloatArray = field(default_factory=lambda: _UNSET)
-    second_model: Classifier | None = None
+    retrained: Sequence[Classifier] = ()
     repeated: FloatArray | None = None
 
     def __post_init__(self) -> None:

@@ -1,11 +1,12 @@
-"""Robustness to retraining: is the counterfactual valid for a second model as well? (Upadhyay et al. 2021)
+"""Robustness to retraining: is the counterfactual valid for models that are trained again? (Upadhyay et al. 2021)
 
-retraining = 1 if a second model, trained on the same rows in the same way with another seed, puts the counterfactual
-into the other class too; else 0. Factuals whose class the second model predicts differently are left out.
+retraining = the share of ``protocol.retrained_models`` models that put the counterfactual into the wanted class, which is the
+other class than the explained model predicted for the factual. They are trained as the explained model was, on a bootstrap
+sample of the training rows or with another seed, or both (``protocol.changes``). ``protocol.repeats`` alone trains one, with
+another seed. No explainer sees them.
 
-``protocol.repeats`` trains the second model. Higher is better, between 0 and 1. Missing where the counterfactual is
-not valid, where the second model disagrees about the factual, and where the second model would equal the first,
-because its training is deterministic or its weights were loaded.
+Higher is better, between 0 and 1. Missing where the counterfactual is not valid, and where no model can differ from the
+explained one, because its training is deterministic or its weights were given.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from cfbench_tabular.table import FloatArray
 
 SPEC = ComponentSpec(
     id="tabular/metric/retraining",
-    summary="Is it a counterfactual for a retrained model?",
+    summary="Is it a counterfactual for models that are trained again?",
     target=f"{__name__}:Retraining",
     config=f"{__name__}:Config",
     papers=("upadhyay2021robust",),
-    details={"protocol": "repeats"},
+    details={"protocol": "retrained_models repeats", "models": "retrained"},
+    version="2",
 )
 
 
@@ -37,7 +39,7 @@ class Config:
 
 
 COLUMNS = (
-    Column("retraining", "higher", (0.0, 1.0), "Does a second model put it into the other class too?"),
+    Column("retraining", "higher", (0.0, 1.0), "Share of retrained models that put it into the other class"),
 )
 
 
@@ -50,11 +52,9 @@ class Retraining:
 
     def compute(self, observed: Observed) -> Mapping[str, FloatArray]:
         values = np.full(len(observed.valid), np.nan)
-        second = observed.second_model
-        if second is not None:
-            agreed = observed.valid & (
-                predicted_classes(second, observed.factuals) == observed.factual_classes
-            )
-            classes = predicted_classes(second, observed.counterfactuals[agreed])
-            values[agreed] = classes != observed.factual_classes[agreed]
+        valid = observed.valid
+        if observed.retrained:
+            rows, wanted = observed.counterfactuals[valid], 1 - observed.factual_classes[valid]
+            votes = [predicted_classes(model, rows) == wanted for model in observed.retrained]
+            values[valid] = np.mean(votes, axis=0)
         return {"retraining": values}

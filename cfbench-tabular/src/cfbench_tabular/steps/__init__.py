@@ -3,5 +3,8 @@
 A unit is one row of the table; its name is the row number.
 """
 
-REPEATED, SECOND_MODEL = "repeated explanations", "second model"
-"""Roles of the stages that ``protocol.repeats`` computes with another seed."""
+REPEATED = "repeated explanations"
+"""The role of the explanations that ``protocol.repeats`` computes with another seed."""
+
+RETRAINED = "retrained models"
+"""The role of the models that are trained again: for explainers that need them, and others for the metric ``retraining``."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
+from cfbench_core.lifecycle.stages import model_of
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.constrained_search import explain_with_constraints
 from cfbench_tabular.contracts import Explainer
 from cfbench_tabular.explainers.base import Context, Explanation
+from cfbench_tabular.steps import RETRAINED
 from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.table import FloatArray
 
@@ -25,6 +27,7 @@ def explain(
         counterfactuals_per_instance=context.parameters["counterfactuals_per_instance"],
         seconds=context.parameters["seconds"],
         labels=chunk.labels,
+        retrained=model_of(context, RETRAINED)[1].models if RETRAINED in context.input_paths else (),
     )
     if context.parameters["constraints"] == "search":
         found = explain_with_constraints(explainer, model, chunk.factuals, given)
