@@ -80,7 +80,7 @@ def prepared(kind: str, immutable: str = ""):
         else GradientBoosting(BoostingConfig(trees=20))
     )
     model = fitted(model, data)
-    return data, model, factuals_of(model, data, slice(0, 20)), context_of(data)
+    return data, model, factuals_of(model, data, slice(0, 20)), context_of(data, model)
 
 
 def explainer_of(name: str):

@@ -92,7 +92,14 @@ def test_answers_are_rows_that_could_exist(name, seed):
     encoding, (background, labels) = data.encoding, data.sample("train")
     factuals = factuals_of(model, data, slice(0, 6))
     several = 2 if "several" in spec.provides.get("counterfactuals", ()) else 1
-    context = Context(encoding, background, lambda unit: generator("units", unit), several, labels=labels)
+    context = Context(
+        encoding,
+        background,
+        lambda unit: generator("units", unit),
+        several,
+        labels=labels,
+        retrained=(model,) * 32,
+    )
     found = Explanation.of(explainer.counterfactuals(model, factuals, context)).stacked()
     for number in range(found.shape[1]):
         answers = found[:, number]

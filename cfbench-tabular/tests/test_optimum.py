@@ -47,7 +47,7 @@ class Deep:
 def explained(explainer, model, encoding, rows, background):
     found = model.predict_proba(rows)
     factuals = Factuals(rows, (found[:, 1] > found[:, 0]).astype(np.int64), tuple(map(str, range(len(rows)))))
-    context = Context(encoding, background, lambda unit: generator("test", unit))
+    context = Context(encoding, background, lambda unit: generator("test", unit), retrained=(model,) * 32)
     return Explanation.of(explainer.counterfactuals(model, factuals, context)), factuals, context
 
 

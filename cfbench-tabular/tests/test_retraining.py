@@ -6,14 +6,14 @@ metric = Retraining(Config())
 
 
 def test_the_second_model_is_requested(make_observed, linear):
-    """It wants x > 2: 3 is still a counterfactual, 1 is none; a factual at 5 it puts elsewhere."""
+    """It wants x > 2: 3 is still a counterfactual of a factual below 0, and 1 is none."""
     results = make_observed(
-        [[-1.0], [-1.0], [5.0], [-1.0]],
-        [[3.0], [1.0], [6.0], [np.nan]],
+        [[-1.0], [-1.0], [-1.0]],
+        [[3.0], [1.0], [np.nan]],
         model=linear([1.0]),
-        second_model=linear([1.0], -2.0),
+        retrained=(linear([1.0], -2.0),),
     )
-    assert np.array_equal(metric.compute(results)["retraining"], [1.0, 0.0, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(metric.compute(results)["retraining"], [1.0, 0.0, np.nan], equal_nan=True)
 
 
 def test_without_a_second_model_nothing_is_known(make_observed):

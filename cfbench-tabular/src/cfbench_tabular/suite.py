@@ -22,7 +22,7 @@ from cfbench_tabular.config import Protocol, TabularConfig
 from cfbench_tabular.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 from cfbench_tabular.contracts import CONTRACTS
 from cfbench_tabular.datasets import schema_digest
-from cfbench_tabular.steps import REPEATED, RETRAINED
+from cfbench_tabular.steps import REPEATED, RETRAINED, UNSEEN
 from cfbench_tabular.study import published_files, published_network
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ class TabularSuite(LifecycleSuite):
     def metric_needs(self, config: TabularConfig, metric: ConfiguredComponent) -> str:
         """The protocol options of which a metric requires one, if all have their default values."""
         options = str(metric.spec.details.get("protocol", "")).split()
-        if not options or any(getattr(config.protocol, name) != getattr(Protocol(), name) for name in options):
+        if not options or any(
+            getattr(config.protocol, name) != getattr(Protocol(), name) for name in options
+        ):
             return ""
         first = options[0]
         return f"protocol.{first}, which is {str(getattr(Protocol(), first)).lower()} here"
@@ -103,7 +105,7 @@ class TabularSuite(LifecycleSuite):
 
     def incompatibility(self, cell: PlannedCell) -> str:
         if _needs_retrained(cell.explainer) and _given(cell.model.component):
-            return f"needs a model that can be trained again; the weights of {cell.model.label} are given"
+            return f"needs a model that can be trained again, but the weights of {cell.model.label} are given"
         return super().incompatibility(cell)
 
     def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
@@ -180,7 +182,7 @@ class TabularSuite(LifecycleSuite):
         measured = any(metric.spec.details.get("models") == RETRAINED_MODELS for metric in cell.study.metrics)
         if protocol.retrainings and measured and not _given(cell.model.component):
             count, changes = protocol.retrainings
-            added[RETRAINED] = _retrained(cell, count, changes, "score")
+            added[UNSEEN] = _retrained(cell, count, changes, "score")
         if protocol.repeats and cell.study.external is None:
             added[REPEATED] = _with_another_seed(stages["explanations"])
         return added

@@ -42,7 +42,9 @@ class Resampled(PreparedDataset):
 
 def resampled(data: PreparedDataset, rows: IntArray) -> Resampled:
     """The data set with the given training rows (n,)."""
-    found = Resampled(drawn=rows, **{field.name: getattr(data, field.name) for field in fields(PreparedDataset)})
+    found = Resampled(
+        drawn=rows, **{field.name: getattr(data, field.name) for field in fields(PreparedDataset)}
+    )
     found.__dict__["vectors"] = data.vectors  # computed once
     return found
 
@@ -67,7 +69,7 @@ def collected_state(states: Sequence[tuple[State, IntArray]]) -> dict[str, np.nd
 
 def separated_states(state: State) -> list[tuple[State, IntArray]]:
     """What :func:`collected_state` joined."""
-    found = []
+    found: list[tuple[State, IntArray]] = []
     for number in range(int(state[COUNT][0])):
         prefix = f"{number}/"
         own = {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import Wrapped, predicted_classes
 from cfbench_tabular.explainers import growing_spheres
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
-from cfbench_tabular.table import FloatArray, IntArray, complete
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
     id="tabular/explainer/betarce",
@@ -61,7 +61,9 @@ class Config:
     models: Annotated[int, Range(minimum=1), Help("models that are trained again, k")] = 32
     changes: Annotated[
         tuple[Literal["bootstrap", "seed"], ...],
-        Help("what differs when the model is trained again: a bootstrap sample of the training rows, the seed"),
+        Help(
+            "what differs when the model is trained again: a bootstrap sample of the training rows, the seed"
+        ),
     ] = ("bootstrap", "seed")
     samples: Annotated[int, Range(minimum=1), Help("points drawn in a shell")] = 100
     radius: Annotated[
@@ -93,7 +95,7 @@ class Config:
 
 
 def robustness_bound(agreeing: int | IntArray, models: int, alpha: float) -> Any:
-    """The value that p exceeds with probability ``alpha``, if ``agreeing`` of ``models`` put a point into the wanted class."""
+    """What p exceeds with probability ``alpha``, if ``agreeing`` of ``models`` put a point into the wanted class."""
     from scipy.special import betaincinv
 
     return betaincinv(PRIOR + agreeing, PRIOR + models - agreeing, 1 - alpha)
@@ -105,7 +107,9 @@ class BetaRCE:
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
         if len(context.retrained) != self.config.models:
-            raise UserError(f"betarce needs {self.config.models} retrained models, got {len(context.retrained)}")
+            raise UserError(
+                f"betarce needs {self.config.models} retrained models, got {len(context.retrained)}"
+            )
         starts = self._of_base(model, factuals, context)
         found = np.full_like(starts, np.nan)
         for label in (0, 1):
@@ -139,7 +143,7 @@ class BetaRCE:
             samples=self.config.samples, one_hot=self.config.one_hot, ranges=self.config.ranges
         )
         streams = replace(context, generator=lambda unit: context.generator(f"{unit}, robust"))
-        search = growing_spheres.ShellSearch(options, region, factuals, streams, starts)
+        search = growing_spheres.ShellSearch(options, cast(Classifier, region), factuals, streams, starts)
         if search.free == 0:
             return found
         thickness = self.config.radius * np.sqrt(search.free)
@@ -167,9 +171,9 @@ class _RobustRegion(Wrapped):
         bounds = robustness_bound(np.arange(len(models) + 1), len(models), config.alpha)
         self._needed = int(np.argmax(bounds > config.delta))
 
-    def contains(self, vectors: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def contains(self, vectors: FloatArray) -> BoolArray:
         """(n,) for points (n, d)."""
-        found = predicted_classes(self._model, vectors) != self._label
+        found: BoolArray = predicted_classes(self._model, vectors) != self._label
         votes = _agreeing(self._models, vectors[found], np.full(int(found.sum()), self._label))
         found[found] = votes >= self._needed
         return found

@@ -7,4 +7,7 @@ REPEATED = "repeated explanations"
 """The role of the explanations that ``protocol.repeats`` computes with another seed."""
 
 RETRAINED = "retrained models"
-"""The role of the models that are trained again: for explainers that need them, and others for the metric ``retraining``."""
+"""The role of the models that are trained again for an explainer that needs them."""
+
+UNSEEN = "unseen retrained models"
+"""The role of those that are trained again for the metric ``retraining``."""

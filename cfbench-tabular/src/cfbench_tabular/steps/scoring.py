@@ -14,7 +14,7 @@ from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.retrained import RetrainedModels
 from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.observations import observed_of_several, with_repeated
-from cfbench_tabular.steps import REPEATED, RETRAINED
+from cfbench_tabular.steps import REPEATED, UNSEEN
 from cfbench_tabular.steps.answers import from_rows
 from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.table import FloatArray, IntArray
@@ -42,7 +42,7 @@ class Observations:
 def observe(context: TaskContext, chunk: Chunk, answers: FloatArray) -> Observations:
     """The classifier's predictions for the counterfactuals (B, n, d) of a chunk, and what ``protocol.repeats`` adds."""
     owner, observed = observed_of_several(chunk.model, chunk.factuals, answers, chunk.data)
-    if RETRAINED in context.input_paths:
+    if UNSEEN in context.input_paths:
         observed = replace(observed, retrained=_retrained(context, chunk))
     if REPEATED in context.input_paths:
         again, _ = from_rows(chunk, read_explanations(context, REPEATED))
@@ -52,7 +52,7 @@ def observe(context: TaskContext, chunk: Chunk, answers: FloatArray) -> Observat
 
 def _retrained(context: TaskContext, chunk: Chunk) -> tuple[Classifier, ...]:
     """The models that were trained again; without those that equal the first, because training draws nothing."""
-    found: RetrainedModels = model_of(context, RETRAINED)[1]
+    found: RetrainedModels = model_of(context, UNSEEN)[1]
     return tuple(one for one in found.models if found.resampled or not _same_state(chunk.model, one))
 
 

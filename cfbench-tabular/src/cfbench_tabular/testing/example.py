@@ -42,6 +42,10 @@ def example_data(categories: bool = True) -> PreparedDataset:
     )
 
 
+RETRAINED = 32
+"""Models that are trained again for an explainer, by default."""
+
+
 def fitted(model: Classifier, data: PreparedDataset) -> Classifier:
     """``model``, fitted to the data with a fixed random stream."""
     model.fit(data, generator("tabular", "fit"), lambda done, total: None)
@@ -55,10 +59,19 @@ def factuals_of(model: Classifier, data: PreparedDataset, rows: slice = slice(No
     return Factuals(vectors.copy(), predicted_classes(model, vectors), units)
 
 
-def context_of(data: PreparedDataset) -> Context:
-    """The context of the data, with random streams that depend on the unit alone."""
+def context_of(data: PreparedDataset, model: Classifier | None = None) -> Context:
+    """The context of the data, with random streams that depend on the unit alone.
+
+    ``model`` stands for the models that are trained again, as if training had no effect; none: there are no such models.
+    """
     background, labels = data.sample("train")
-    return Context(data.encoding, background, lambda unit: generator("tabular", "units", unit), labels=labels)
+    return Context(
+        data.encoding,
+        background,
+        lambda unit: generator("tabular", "units", unit),
+        labels=labels,
+        retrained=() if model is None else (model,) * RETRAINED,
+    )
 
 
 class Constant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def _explained(
     if constrained:
         data = constrained_data(_can(subject, "columns", "categorical"))
     factuals = factuals_of(model, data, rows)
-    context = replace(context_of(data), counterfactuals_per_instance=per_instance)
+    context = replace(context_of(data, model), counterfactuals_per_instance=per_instance)
     return factuals, data, Explanation.of(subject.create().counterfactuals(model, factuals, context))
 
 
@@ -94,7 +95,7 @@ def does_not_depend_on_the_batch(subject: Subject) -> None:
 def does_not_modify_its_inputs(subject: Subject) -> None:
     """Are the factuals and the training rows unchanged after the call?"""
     data, model = _setting(subject)
-    factuals, context = factuals_of(model, data, slice(0, 8)), context_of(data)
+    factuals, context = factuals_of(model, data, slice(0, 8)), context_of(data, model)
     subject.create().counterfactuals(model, factuals, context)
     require(np.array_equal(factuals.vectors, data.vectors[:8]), "the factuals were changed")
     require(np.array_equal(context.background, data.sample("train")[0]), "the training rows were changed")
@@ -118,7 +119,8 @@ def handles_a_constant_model(subject: Subject) -> None:
         raise NotApplicable(f"it needs {', '.join(sorted(needed))} from the model")
     factuals = factuals_of(model, data, slice(0, 4))
     factuals = Factuals(factuals.vectors, np.ones(4, dtype=np.int64), factuals.units)
-    found = subject.create().counterfactuals(Constant(), factuals, context_of(data))
+    constant = cast(Classifier, Constant())
+    found = subject.create().counterfactuals(constant, factuals, context_of(data, constant))
     shape = Explanation.of(found).stacked()[:, 0].shape
     require(shape == factuals.vectors.shape, f"has shape {shape} for 4 factuals")
 
