@@ -163,6 +163,41 @@ def test_missing_values_are_filled_in_and_counted(read):
         read("n,m,y\n?,1,a\n?,2,b\n", columns={}, missing="median")
 
 
+def with_gaps(classes):
+    """Rows whose rent is 10 for each square metre, and whose town follows from the rent; each tenth cell is missing."""
+    draw = np.random.default_rng(0)
+    size = draw.integers(20, 120, 400)
+    rent, town = size * 10, np.where(size > 70, "Bonn", "Ulm")
+    lines = [
+        f"{size[row]},{'?' if row % 10 == 3 else rent[row]},{'NA' if row % 10 == 7 else town[row]},{classes[row % 2]}"
+        for row in range(400)
+    ]
+    return "size,rent,town,y\n" + "\n".join(lines) + "\n", rent, town
+
+
+def test_a_model_fills_in_what_the_other_columns_imply(read):
+    text, rent, town = with_gaps("ab")
+    table = read(text, columns={"size": "integer", "rent": {"type": "numeric", "step": 10}}, missing="model")
+    assert table.imputed == {"rent": 40, "town": 40}
+    assert np.abs(table.values["rent"] - rent).max() <= 50 and (table.values["rent"] % 10 == 0).all()
+    assert (table.values["town"] == town).mean() > 0.99
+    typical = read(text, columns={"size": "integer"}, missing="median").values["rent"]
+    assert np.abs(typical - rent).max() > 400
+    # The class is no input, and whatever is known stays.
+    swapped = read(with_gaps("ba")[0], columns={"size": "integer"}, missing="model")
+    assert (swapped.values["rent"] == table.values["rent"]).all()
+    assert (swapped.values["town"] == table.values["town"]).all()
+    known = np.arange(400) % 10 != 3
+    assert (table.values["rent"] == rent)[known].all()
+
+
+def test_a_model_without_other_columns_fills_in_the_median(read):
+    table = read("n,y\n1,a\n?,b\n3,a\n9,b\n", columns={"n": "integer"}, missing="model")
+    assert table.values["n"].tolist() == [1, 3, 3, 9]
+    with pytest.raises(UserError, match="column 'm': is always missing, so nothing can be filled in"):
+        read("n,m,y\n?,?,a\n2,?,b\n3,?,a\n5,?,b\n", columns={}, missing="model")
+
+
 def test_the_draft_states_types_with_reasons_and_reads_the_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [

@@ -28,9 +28,10 @@ from cfbench_tabular.file_format import (
     separator_of,
     unit_of,
 )
-from cfbench_tabular.reading import Sheet, in_order, plain, read_bytes, read_sheet, without_units
+from cfbench_tabular.reading import plain, read_bytes, read_sheet, without_units
 from cfbench_tabular.schema import Schema
 from cfbench_tabular.schema_inference import in_scale, kind_of, reason_to_drop
+from cfbench_tabular.sheet import Sheet, in_order
 
 MOST_CLASSES = 20
 """A numeric class column with more distinct values gets a threshold."""

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import csv
-import functools
 import io
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpacked
-from cfbench_tabular.column_types import Format, inferred_step, nearest_multiple, number_of, off_step
+from cfbench_tabular.column_types import inferred_step, nearest_multiple, off_step
 from cfbench_tabular.file_format import decoded, plain_columns, separator_of, without_unit
+from cfbench_tabular.missing_values import without_missing
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
+from cfbench_tabular.sheet import Sheet, in_order, number_or_nan, numbers
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
 
 MOST_INFERRED_LEVELS = 1000
@@ -24,26 +24,6 @@ MOST_INFERRED_LEVELS = 1000
 
 MOST_BYTES = 4e9
 """Size of one encoded column."""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """The cells of a text file, as text.
-
-    Attributes:
-        names: the names of the columns.
-        rows: the cells of each row, as many as ``names``.
-        places: the file and line of each row, ``my.csv:17``.
-    """
-
-    names: tuple[str, ...]
-    rows: Sequence[Sequence[str]]
-    places: Sequence[str]
-
-    @functools.cached_property
-    def columns(self) -> Mapping[str, tuple[str, ...]]:
-        """The cells of each column, by its name."""
-        return dict(zip(self.names, zip(*self.rows, strict=True), strict=True))
 
 
 def read_sheet(path: Path, schema: Schema) -> Sheet:
@@ -160,7 +140,7 @@ def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
     ]
     if not features:
         raise UserError(f"{_file_of(sheet) or name}: has no feature columns")
-    sheet, imputed = _without_missing(sheet, schema, features, class_column)
+    sheet, imputed = without_missing(sheet, schema, features, class_column)
     found = [typed(sheet, plan) for plan in features]
     columns = tuple(column for column, _ in found)
     values = {column.name: cells for column, cells in found}
@@ -220,7 +200,7 @@ def _check_size(sheet: Sheet, plan: ColumnPlan, levels: int) -> None:
 def _too_many_levels(sheet: Sheet, column: str) -> str:
     """Why a column without a type cannot be a category, and what it may be instead."""
     cells = sheet.columns[column]
-    strange = [cell for cell in cells if not np.isfinite(_number(cell))]
+    strange = [cell for cell in cells if not np.isfinite(number_or_nan(cell))]
     share = 1 - len(strange) / len(cells)
     what = f"{_file_of(sheet)}: column {column!r}: has {len(set(cells)):,} different texts, too many for a category"
     if share < 0.5:
@@ -258,131 +238,11 @@ def _quantity(cells: Sequence[str], plan: ColumnPlan, places: Sequence[str]) -> 
     return column, values
 
 
-def numbers(cells: Sequence[str], column: str, places: Sequence[str], form: Format = "number") -> FloatArray:
-    """(N,) float64 of text.
-
-    Raises:
-        UserError: for the first cell that is not a finite number, a date or a time, with its line.
-    """
-    if form != "number":
-        return _moments(cells, column, places, form)
-    try:
-        found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-    except ValueError:
-        found = np.array([_number(cell) for cell in cells])
-    wrong = np.flatnonzero(~np.isfinite(found))
-    if len(wrong):
-        raise UserError(f"{places[wrong[0]]}: column {column!r}: {cells[wrong[0]]!r} is not a finite number")
-    return found
-
-
-def _moments(cells: Sequence[str], column: str, places: Sequence[str], form: Format) -> FloatArray:
-    found = np.empty(len(cells))
-    for row, cell in enumerate(cells):
-        try:
-            found[row] = number_of(cell, form)
-        except ValueError:
-            example = "2026-11-23" if form == "date" else "2026-11-23T12:30:00"
-            raise UserError(
-                f"{places[row]}: column {column!r}: {cell!r} is not a {form} such as {example}"
-            ) from None
-    return found
-
-
-def in_order(levels: Iterable[str]) -> list[str]:
-    """Levels sorted by value if all are numbers, else by name."""
-    levels = sorted(levels)
-    return sorted(levels, key=float) if all(np.isfinite(_number(level)) for level in levels) else levels
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")
-
-
 def _class_column(sheet: Sheet, schema: Schema) -> str:
     name = schema.class_column if schema.class_column is not None else sheet.names[-1]
     if name not in sheet.names:
         raise UserError(f"class_column: no column {name!r}.{_hint(name, sheet.names)}")
     return name
-
-
-def _without_missing(
-    sheet: Sheet, schema: Schema, features: Sequence[ColumnPlan], class_column: str
-) -> tuple[Sheet, Mapping[str, int]]:
-    """The sheet without missing values, and how many were filled in, by column."""
-    marks = set(schema.missing_marks)
-    missing: dict[str, list[int]] = {}
-    for plan in [*features, ColumnPlan(class_column)]:
-        own = marks - set(plan.levels or ())
-        cells = sheet.columns[plan.name]
-        if own & set(cells):
-            missing[plan.name] = [place for place, cell in enumerate(cells) if cell in own]
-    if not missing:
-        return sheet, {}
-    if schema.missing == "error":
-        column = next(iter(missing))
-        first = missing[column][0]
-        raise UserError(
-            f"{sheet.places[first]}: column {column!r}: is missing ({sheet.columns[column][first]!r}). Fill it in, set "
-            "'missing: drop' to remove such rows or 'missing: median' to fill in typical values, or add it to the levels "
-            "of the column"
-        )
-    imputed: dict[str, int] = {}
-    if schema.missing != "drop":
-        filled = {
-            plan.name: (set(missing[plan.name]), _typical(sheet, plan, missing[plan.name], schema.missing))
-            for plan in features
-            if plan.name in missing
-        }
-        columns = [
-            [filled[name][1] if row in filled[name][0] else cell for row, cell in enumerate(cells)]
-            if name in filled
-            else cells
-            for name, cells in sheet.columns.items()
-        ]
-        sheet = Sheet(sheet.names, list(zip(*columns, strict=True)), sheet.places)
-        imputed = {name: len(rows) for name, (rows, _) in filled.items()}
-        missing = {name: rows for name, rows in missing.items() if name == class_column}
-    bad = {row for rows in missing.values() for row in rows}
-    complete = [row for row in range(len(sheet.rows)) if row not in bad]
-    if not complete:
-        always = [name for name, rows in missing.items() if len(rows) == len(sheet.rows)]
-        why = f" (column {always[0]!r} is always missing: set its type to drop)" if always else ""
-        raise UserError(
-            f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' removes all rows{why}"
-        )
-    kept = [sheet.rows[row] for row in complete], [sheet.places[row] for row in complete]
-    return Sheet(sheet.names, *kept), imputed
-
-
-def _typical(sheet: Sheet, plan: ColumnPlan, missing: Sequence[int], how: str) -> str:
-    """The cell to fill in: the lower median of numbers, dates and ordered levels, or else the most frequent cell.
-
-    Both are values of the file, so that they are at the steps of the column. Of equally frequent cells, the first.
-    """
-    from cfbench_tabular.schema_inference import kind_of
-
-    gaps = set(missing)
-    cells = [cell for row, cell in enumerate(sheet.columns[plan.name]) if row not in gaps]
-    places = [place for row, place in enumerate(sheet.places) if row not in gaps]
-    if not cells:
-        raise UserError(
-            f"{sheet.places[0]}: column {plan.name!r}: is always missing, so nothing can be filled in: set its type to drop"
-        )
-    kind = plan.kind or kind_of(cells)
-    if how == "median" and plan.ordered and plan.levels is not None:
-        order = {level: rank for rank, level in enumerate(plan.levels)}
-        known = sorted((cell for cell in cells if cell in order), key=order.__getitem__)
-        if known:
-            return known[(len(known) - 1) // 2]
-    if how == "median" and kind != "categorical":
-        form: Format = "date" if kind == "date" else "time" if kind == "time" else plan.format
-        values = numbers(cells, plan.name, places, form)
-        return cells[int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])]
-    return Counter(cells).most_common(1)[0][0]
 
 
 def _classes(sheet: Sheet, schema: Schema, column: str, predicted: FloatArray | None) -> list[str]:

@@ -1,7 +1,7 @@
 """The schema of a delimited text file: a few lines of YAML, for users' files and published data sets.
 
     class_column: outcome            # none: the last column
-    missing: drop                    # or: error, median, mode
+    missing: drop                    # or: error, median, mode, model
     columns:
       age: integer
       height: numeric                # with the decimals that all values share
@@ -74,10 +74,10 @@ class Schema:
     separator: Annotated[str | None, Help("one character, or whitespace; none: detected")] = None
     header: Annotated[bool, Help("whether the first line names the columns; else 'columns' does")] = True
     missing: Annotated[
-        Literal["error", "drop", "median", "mode"],
+        Literal["error", "drop", "median", "mode", "model"],
         Help(
             "rows with a missing value: refuse the file, drop them, or fill in the median (the most frequent level "
-            "of categories) or the most frequent value of the column"
+            "of categories), the most frequent value of the column, or what a model predicts from the other columns"
         ),
     ] = "error"
     missing_marks: Annotated[

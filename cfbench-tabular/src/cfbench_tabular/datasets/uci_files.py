@@ -25,7 +25,7 @@ from cfbench_core.errors import UserError
 from cfbench_tabular.schema import ColumnPlan, Schema
 
 if TYPE_CHECKING:
-    from cfbench_tabular.reading import Sheet
+    from cfbench_tabular.sheet import Sheet
     from cfbench_tabular.table import Table
 
 LICENCE = "CC BY 4.0"
@@ -92,7 +92,8 @@ def files_of(name: str) -> DataFiles:
 
 def read_raw(name: str, description: SourceFiles, paths: Sequence[Path]) -> Table:
     """The rows of UCI's files, concatenated."""
-    from cfbench_tabular.reading import Sheet, read_sheet, table_of
+    from cfbench_tabular.reading import read_sheet, table_of
+    from cfbench_tabular.sheet import Sheet
 
     sheets = [
         _read_xls(path, description) if path.suffix == ".xls" else read_sheet(path, description.schema)
@@ -109,7 +110,8 @@ def read_study(name: str, description: SourceFiles, path: Path) -> Table:
     Raises:
         UserError: if it is a different file.
     """
-    from cfbench_tabular.reading import Sheet, read_sheet, table_of
+    from cfbench_tabular.reading import read_sheet, table_of
+    from cfbench_tabular.sheet import Sheet
 
     sheet = read_sheet(path, Schema(separator=","))
     schema = description.schema
@@ -146,7 +148,7 @@ def _study_type(plan: ColumnPlan) -> Any:
 
 def _read_xls(path: Path, description: SourceFiles) -> Sheet:
     """The first sheet of an Excel file in the format of Excel 97-2003; whole numbers without a decimal point."""
-    from cfbench_tabular.reading import Sheet
+    from cfbench_tabular.sheet import Sheet
 
     try:
         import xlrd
