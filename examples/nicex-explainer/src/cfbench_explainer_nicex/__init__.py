@@ -1,0 +1,1 @@
+"""NICE by its authors' library as an explainer for cfbench."""
