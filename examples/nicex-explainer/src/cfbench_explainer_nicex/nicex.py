@@ -1,9 +1,9 @@
 """NICEx: NICE (Brughmans, Leyman & Martens 2023) by its authors' library.
 
 The library receives one number for each column: numbers as encoded, categories as the index of their level. Its distance
-divides numbers by their range or standard deviation, so that standardised numbers make no difference. It does not support ranges,
-immutable and one-way columns; a counterfactual that changes one counts as not actionable. No counterfactual is found where
-the model is right about no training row of the other class.
+divides numbers by their range or standard deviation, so that standardised numbers make no difference. It does not support
+admissible ranges, immutable and one-way columns; a counterfactual that changes one counts as not actionable. No
+counterfactual is found where the model is right about no training row of the other class.
 """
 
 from dataclasses import dataclass
