@@ -259,3 +259,14 @@ def test_a_class_of_the_users_own_is_an_analysis_without_a_plugin(run: Run, regi
     assert not table.empty
     with pytest.raises(UserError, match=r"toy_suite:Digits: an analysis needs incompatibility\(runs\)"):
         cfbench_core.analyse("toy_suite:Digits", run, registry=registry)
+
+
+def test_a_table_is_written_as_latex() -> None:
+    table = pd.DataFrame({"explainer": ["a_b", "50 %"], "value": [0.25, 12.0]})
+    answer = analyses.Answer("x", "Which & why?", words="One_two.", table=table)
+    written = render_answer(answer, [], "latex")
+    assert r"\begin{tabular}{lr}" in written and r"a\_b & 0.25 \\" in written.replace("0.2500", "0.25")
+    assert r"50 \%" in written and r"\caption{Which \& why? One\_two.}" in written
+    assert written.count(r"\\") == 3
+    own = analyses.Answer("x", "q", table=table, latex="% mine\n")
+    assert render_answer(own, [], "latex") == "% mine\n"

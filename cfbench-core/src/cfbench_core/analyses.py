@@ -63,7 +63,7 @@ class Analysis(Protocol):
 
     # An analysis whose table is no pleasure to read may have ``text(table) -> str`` as well: lines that stand on a
     # terminal in its place. It may have ``notes(runs) -> Sequence[str]``: what to know before
-    # trusting it, shown below it in every format but CSV.
+    # trusting it, shown below it in every format but CSV; and ``latex(table) -> str``, the table in a paper's form.
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class Answer:
     table: pd.DataFrame | None = None
     figures: Sequence[Figure] = ()
     text: str = ""
+    latex: str = ""
     notes: Sequence[str] = ()
 
     def required_table(self, runs: Sequence[Run]) -> pd.DataFrame:
@@ -157,13 +158,23 @@ def run_analysis(
         table = analysis.table(runs)
         words, figures = analysis.words(table), tuple(analysis.figures(table))
         text = str(analysis.text(table)) if hasattr(analysis, "text") else ""
+        latex = str(analysis.latex(table)) if hasattr(analysis, "latex") else ""
         notes = tuple(map(str, analysis.notes(runs))) if hasattr(analysis, "notes") else ()
     except UserError:
         raise
     except Exception as error:  # somebody else's code
         by = f"{component.distribution} {component.distribution_version}"
         raise UserError(f"{spec.id} of {by} failed: {_first_line(error)}") from error
-    return Answer(spec.name, spec.summary, words=words, table=table, figures=figures, text=text, notes=notes)
+    return Answer(
+        spec.name,
+        spec.summary,
+        words=words,
+        table=table,
+        figures=figures,
+        text=text,
+        latex=latex,
+        notes=notes,
+    )
 
 
 def answers(runs: Sequence[Run], registry: Registry) -> list[Answer]:

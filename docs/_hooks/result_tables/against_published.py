@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -63,22 +64,29 @@ def name_in_paper(label: str) -> str:
     return re.sub(r"-(paper|cfbench)(?=-add$|$)", "", label)
 
 
+def printed_numbers() -> pd.DataFrame:
+    """What CF-tabular prints, from the file that cfbench-tabular ships."""
+    file = Path(__file__).parents[3] / "cfbench-tabular/src/cfbench_tabular/published/cf_tabular.csv"
+    return pd.read_csv(file, keep_default_na=False)
+
+
 def against_study(kind: str, group: str) -> str:
     """What CF-tabular prints next to what its algorithms give here: ``coverage``, ``valid`` ranks, ``realistic`` ranks."""
-    printed = stored("cf-tabular-tables").query("group == @group")
+    printed = printed_numbers().query("group == @group")
     columns: dict[str, Any] = {}
     if kind == "coverage":
         ours = stored("tabular-coverage").query("group == @group")
-        for answers in ("valid", "realistic"):
-            theirs = printed.query("answers == @answers and what == 'share of factuals'")
+        for answers, item in (("valid", "figure 6"), ("realistic", "figure 7")):
+            theirs = printed[printed["item"] == item]
             columns[answers] = ours.query("answers == @answers").set_index("explainer")["mean"]
-            columns[f"{answers}, printed"] = theirs.set_index("explainer")["value"]
+            columns[f"{answers}, printed"] = theirs.set_index("explainer")["printed"]
     else:
         ours = stored("tabular-ten-rankings").query("group == @group and answers == @kind")
         for metric in ("sparsity", "L2", "MADD", "MD"):
             mine = ours[ours["metric"] == metric]
-            theirs = printed[(printed["answers"] == kind) & (printed["what"] == f"rank by {metric}")]
+            item = {"valid": "table 4", "realistic": "table 5"}[kind]
+            theirs = printed[(printed["item"] == item) & (printed["measure"] == metric)]
             columns[metric] = mine.set_index("explainer")["rank"]
-            columns[f"{metric}, printed"] = theirs.set_index("explainer")["value"]
+            columns[f"{metric}, printed"] = theirs.set_index("explainer")["printed"]
     table = pd.DataFrame(columns).rename_axis("explainer")
     return shown(table.sort_values(next(iter(columns)), ascending=kind != "coverage").reset_index())

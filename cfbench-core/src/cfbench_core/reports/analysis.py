@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cfbench_core.csv_cells import protected_frame
+from cfbench_core.reports import latex
 from cfbench_core.reports.frames import MISSING, Cells, cells
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from cfbench_core.analyses import Answer
     from cfbench_core.run_directory import Run
 
-FORMATS = ("terminal", "csv", "markdown", "html", "json")
+FORMATS = ("terminal", "csv", "markdown", "html", "latex", "json")
 READABLE = 16
 """Letters in a column of words that are worth more than another column of numbers."""
 _GAP = 2
@@ -34,6 +35,8 @@ def render(answer: Answer, runs: Sequence[Run], format: str) -> str:
         return _markdown(answer, answer.table)
     if format == "html":
         return _page(answer, runs)
+    if format == "latex":
+        return answer.latex or _latex(answer, answer.table)
     if format == "json":
         return _json(answer, answer.table)
     import io
@@ -43,6 +46,13 @@ def render(answer: Answer, runs: Sequence[Run], format: str) -> str:
     out = io.StringIO()
     show(answer, Console(file=out, width=120, color_system=None))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _latex(answer: Answer, table: pd.DataFrame) -> str:
+    """The table, with the words and notes as its caption."""
+    shown = cells(table)
+    caption = " ".join(filter(None, (answer.question, answer.words, shown.in_every_row, *answer.notes)))
+    return latex.tabular(shown.heads, shown.rows, shown.numbers, caption)
 
 
 def show(answer: Answer, console: Console) -> None:

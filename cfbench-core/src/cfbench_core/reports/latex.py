@@ -93,6 +93,31 @@ def _entry(entry: Entry) -> str:
     return rf"{text} {{\footnotesize ({coverage})}}" if coverage else text
 
 
+def tabular(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool], caption: str
+) -> str:
+    """A table of text as LaTeX source (booktabs, graphicx); columns of ``numbers`` are aligned to the right."""
+    lines = [" & ".join(map(escape, row)) + r" \\" for row in rows]
+    return "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering",
+            rf"\caption{{{escape(caption)}}}",
+            r"\vspace{4pt}",
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+            rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numbers)}}}",
+            r"\toprule",
+            " & ".join(map(escape, heads)) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
 def escape(text: str) -> str:
     """Text as LaTeX source."""
     words = visible(" ".join(text.split()))

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from cfbench_core.run_directory import Run
 
-FORMATS = ("terminal", "csv", "markdown", "html", "json")
+FORMATS = ("terminal", "csv", "markdown", "html", "latex", "json")
 _SUFFIXES = {
     ".csv": "csv",
     ".md": "markdown",
     ".html": "html",
     ".htm": "html",
     ".json": "json",
+    ".tex": "latex",
     ".txt": "terminal",
 }
 
@@ -38,6 +39,7 @@ _SUFFIXES = {
         "cfbench analyse positions runs/study                 the result, on the terminal",
         "cfbench analyse positions runs/study --format csv    unrounded, for programs",
         "cfbench analyse positions runs/a runs/b --out positions.html",
+        "cfbench analyse positions runs/study --out positions.tex",
         "cfbench analyse my_lab.analyses:Ours runs/study      your own class, found from this folder",
     ),
 )

@@ -1,0 +1,278 @@
+"""The tables of CF-tabular with the printed value next to ours: tables 4, 5 and A1, figures 6 and 7.
+
+- Tables 4 and 5: average ranks of the ten algorithms over all factuals, of valid and of valid and realistic counterfactuals
+  (``rankings.py``). Other explainers of the run are not ranked with them. Ranks among fewer than ten are not comparable with
+  ranks among ten, so they are missing unless all ten were run.
+- Figures 6 and 7: the shares of factuals with a valid, and with a valid and realistic counterfactual.
+- Table A1: area under the ROC curve and accuracy of the networks on the test rows.
+
+The printed numbers are data of this package (``published/cf_tabular.csv``). They are of 22 data sets; a run without the raw
+data of ISOLET, SDD and Internet Advertisements has 19, so small differences say little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.specs import ComponentSpec
+from cfbench_core.statistics import friedman
+from cfbench_tabular.analysis.rankings import ranked
+from cfbench_tabular.analysis.run_data import (
+    CRITERIA,
+    REALISTIC,
+    TOTAL,
+    VALID,
+    DataSet,
+    FloatArray,
+    Study,
+    groups_of,
+    listed,
+    studies,
+    tidied,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Figure
+    from cfbench_core.run_directory import Run
+
+SPEC = ComponentSpec(
+    id="tabular/analysis/reproduction",
+    summary="The tables of CF-tabular: the printed value next to ours",
+    target=f"{__name__}:Reproduction",
+    papers=("cftabular2021",),
+)
+
+ALGORITHMS = (
+    "alibic",
+    "alibic-nograd",
+    "cadex",
+    "dice",
+    "growing-spheres",
+    "lore",
+    "mace",
+    "ml-explain",
+    "sedc",
+    "synas",
+)
+"""The ten algorithms of the paper."""
+
+RANKED = {"table 4": VALID, "table 5": REALISTIC}
+SHARES = {"figure 6": VALID, "figure 7": REALISTIC}
+QUALITY = "table A1"
+KEYS = ("item", "group", "dataset", "measure", "explainer")
+
+
+class Reproduction:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def incompatibility(self, runs: Sequence[Run]) -> str:
+        if not all(_published(run) for run in runs):
+            return "needs runs of the published study (protocol: paper)"
+        return ""
+
+    def notes(self, runs: Sequence[Run]) -> Sequence[str]:
+        found = []
+        for study in studies(runs):
+            absent = [name for name in ALGORITHMS if name not in _of_all(study.datasets)]
+            if absent:
+                found.append(
+                    f"{listed(absent)} did not run on all data sets, and ranks among fewer than ten are not comparable: "
+                    "tables 4 and 5 are missing"
+                )
+        return found
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: model, item (table 4, ...), group, dataset, measure, explainer, printed, ours, difference,
+        printed_factuals, factuals."""
+        import pandas as pd
+
+        printed = printed_numbers()
+        tables = []
+        for study in studies(runs):
+            ours = pd.DataFrame(list(_measured(study)), columns=[*KEYS, "ours", "factuals"])
+            both = printed.merge(ours, on=list(KEYS), how="left")
+            tables.append(both.assign(model=study.model))
+        table = pd.concat(tables, ignore_index=True)
+        table["difference"] = table["ours"] - table["printed"]
+        columns = ["model", *KEYS, "printed", "ours", "difference", "printed_factuals", "factuals"]
+        return table[columns]
+
+    def figures(self, table: pd.DataFrame) -> list[Figure]:
+        from cfbench_core.analyses import Figure
+        from cfbench_core.reports.charts import heat_map
+
+        drawn = []
+        for labels, rows in groups_of(_of_total(table), ("model", "item")):
+            values, text = _grid(rows)
+            if values.isna().all(axis=None):
+                continue
+            heading = f"{str(labels['item']).capitalize()} of CF-tabular: ours (printed)"
+            better = "lower" if labels["item"] in RANKED else "higher"
+            svg = heat_map(
+                list(values.index),
+                list(values.columns),
+                values.to_numpy(dtype=float),
+                title=heading,
+                direction=better,
+                text=text.to_numpy().tolist(),
+            )
+            drawn.append(Figure(heading, svg, "All data sets together.", wide=True))
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        known = _of_total(table).dropna(subset=["ours"])
+        sentences = []
+        for item, what in (("figure 6", "valid"), ("figure 7", "valid and realistic")):
+            rows = known[known["item"] == item]
+            if len(rows):
+                sentences.append(
+                    f"The share of factuals with a {what} counterfactual is {rows['printed'].mean():.0%} as printed and "
+                    f"{rows['ours'].mean():.0%} here, on average over {len(rows)} algorithms."
+                )
+        for item in RANKED:
+            rows = known[known["item"] == item]
+            if len(rows):
+                near = int((rows["difference"].abs() <= 1).sum())
+                sentences.append(f"{item.capitalize()}: {near} of {len(rows)} ranks differ by one or less.")
+        quality = tidied(table)
+        rows = quality[(quality["item"] == QUALITY)].dropna(subset=["ours"])
+        if len(rows):
+            near = int((rows["difference"].abs() <= 0.0051).sum())
+            sentences.append(
+                f"Table A1: {near} of {len(rows)} numbers equal the printed ones to two decimals."
+            )
+        return " ".join(sentences)
+
+    def text(self, table: pd.DataFrame) -> str:
+        from tabulate import tabulate
+
+        blocks = []
+        for labels, rows in groups_of(_of_total(table).dropna(subset=["ours"]), ("item",)):
+            _, text = _grid(rows)
+            lines = tabulate(text.reset_index().to_numpy().tolist(), ["", *text.columns], tablefmt="simple")
+            blocks.append(f"{labels['item']}, all data sets: ours (printed)\n{lines}")
+        return "\n\n".join(blocks)
+
+    def latex(self, table: pd.DataFrame) -> str:
+        """Each table in the paper's form: algorithms in columns, measures by group in rows."""
+        from cfbench_core.reports.latex import tabular
+
+        found = []
+        tidy = tidied(table).dropna(subset=["ours"])
+        for labels, rows in groups_of(tidy[tidy["item"] != QUALITY], ("model", "item")):
+            names = [name for name in ALGORITHMS if name in set(rows["explainer"])]
+            lines = []
+            for group, own in groups_of(rows, ("group", "measure")):
+                cells = own.set_index("explainer")
+                shown = [
+                    _both(cells["ours"].get(name), cells["printed"].get(name), labels["item"])
+                    for name in names
+                ]
+                lines.append([str(group["group"]), str(group["measure"]), *shown])
+            caption = f"CF-tabular, {labels['item']}: ours (printed)."
+            heads = ["data", "measure", *names]
+            found.append(tabular(heads, lines, [False, False, *([True] * len(names))], caption))
+        quality = tidy[tidy["item"] == QUALITY]
+        if len(quality):
+            text = _grid(quality, rows_by="dataset")[1]
+            lines = [
+                [str(name), *map(str, row)] for name, row in zip(text.index, text.to_numpy(), strict=True)
+            ]
+            heads = ["data set", *map(str, text.columns)]
+            found.append(tabular(heads, lines, [False, True, True], "CF-tabular, table A1: ours (printed)."))
+        return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+
+
+def printed_numbers() -> pd.DataFrame:
+    """Columns: item, group, dataset, measure, explainer, printed, printed_factuals."""
+    import pandas as pd
+
+    file = resources.files("cfbench_tabular.published") / "cf_tabular.csv"
+    with file.open(encoding="utf-8") as opened:
+        table = pd.read_csv(opened, keep_default_na=False)
+    return table.rename(columns={"factuals": "printed_factuals"}).drop(columns="criterion")
+
+
+def _published(run: Run) -> bool:
+    protocol = run.config.get("protocol") or {}
+    study = protocol if isinstance(protocol, str) else protocol.get("study")
+    return run.suite == "tabular" and study == "paper"
+
+
+def _of_all(datasets: Sequence[DataSet]) -> list[str]:
+    """The algorithms of the paper that were run on all of these data sets."""
+    return [name for name in ALGORITHMS if all(name in dataset.methods for dataset in datasets)]
+
+
+def _measured(study: Study) -> Iterator[tuple[Any, ...]]:
+    """Rows of KEYS, our value, and the number of factuals."""
+    for dataset in study.datasets:
+        for measure, value in (dataset.model.get("quality") or {}).items():
+            if measure in ("AUC", "accuracy"):
+                yield QUALITY, "", dataset.name, measure, "", value, np.nan
+    for group, datasets in study.groups():
+        names = _of_all(datasets)
+        for item, criterion in SHARES.items():
+            judge = CRITERIA[criterion]
+            for name in names:
+                hits = _joined([dataset.values([name], (judge,))[1][:, :, 0] for dataset in datasets])
+                if len(hits):
+                    share = float(np.nan_to_num(hits).mean())
+                    yield item, group, "", "share", name, share, len(hits)
+        if len(names) == len(ALGORITHMS):
+            yield from _ranks(study, group, datasets)
+
+
+def _ranks(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[tuple[Any, ...]]:
+    columns = study.columns()
+    for item, criterion in RANKED.items():
+        judge = CRITERIA[criterion]
+        if judge not in columns:
+            continue
+        for measure in ("coverage", "sparsity", "RUC", "RMC", "L2", "MADD", "MD"):
+            column = judge if measure == "coverage" else measure
+            if column not in columns:
+                continue
+            better = columns[column].direction
+            found = _joined([ranked(dataset, ALGORITHMS, column, judge, better) for dataset in datasets])
+            if len(found) > 1:
+                for name, rank in zip(ALGORITHMS, friedman(found, "lower").average_ranks, strict=True):
+                    yield item, group, "", measure, name, float(rank), len(found)
+
+
+def _joined(parts: Sequence[FloatArray]) -> FloatArray:
+    """(factuals, explainers) of several data sets, leaving out those without values."""
+    known = [part for part in parts if len(part)]
+    return np.concatenate(known) if known else np.empty((0, 1))
+
+
+def _of_total(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all data sets together."""
+    tidy = table.assign(
+        **{name: table[name].astype(object).fillna("") for name in ("group", "explainer", "dataset")}
+    )
+    return tidy[tidy["group"] == TOTAL]
+
+
+def _grid(rows: pd.DataFrame, rows_by: str = "explainer") -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Our numbers, explainers by measures, and the text with the printed numbers."""
+    item = rows["item"].iloc[0]
+    shown = rows.assign(text=[_both(r.ours, r.printed, item) for r in rows.itertuples()])
+    order = list(dict.fromkeys(rows["measure"]))
+    values = shown.pivot(index=rows_by, columns="measure", values="ours")[order]
+    return values, shown.pivot(index=rows_by, columns="measure", values="text")[order]
+
+
+def _both(ours: Any, printed: Any, item: str) -> str:
+    """ "3.2 (4.1)"; an empty text where we have no number."""
+    if ours is None or np.isnan(ours):
+        return ""
+    digits = 1 if item in RANKED else 2
+    return f"{ours:.{digits}f} ({printed:.{digits}f})"

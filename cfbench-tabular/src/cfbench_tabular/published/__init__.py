@@ -1,0 +1,6 @@
+"""Numbers that papers print, as data.
+
+``cf_tabular.csv``: CF-tabular (de Oliveira and Martens 2021), tables 4 and 5 (average ranks, from the authors' tables to six
+decimals), table A1 (quality of the networks on test rows), and the shares that figures 6 and 7 draw, which follow from the
+ranks.
+"""

@@ -1,0 +1,147 @@
+"""Printed next to measured: the printed data against identities, and small studies whose ranks are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from cfbench_core import analyses
+from cfbench_core.registry import installed
+from cfbench_core.reports.analysis import render
+from cfbench_tabular.analysis.reproduction import ALGORITHMS, Reproduction, printed_numbers
+from cfbench_tabular.study import NAMES
+
+analysis = Reproduction()
+METRICS = ("validity", "realistic", "L2", "sparsity")
+
+
+def of_paper(run: Any) -> Any:
+    (run.directory / "config.yaml").write_text(
+        yaml.safe_dump({"suite": "tabular", "protocol": {"study": "paper"}})
+    )
+    return run
+
+
+@pytest.fixture
+def study(write: Any, make_cell: Any) -> Any:
+    """Three factuals; the algorithm number n has an L2 of n, the last one no valid counterfactual for the third."""
+    cells = [
+        make_cell(
+            name,
+            {
+                "validity": [1, 1, 1 if name != "synas" else 0],
+                "realistic": [1, 0, 1 if name != "synas" else 0],
+                "L2": [n, n, n if name != "synas" else None],
+                "sparsity": [0.5, 0.5, 0.5 if name != "synas" else None],
+            },
+        )
+        for n, name in enumerate(ALGORITHMS, start=1)
+    ]
+    nice = make_cell(
+        "nice", {"validity": [1, 1, 1], "realistic": [1, 1, 1], "L2": [0, 0, 0], "sparsity": [1, 1, 1]}
+    )
+    models = {"net on flowers": {"quality": {"AUC": 0.91, "accuracy": 0.8, "AUC of training rows": 1.0}}}
+    return of_paper(write(*cells, nice, models=models))
+
+
+def test_printed_ranks_of_ten_algorithms_have_the_mean_of_ten_ranks() -> None:
+    printed = printed_numbers()
+    ranks = printed[printed["item"].isin(["table 4", "table 5"])]
+    means = ranks.groupby(["item", "group", "measure"])["printed"].agg(["mean", "count"])
+    assert len(means) == 2 * 4 * 7 and (means["count"] == 10).all()
+    assert np.abs(means["mean"] - 5.5).max() < 5e-4
+
+
+def test_printed_shares_are_counts_of_factuals_and_quality_is_of_22_data_sets() -> None:
+    printed = printed_numbers()
+    shares = printed[printed["measure"] == "share"]
+    counts = shares["printed"] * shares["printed_factuals"]
+    assert np.abs(counts - counts.round()).max() < 0.5 * 1e-4 * 3925
+    groups = shares.drop_duplicates("group").set_index("group")["printed_factuals"]
+    assert groups["total"] == groups[["categorical", "numerical", "mixed"]].sum() == 3925
+    quality = printed[printed["item"] == "table A1"]
+    assert set(quality["dataset"]) == set(NAMES) and len(quality) == 44
+
+
+def test_ranks_are_those_of_the_ten_alone(study: Any) -> None:
+    table = (
+        analysis.table([study])
+        .dropna(subset=["ours"])
+        .set_index(["item", "group", "measure", "explainer"])["ours"]
+        .sort_index()
+    )
+    of_l2 = table["table 4", "total", "L2"]
+    assert of_l2[list(ALGORITHMS)].tolist() == list(range(1, 11))
+    # Without the second factual, all ten share rank 5.5 there; where synas has nothing, it is last.
+    assert table["table 5", "total", "L2", "alibic"] == pytest.approx((1 + 5.5 + 1) / 3)
+    assert table["table 4", "total", "coverage", "synas"] == pytest.approx((5.5 + 5.5 + 10) / 3)
+    assert table["figure 6", "total", "share", "synas"] == pytest.approx(2 / 3)
+    assert table["figure 7", "total", "share", "cadex"] == pytest.approx(2 / 3)
+    assert "nice" not in set(table.index.get_level_values("explainer"))
+
+
+def test_every_printed_number_has_a_row_and_a_difference(study: Any) -> None:
+    table = analysis.table([study])
+    assert len(table) == len(printed_numbers())
+    known = table.dropna(subset=["ours"])
+    assert np.allclose(known["difference"], known["ours"] - known["printed"])
+    assert (known["factuals"] == 3).all()
+    assert analysis.notes([study]) == []
+
+
+def test_fewer_than_ten_algorithms_are_not_ranked(write: Any, make_cell: Any) -> None:
+    values = {name: [1.0, 1.0] for name in METRICS}
+    run = of_paper(write(*(make_cell(name, values) for name in ALGORITHMS if name != "mace")))
+    table = analysis.table([run]).dropna(subset=["ours"])
+    assert set(table["item"]) == {"figure 6", "figure 7"}
+    assert analysis.notes([run])[0].startswith("mace did not run on all data sets")
+
+
+def test_other_studies_are_not_compared(write: Any, make_cell: Any) -> None:
+    run = write(make_cell("cadex", {"validity": [1.0]}))
+    (run.directory / "config.yaml").write_text("suite: tabular\nprotocol: {factuals: 3}\n")
+    assert analysis.incompatibility([run]) == "needs runs of the published study (protocol: paper)"
+
+
+def test_quality_stands_next_to_table_a1(write: Any, make_cell: Any) -> None:
+    models = {"net on iris": {"quality": {"AUC": 1.0, "accuracy": 0.97}}}
+    cell = make_cell("cadex", {"validity": [1.0]}, dataset="iris")
+    run = of_paper(
+        write(cell, data={"iris": {"numeric_columns": 4, "categorical_columns": 0}}, models=models)
+    )
+    table = analysis.table([run]).dropna(subset=["ours"]).set_index(["dataset", "measure"])
+    assert table.loc[("iris", "AUC"), "ours"] == table.loc[("iris", "AUC"), "printed"] == 1.0
+    assert len(analysis.table([run]).query("item == 'table A1'")) == 44
+
+
+@pytest.mark.parametrize("form", ["terminal", "latex", "markdown", "html", "json", "csv"])
+def test_every_format_shows_both_numbers(study: Any, form: str) -> None:
+    component = analyses.find("reproduction", [study], installed())
+    answer = analyses.run_analysis(component, [study], installed())
+    text = render(answer, [study], form)
+    assert "table 4" in text.lower()
+    if form in ("terminal", "latex"):
+        assert "1.0 (5.6)" in text  # the rank of alibic by L2: ours, and as printed
+    if form == "latex":
+        assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 4
+
+
+def test_the_words_count_what_agrees(study: Any) -> None:
+    words = analysis.words(analysis.table([study]))
+    assert "The share of factuals with a valid counterfactual is 56% as printed and 97% here" in words
+    assert "Table 4: " in words
+
+
+def test_the_table_can_be_drawn_from_csv(study: Any, tmp_path: Any) -> None:
+    table = analysis.table([study])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    again = pd.read_csv(tmp_path / "table.csv")
+    assert [figure.title for figure in analysis.figures(again)] == [
+        figure.title for figure in analysis.figures(table)
+    ]
+    assert len(analysis.figures(again)) == 4
+    assert analysis.text(again) == analysis.text(table) and analysis.latex(again) == analysis.latex(table)
