@@ -25,6 +25,7 @@ are at most ``epsilon`` apart (or none exists at all), 0 if ``seconds`` ran out 
 best so far and depends on the machine.
 
 Arithmetic with whole rationals is slow: see the sizes in the documentation, and use ``optimum`` for more.
+Preset ``as-published``: the tolerance of the authors' code and no time limit; each answer is then proven, as theirs is.
 Formulae go to z3 directly: the paper's pysmt would only translate them. Needs cfbench-tabular[mace].
 """
 
@@ -56,6 +57,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"layers", "scores"}}},
     papers=("karimi2020mace",),
+    presets="cfbench_tabular:presets/mace.yaml",
     details={"default": False},
 )
 
