@@ -156,3 +156,22 @@ def test_on_a_terminal_trees_are_questions_with_what_follows_from_yes_and_no(
     assert lines[start + 2].startswith("   yes a: wins 100% of ") and lines[start + 3].startswith(
         "    no b: wins 100% of "
     )
+
+
+def test_strategies_are_advised_in_place_of_their_explainers(write: Any, make_cell: Any) -> None:
+    """SEDC and LORE, heuristics, win for unsure factuals, CADEX for the others."""
+    cells, data = study(make_cell, lambda number, score: score < 0.75)
+    names = {"a": "sedc", "b": "cadex"}
+    cells = [{**one, "explainer": names[one["explainer"]]} for one in cells]
+    cells += [{**one, "explainer": "lore"} for one in cells if one["explainer"] == "sedc"]
+    run = write(*cells, data=data)
+    table = Advice(Config(by="strategy")).table([run])
+    assert set(of(table, "tree")["explainer"]) == {"heuristic search", "convex optimisation"}
+    alone = advice.table([run])
+    assert "heuristic search" not in set(of(alone, "tree")["explainer"])
+    root, same = (of(one, "tree").set_index("node").loc[0] for one in (table, alone))
+    assert root["n"] == same["n"] and root["condition"] == same["condition"]
+    accuracy = of(table, "accuracy").set_index("explainer")["value"]
+    assert accuracy[ADVISED] > 0.95
+    (figure, *_) = Advice(Config(by="strategy")).figures(table)
+    assert figure.title.startswith("Best strategy by")

@@ -15,6 +15,9 @@ factuals. The accuracy is the share of factuals for which the advised explainer 
 of always choosing the explainer that was best most often on the training data sets. At least three data sets are
 needed. A tree that is no better than this baseline should not be followed, and the summary says so.
 
+``by: strategy`` advises one of the paper's three search strategies in place of an explainer, as figure 8 does (there for
+categorical data and ``criterion: realistic``).
+
 The suggestions are figure 9 of the paper: for a setting (options ``rows``, ``auc``, ...; by default the medians of the
 runs) the share of each explainer in the leaf of each tree that the setting falls into, scaled so that the best is 100,
 and the mean over metrics. They are shares of factuals won, not probabilities of finding a counterfactual.
@@ -30,7 +33,7 @@ import numpy as np
 
 from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_tabular.analysis.advisor_training import FEATURES, TrainingSet, training_set
+from cfbench_tabular.analysis.advisor_training import FEATURES, TrainingSet, by_strategy, training_set
 from cfbench_tabular.analysis.run_data import (
     CRITERIA,
     FloatArray,
@@ -77,6 +80,12 @@ class Config:
     criterion: Annotated[
         Literal["feasible", "realistic", "valid"], Help("which counterfactuals count; CF-tabular: valid")
     ] = "feasible"
+    by: Annotated[
+        Literal["explainer", "strategy"],
+        Help(
+            "what is advised; strategy: convex optimisation, heuristic search or satisfiability, as in figure 8"
+        ),
+    ] = "explainer"
     depth: Annotated[int, Range(minimum=1, maximum=6), Help("maximum depth of a tree")] = 3
     rows: Annotated[int | None, Range(minimum=1), Help("training rows of your data")] = None
     numeric_columns: Annotated[int | None, Range(minimum=0), Help("of your data")] = None
@@ -138,6 +147,8 @@ class Advice:
             training = training_set(runs, metric, CRITERIA[self.config.criterion])
             if training is None:
                 continue
+            if self.config.by == "strategy":
+                training = by_strategy(training)
             labels = {"metric": metric, "criterion": self.config.criterion}
             tree = _fitted_tree(training.features, training.best, self.config.depth)
             rows += [{"part": TREE, **labels, **row} for row in _nodes(tree, training)]
@@ -175,7 +186,7 @@ class Advice:
         table, drawn = tidied(table), []
         for labels, rows in groups_of(table[table["part"] == TREE], ("metric", "criterion")):
             accuracy = table[(table["part"] == ACCURACY) & (table["metric"] == labels["metric"])]
-            heading = f"Best explainer by {labels['metric']}, {labels['criterion']} counterfactuals"
+            heading = f"Best {self.config.by} by {labels['metric']}, {labels['criterion']} counterfactuals"
             svg = tree_chart(_as_node(rows, 0), title=heading)
             drawn.append(Figure(heading, svg, _tested(accuracy), wide=True))
         suggestions = table[table["part"] == SUGGESTION]
@@ -204,7 +215,7 @@ class Advice:
         parts = [_suggestions_as_text(table[table["part"] == SUGGESTION])]
         for labels, rows in groups_of(table[table["part"] == TREE], ("metric", "criterion")):
             accuracy = table[(table["part"] == ACCURACY) & (table["metric"] == labels["metric"])]
-            head = f"Best explainer by {labels['metric']}, {labels['criterion']} counterfactuals"
+            head = f"Best {self.config.by} by {labels['metric']}, {labels['criterion']} counterfactuals"
             parts.append("\n".join([head, *_lines(_as_node(rows, 0), "  "), f"  {_tested(accuracy)}"]))
         return "\n\n".join(part for part in parts if part)
 

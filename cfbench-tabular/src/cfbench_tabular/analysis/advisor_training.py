@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,16 @@ FEATURES = (
     "test AUC",
     *INSTANCE_FEATURES,
 )
+
+
+STRATEGIES: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("alibic", "alibic-nograd", "cadex", "dice", "ml-explain", "synas"), "convex optimisation"
+    ),
+    **dict.fromkeys(("growing-spheres", "lore", "sedc"), "heuristic search"),
+    "mace": "satisfiability solver",
+}
+"""The search strategies of the algorithms of CF-tabular (table 1 and figure 8)."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,14 @@ def training_set(runs: Sequence[Run], metric: str, judge: str) -> TrainingSet | 
     source = np.repeat([dataset.name for dataset, _ in sets], [len(best) for _, best in parts])
     features, best = (np.concatenate(part) for part in zip(*parts, strict=True))
     return TrainingSet(tuple(names), features, best, source) if len(best) else None
+
+
+def by_strategy(training: TrainingSet) -> TrainingSet:
+    """The same with a strategy in place of its explainers, whose weights are added; other explainers stay as they are."""
+    names = [STRATEGIES.get(name, name) for name in training.names]
+    known = tuple(dict.fromkeys(names))
+    member = np.array([[name == strategy for strategy in known] for name in names], dtype=np.float64)
+    return replace(training, names=known, best=training.best @ member)
 
 
 def _of_dataset(
