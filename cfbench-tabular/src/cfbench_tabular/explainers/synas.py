@@ -17,14 +17,19 @@ Actions add whole steps to numbers whose column has a step, stay in the range an
 alone (their preconditions). As they change different columns, their order does not matter, and each set of actions is
 evaluated once.
 
-Departures: actions have no effects on other columns (a data set would have to specify them). The adapter of CF-tabular
-is limited to one action, and finds counterfactuals for 60% of its factuals; the limit here is ``length``.
+Departures: actions have no effects on other columns (a data set would have to specify them). The authors try every
+sequence of a handful of actions, or order them by gradients; here the ``beam`` best are extended, by a first move of
+3% to 100% of the way to either end of a range, and valued by ``PESSIMISM`` times the cost at the steepest slope. Their
+Adam takes thousands of steps for each sequence; here ``steps`` steps of a shrinking length. Numbers are moved
+back towards the factual by bisection, at the steps of their columns. Preset ``as-published``:
+:mod:`synas_published <.synas_published>`. The adapter of CF-tabular is limited to one action, and finds
+counterfactuals for 60% of its factuals; the limit here is ``length``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, fields
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -43,6 +48,7 @@ from cfbench_tabular.explainers.descent import (
     pulled_back,
     signs,
 )
+from cfbench_tabular.explainers.synas_published import PublishedSearch, Settings
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -53,6 +59,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("ramakrishnan2020synas",),
+    presets="cfbench_tabular:presets/synas.yaml",
 )
 
 
@@ -74,6 +81,10 @@ FLAT = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
+    loop: Annotated[
+        Literal["cfbench", "published"],
+        Help("published: as in the authors' code, every sequence, with the costs, length and steps alone"),
+    ] = "cfbench"
     length: Annotated[int, Range(minimum=1), Help("actions at most")] = 3
     action_cost_offset: Annotated[float, Range(minimum=0), Help("constant cost of each action")] = 0.5
     number: Annotated[float, Range(above=0), Help("cost of changing a number by a standard deviation")] = 1.0
@@ -89,6 +100,8 @@ class SynAS:
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
         """With details: ``actions``, how many, and ``cost``."""
+        if self.config.loop == "published":
+            return self._as_published(model, factuals, context)
         found_rows = no_counterfactuals(factuals)
         details = {name: np.full(len(factuals), np.nan) for name in ("actions", "cost")}
         width = context.encoding.width
@@ -100,6 +113,14 @@ class SynAS:
             )
             found_rows[part], details["actions"][part], details["cost"][part] = search.run()
         return Explanation(found_rows, details)
+
+    def _as_published(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
+        settings = Settings(**{field.name: getattr(self.config, field.name) for field in fields(Settings)})
+        search = PublishedSearch(
+            settings, gradient_model(model), context.encoding, factuals.vectors, factuals.classes
+        )
+        found_rows, actions, cost = search.run()
+        return Explanation(found_rows, {"actions": actions, "cost": cost})
 
 
 @dataclass
