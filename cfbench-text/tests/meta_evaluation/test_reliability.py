@@ -137,4 +137,5 @@ def test_tables_and_sentences_of_a_run_carry_the_mark(own: Path, tmp_path: Path)
     assert not answer["reliable"].any()
 
     told = worst_hallucination(found)
-    assert "according to judge overlap (not to be taken for a fact: judge overlap has AUC" in told
+    finding = "judge overlap finds no support in the user's review (not to be taken for a fact: judge overlap has AUC"
+    assert finding in told
