@@ -24,6 +24,7 @@ from pathlib import Path
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError
 from cfbench_core.files import cache_root, write_atomically
+from cfbench_core.hashing import file_digest
 
 LEVEL = 0.8
 """Of the AUC; discrimination from here on is called excellent (Hosmer & Lemeshow 2000, section 5.2.4)."""
@@ -94,11 +95,16 @@ class Reliability:
 
 
 def verdict_options(judge: ConfiguredComponent) -> str:
-    """The options that determine the verdicts of a judge, as JSON: its model, and what differs from the defaults."""
+    """The options that determine the verdicts of a judge, as JSON: its model, and what differs from the defaults.
+
+    A file of weights (``path``) counts by its content.
+    """
     document = judge.document(defaults=False)
     options = dict(document) if isinstance(document, Mapping) else {}
     model = getattr(judge.options, "model", None)
     named = {"model": model} if model is not None else {}
+    if isinstance(path := options.get("path"), str) and Path(path).is_file():
+        named["path"] = f"sha256 {file_digest(Path(path))[:16]}"
     left_out = EXECUTION | {"name", "import", "label"}
     return json.dumps({**{k: v for k, v in options.items() if k not in left_out}, **named}, sort_keys=True)
 
