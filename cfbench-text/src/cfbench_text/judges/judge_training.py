@@ -32,12 +32,13 @@ class SentencePairs:
     """The sentences of N labelled texts against those of their evidence.
 
     Attributes:
-        features: (Q, F) of the distinct pairs of sentences.
+        pairs: the Q distinct (premise, hypothesis). features: (Q, F).
         text, sentence, pair: (R,) a row for each pair of sentences of a text: which text, which of its sentences
             (numbered over all texts), and which distinct pair.
     """
 
     texts: LabelledTexts
+    pairs: Sequence[tuple[str, str]]
     features: FloatArray
     text: IntArray
     sentence: IntArray
@@ -83,7 +84,7 @@ def sentence_pairs(texts: LabelledTexts, source: Source) -> SentencePairs:
                 rows.append((place, number, distinct.setdefault((premise, hypothesis), len(distinct))))
             number += 1
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return SentencePairs(texts, features_of(list(distinct), source), *columns)
+    return SentencePairs(texts, list(distinct), features_of(list(distinct), source), *columns)
 
 
 def features_of(pairs: Sequence[tuple[str, str]], source: Source) -> FloatArray:
