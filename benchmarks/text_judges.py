@@ -12,7 +12,7 @@ sentence; ``calibration_error`` is the expected calibration error of the former.
 ``xrec`` has labels that are made: a text of XRec is right for the reference of its own row and wrong for that of another.
 This asks whether a text is about the row, not whether it is true.
 
-The rows ``gates`` say what share of the pairs of statements that a judge of similarity finds alike (at least 0.5) is not
+The rows ``gates`` say what share of the pairs of statements that ``overlap`` finds alike (at least 0.5, or 0.6) is not
 entailed, because topics or sentiments differ: before, and with the exception for near-identical statements. The
 statements are those of all pairs of up to five reviews of each musical instrument.
 """
@@ -25,7 +25,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,6 @@ from cfbench_text.judges.overlap import Overlap
 from cfbench_text.judges.pair_classifier import PairClassifier, fit, read
 from cfbench_text.judges.similarity import Config as SimilarityConfig
 from cfbench_text.judges.similarity import Similarity
-from cfbench_text.judges.similarity_judge import SimilarityJudge
 from cfbench_text.judges.trained import SHIPPED, Config
 from cfbench_text.meta_evaluation.agreement import agreement
 from cfbench_text.meta_evaluation.config import MetaEvaluation
@@ -111,7 +110,8 @@ def of_labelset(name: str, pairs: SentencePairs, found: dict[str, SentencePairs]
         yield measured(type(judge).__name__.lower(), "", pairs, judge.entailment(triplets))
     shipped = read(Path(trained_module.__file__).with_name(SHIPPED))
     for label, classifier in {"made pairs": shipped, **dict(trainings(name, found))}.items():
-        yield measured("trained", label, pairs, classifier.probabilities(pairs.features))
+        who = f"trained ({'all others' if ' + ' in label else label})"
+        yield measured(who, label, pairs, classifier.probabilities(pairs.features))
 
 
 def trainings(held: str, found: dict[str, SentencePairs]) -> Iterator[tuple[str, PairClassifier]]:
@@ -169,30 +169,29 @@ def gates(folder: Path) -> list[Row]:
         triplets = [one.triplets for one in extract(of_item, domain)]
         for said, other in itertools.permutations(triplets, 2):
             pairs += [(one, two) for one in said for two in other]
-    judges: Sequence[SimilarityJudge] = (Overlap(), Similarity(SimilarityConfig()))
+    judge = Overlap()
+    judge.prepare([one.statement for pair in pairs for one in pair])
+    alike = judge.similarities([(one.statement, other.statement) for one, other in pairs])
+    near = judge.near_identical
     found = []
-    for judge in judges:
-        judge.prepare([one.statement for pair in pairs for one in pair])
-        alike = judge.similarities([(one.statement, other.statement) for one, other in pairs])
-        near = judge.near_identical
-        for gates, limit in (("before", 2.0), ("after", near)):
-            judge.near_identical = limit  # type: ignore[misc]
-            verdicts = judge.entailment(pairs)
-            for level in (0.5, near):
-                some = verdicts[alike >= level]
-                found.append(
-                    {
-                        "table": "gates",
-                        "labelset": "musical-instruments",
-                        "judge": type(judge).__name__.lower(),
-                        "gates": gates,
-                        "similarity": level,
-                        "n": len(some),
-                        "removed": float((entailed(some) == 0).mean()),
-                        "contradicted": float((some[:, CONTRADICTION] >= 0.5).mean()),
-                    }
-                )
-                print(found[-1], flush=True)
+    for gates, limit in (("before", 2.0), ("after", near)):
+        judge.near_identical = limit  # type: ignore[misc]
+        verdicts = judge.entailment(pairs)
+        for level in (0.5, near):
+            some = verdicts[alike >= level]
+            found.append(
+                {
+                    "table": "gates",
+                    "labelset": "musical-instruments",
+                    "judge": "overlap",
+                    "gates": gates,
+                    "similarity": level,
+                    "n": len(some),
+                    "removed": float((entailed(some) == 0).mean()),
+                    "contradicted": float((some[:, CONTRADICTION] >= 0.5).mean()),
+                }
+            )
+            print(found[-1], flush=True)
     return found
 
 
