@@ -109,5 +109,5 @@ def test_an_input_that_is_too_long_is_reported(encoder):
 
 def test_an_nli_model_is_refused(tmp_path):
     folder = classifier(tmp_path, ["entailment", "neutral", "contradiction"])
-    with pytest.raises(UserError, match="has 3 labels: MiniCheck has two"):
+    with pytest.raises(UserError, match="has 3 labels: a model of minicheck has two"):
         MiniCheck(Config(model=str(folder))).support(asked())

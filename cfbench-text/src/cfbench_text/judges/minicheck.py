@@ -65,9 +65,11 @@ class Config(Source):
 
 
 class MiniCheck:
+    name = "minicheck"
+
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._cache = ResponseCache("minicheck")
+        self._cache = ResponseCache(self.name)
 
     def prepare(self, statements: Collection[str]) -> None: ...
 
@@ -88,7 +90,7 @@ class MiniCheck:
 
     def signature(self) -> Mapping[str, str]:
         chunk = {} if self.config.chunk is None else {"chunk": str(self.config.chunk)}
-        return {"judge": "minicheck", **chunk, **signature(self.config)}
+        return {"judge": self.name, **chunk, **signature(self.config)}
 
     @functools.cached_property
     def _seq2seq(self) -> bool:
@@ -108,8 +110,8 @@ class MiniCheck:
         found = load(kind, self.config)
         if not self._seq2seq and found.model.config.num_labels != 2:
             raise UserError(
-                f"model {self.config.model!r} has {found.model.config.num_labels} labels: MiniCheck has two, not supported"
-                " and supported; use the judge nli for an NLI model"
+                f"model {self.config.model!r} has {found.model.config.num_labels} labels: a model of {self.name} has two,"
+                " not supported and supported; use the judge nli for an NLI model"
             )
         return found
 
@@ -139,8 +141,7 @@ class MiniCheck:
         import torch
 
         loaded = self._loaded
-        start = "predict: " if self._seq2seq else ""
-        rows = self._rows([f"{start}{text}{loaded.tokenizer.eos_token}{claim}" for text, claim in queries])
+        rows = self._rows([self._input(text, claim) for text, claim in queries])
         answers = self._answers() if self._seq2seq else None
         for some in batches([len(row) for row in rows], self.config.batch):
             given: dict[str, Any] = dict(padded(loaded, [rows[place] for place in some]))
@@ -152,6 +153,11 @@ class MiniCheck:
             logits = logits if answers is None else logits[:, 0, answers]
             yield from zip(some, torch.softmax(logits.double(), dim=-1)[:, 1].tolist(), strict=True)
 
+    def _input(self, text: str, claim: str) -> str:
+        """What the model reads for a chunk of the text, and the statement."""
+        start = "predict: " if self._seq2seq else ""
+        return f"{start}{text}{self._loaded.tokenizer.eos_token}{claim}"
+
     def _rows(self, texts: Sequence[str]) -> list[list[int]]:
         limit = ROBERTA_LIMIT if "roberta" in str(self._loaded.model.config.model_type) else LIMIT
         places = getattr(self._loaded.model.config, "max_position_embeddings", None)
@@ -162,7 +168,7 @@ class MiniCheck:
         if cut:
             warnings.warn(
                 f"{len(cut)} inputs are longer than {limit} tokens and are cut, with the end of their statements: set a"
-                " smaller 'chunk' of judge minicheck",
+                f" smaller 'chunk' of judge {self.name}",
                 ResultWarning,
                 stacklevel=2,
             )
@@ -180,16 +186,18 @@ class MiniCheck:
         return found
 
 
-def chunked(pieces: Sequence[str], size: int, length: Callable[[str], int]) -> Iterator[str]:
-    """Runs of pieces of at most ``size`` together, joined by blanks; a piece that is longer is a run by itself."""
+def chunked(
+    pieces: Sequence[str], size: int, length: Callable[[str], int], between: str = " "
+) -> Iterator[str]:
+    """Runs of pieces of at most ``size`` together; a piece that is longer is a run by itself."""
     current: list[str] = []
     total = 0
     for piece in pieces:
         added = length(piece)
         if total + added > size and current:
-            yield " ".join(current)
+            yield between.join(current)
             current, total = [], 0
         current.append(piece)
         total += added
     if current:
-        yield " ".join(current)
+        yield between.join(current)
