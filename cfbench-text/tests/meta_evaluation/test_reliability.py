@@ -57,6 +57,7 @@ def test_overlap_is_not_reliable_and_says_so(own: Path) -> None:
 
     assert found.labelset == "topical-chat" and found.doubtful and found.others is not None
     assert f"AUC {found.auc:.2f}" in found.sentence and f"not shown to be at least {LEVEL}" in found.sentence
+    assert "prefer an NLI model" in found.sentence
 
 
 def test_a_judge_that_nobody_measured_is_marked(own: Path) -> None:

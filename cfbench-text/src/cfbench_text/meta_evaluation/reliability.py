@@ -43,6 +43,8 @@ COLUMNS = ("labelset", "rating", "judge", "component", "options", "metric", "n",
 FILE = "reliability.csv"
 MARK = "†"
 
+OFFLINE = frozenset(("text/judge/overlap", "text/judge/similarity", "text/judge/trained"))
+
 EXECUTION = frozenset(
     {
         *("batch", "device", "download", "dtype", "endpoint", "extra_body", "key", "requests", "timeout"),
@@ -60,6 +62,7 @@ class Reliability:
         judge: its label. labelset: the nearest on which it was measured; "" if none. n: its texts.
         auc, low, high: with the ends of the 95% interval.
         others: (smallest, largest) AUC on the other label sets; None without any.
+        offline: whether it needs no large model, so that there are judges to prefer.
     """
 
     judge: str
@@ -70,6 +73,7 @@ class Reliability:
     low: float = math.nan
     high: float = math.nan
     others: tuple[float, float] | None = None
+    offline: bool = False
 
     @property
     def doubtful(self) -> bool:
@@ -91,7 +95,8 @@ class Reliability:
         if self.others:
             low, high = (f"{value:.2f}" for value in self.others)
             found += f" (on others {low if low == high else f'{low} to {high}'})"
-        return found + (f": not shown to be at least {LEVEL}" if self.doubtful else "")
+        advice = "; prefer an NLI model (judge nli or minicheck)" if self.offline else ""
+        return found + (f": not shown to be at least {LEVEL}{advice}" if self.doubtful else "")
 
 
 def verdict_options(judge: ConfiguredComponent) -> str:
@@ -139,6 +144,7 @@ def reliability_of(judge: ConfiguredComponent) -> Reliability:
         float(first["auc_low"]),
         float(first["auc_high"]),
         (min(others), max(others)) if others else None,
+        judge.spec.id in OFFLINE,
     )
 
 
