@@ -32,14 +32,33 @@ def test_cosine_of_tf_idf_by_hand():
 
 def test_topic_and_sentiment_decide_what_similarity_means():
     same = of("the bass is warm")
+    alike = judge().similarity("the bass is warm", "the bass is loud")
+    assert 0.3 < alike < Overlap.near_identical
     cases = [
-        (same, [1, 0, 0]),
+        (of("the bass is loud"), [alike, 0, 1 - alike]),
+        (of("the bass is loud", sentiment="negative"), [0, alike, 1 - alike]),
+        (of("the bass is loud", sentiment="neutral"), [0, 0, 1]),
+        (of("the bass is loud", topic="price"), [0, 0, 1]),
         (of("the bass is warm", sentiment="negative"), [0, 1, 0]),
-        (of("the bass is warm", sentiment="neutral"), [0, 0, 1]),
-        (of("the bass is warm", topic="price"), [0, 0, 1]),
     ]
     for other, expected in cases:
         np.testing.assert_allclose(judge().entailment([(same, other)])[0], expected)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        of("the headband is comfortable", topic="comfort", sentiment="neutral"),
+        of("the headband is comfortable", topic="build"),
+        of("this has a very comfortable headband", topic="build", sentiment="neutral"),
+    ],
+)
+def test_labels_of_the_extractor_do_not_separate_near_identical_statements(other):
+    said = of("the headband is very comfortable", topic="comfort")
+    for pair in ((said, other), (other, said)):
+        entailed, contradicted, _ = judge().entailment([pair])[0]
+        assert entailed > 0.5
+        assert contradicted == 0
 
 
 def test_a_document_supports_as_its_best_statement_does():

@@ -29,13 +29,14 @@ def worst_hallucination(run: Run) -> str:
     row = run.rows("explanations.parquet", **wanted).to_dict("records")[0]
     return (
         f'{row["model"]} wrote to user {row["user"]} about item {row["item"]} of {row["dataset"]}: "{row["text"]}" '
-        f"Of its statements {worst['value']:.0%} are not in the user's review{_according_to(column)}."
+        f"For {worst['value']:.0%} of its statements {_finding(column)}."
     )
 
 
-def _according_to(column: Column) -> str:
-    """Who says so, and how reliable that is: " according to judge overlap (not reliable: ...)"."""
+def _finding(column: Column) -> str:
+    """What the judge found, never as a fact, and how reliable the judge is."""
     judge = column.name.partition("(")[2].rstrip(")")
-    who = f" according to judge {judge}" if judge else ""
+    who = f"judge {judge}" if judge else "the judge"
     warning = "not to be taken for a fact: " if column.doubtful else ""
-    return f"{who} ({warning}{column.note})" if column.note else who
+    note = f" ({warning}{column.note})" if column.note else ""
+    return f"{who} finds no support in the user's review{note}"

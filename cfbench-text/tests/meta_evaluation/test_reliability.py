@@ -57,6 +57,7 @@ def test_overlap_is_not_reliable_and_says_so(own: Path) -> None:
 
     assert found.labelset == "topical-chat" and found.doubtful and found.others is not None
     assert f"AUC {found.auc:.2f}" in found.sentence and f"not shown to be at least {LEVEL}" in found.sentence
+    assert "prefer an NLI model" in found.sentence
 
 
 def test_a_judge_that_nobody_measured_is_marked(own: Path) -> None:
@@ -137,4 +138,5 @@ def test_tables_and_sentences_of_a_run_carry_the_mark(own: Path, tmp_path: Path)
     assert not answer["reliable"].any()
 
     told = worst_hallucination(found)
-    assert "according to judge overlap (not to be taken for a fact: judge overlap has AUC" in told
+    finding = "judge overlap finds no support in the user's review (not to be taken for a fact: judge overlap has AUC"
+    assert finding in told

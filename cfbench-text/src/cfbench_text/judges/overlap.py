@@ -38,6 +38,8 @@ STOP_WORDS = frozenset(
 
 
 class Overlap(SimilarityJudge):
+    near_identical = 0.6
+
     def __init__(self, config: None = None) -> None:
         self._idf: Mapping[str, float] = {}
         self._unseen = 1.0

@@ -38,6 +38,8 @@ class Config(Source):
 
 
 class Similarity(SimilarityJudge):
+    near_identical = 0.9
+
     def __init__(self, config: Config) -> None:
         self.config = config
         self._embeddings = Embeddings(config)

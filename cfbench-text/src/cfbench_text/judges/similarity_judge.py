@@ -1,15 +1,17 @@
 """Base class of the judges that derive their verdicts from the similarity of two statements.
 
-Statements on different topics are neutral. For statements on one topic the similarity s in [0, 1] is the probability
-of entailment if their sentiments are equal, and the probability of contradiction if they are opposite; the remaining
-probability is neutral. A pair with one neutral sentiment is neutral. A document supports a statement as much as its
-best statement does.
+For statements on one topic the similarity s in [0, 1] is the probability of entailment if their sentiments are equal, and
+the probability of contradiction if they are opposite; the remaining probability is neutral. Statements on different
+topics, and pairs of which one is neutral, are unrelated, unless s is at least :attr:`SimilarityJudge.near_identical`: topics
+and sentiments are labels of an extractor, which may give one fact two of them ("the headband is comfortable", "this has
+a very comfortable headband"). A document supports a statement as much as its best statement does.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,17 +24,20 @@ OPPOSITES = {("positive", "negative"), ("negative", "positive")}
 
 
 class SimilarityJudge(ABC):
+    near_identical: ClassVar[float]
+    """From this similarity on, neither another topic nor a neutral sentiment makes two statements unrelated."""
+
     @abstractmethod
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         """(N,) in [0, 1], of pairs of statements."""
 
     def entailment(self, pairs: Sequence[tuple[Triplet, Triplet]]) -> FloatArray:
         found = np.zeros((len(pairs), 3))
-        related = [(row, place) for row, pair in enumerate(pairs) if (place := _column(*pair)) is not None]
-        if related:
-            rows, columns = zip(*related, strict=True)
-            compared = [(pairs[row][0].statement, pairs[row][1].statement) for row in rows]
-            found[list(rows), list(columns)] = self.similarities(compared)
+        if pairs:
+            alike = self.similarities([(one.statement, other.statement) for one, other in pairs])
+            counts = np.array([_labels_agree(*pair) for pair in pairs]) | (alike >= self.near_identical)
+            columns = [_column(*pair) for pair in pairs]
+            found[np.arange(len(pairs)), columns] = np.where(counts, alike, 0.0)
         found[:, NEUTRAL] = 1 - found[:, ENTAILMENT] - found[:, CONTRADICTION]
         return found
 
@@ -46,10 +51,12 @@ class SimilarityJudge(ABC):
     def signature(self) -> Mapping[str, str]: ...
 
 
-def _column(premise: Triplet, hypothesis: Triplet) -> int | None:
-    """The column of the verdict that the similarity is the probability of; None for a neutral pair."""
-    if premise.topic != hypothesis.topic:
-        return None
-    if premise.sentiment == hypothesis.sentiment:
-        return ENTAILMENT
-    return CONTRADICTION if (premise.sentiment, hypothesis.sentiment) in OPPOSITES else None
+def _labels_agree(premise: Triplet, hypothesis: Triplet) -> bool:
+    """Whether they are on one topic, and both or neither of them neutral."""
+    neutral = [one.sentiment == "neutral" for one in (premise, hypothesis)]
+    return premise.topic == hypothesis.topic and neutral[0] == neutral[1]
+
+
+def _column(premise: Triplet, hypothesis: Triplet) -> int:
+    """The verdict that the similarity is the probability of."""
+    return CONTRADICTION if (premise.sentiment, hypothesis.sentiment) in OPPOSITES else ENTAILMENT

@@ -11,7 +11,7 @@ licence (CC BY-NC-SA) permits to measure with them; neither they nor weights mad
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cfbench_core.config import Help, InputFile
@@ -68,22 +68,26 @@ class SICK:
         return located(FILES, self.config.path, access)
 
     def load(self, source: Source | Mapping[str, Any]) -> LabelledTexts:
+        import numpy as np
+
         from cfbench_text.meta_evaluation.labelled import labelled
         from cfbench_text.reading import opened
 
         paths = Source.of(source).paths
         wanted = f"SICK_{self.config.part}."
         path = next(path for name, path in paths.items() if name == "path" or wanted in name)
-        rows = []
+        rows, denied = [], []
         with opened(path) as file:
             for number, line in enumerate(file, start=1):
                 fields = line.rstrip("\r\n").split("\t")
                 if number == 1 or not line.strip():
                     continue
                 rows.append(self._row(f"{path}:{number}", fields))
+                denied.append(fields[-1] == "CONTRADICTION")
         threshold = 1.0 if self.config.rating == "entailment" else RELATED
         # Each sentence A stands in several pairs.
-        return labelled("sick", self.config.rating, rows, threshold=threshold)
+        found = labelled("sick", self.config.rating, rows, threshold=threshold)
+        return replace(found, denied=np.array(denied, dtype=bool))
 
     def _row(self, where: str, fields: list[str]) -> tuple[str, str, float]:
         try:

@@ -130,7 +130,7 @@ def _document(
     """The configuration that the arguments stand for."""
     from cfbench_core.config import Document
 
-    named: list[Any] = [_labelset(one, registry) for one in labelsets] or _present(registry, access)
+    named: list[Any] = [labelset_of(one, registry) for one in labelsets] or _present(registry, access)
     document = Document.of({"labelsets": named}, "meta-evaluate")
     if not judges and not metrics:
         judges = ("overlap",)
@@ -140,7 +140,7 @@ def _document(
     return document
 
 
-def _labelset(name: str, registry: Registry) -> Any:
+def labelset_of(name: str, registry: Registry) -> Any:
     """An installed label set, or a file of labelled texts."""
     known = registry.names("text", "labelset")
     if name in known:

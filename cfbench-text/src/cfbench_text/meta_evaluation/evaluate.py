@@ -37,7 +37,7 @@ from cfbench_text.domains import Domain, load_domain
 from cfbench_text.entailment_batches import verdicts
 from cfbench_text.meta_evaluation.agreement import MEASURES, agreement
 from cfbench_text.meta_evaluation.config import MetaEvaluation
-from cfbench_text.meta_evaluation.labelled import LabelledTexts
+from cfbench_text.meta_evaluation.labelled import LabelledTexts, keys_of
 from cfbench_text.meta_evaluation.reliability import verdict_options
 from cfbench_text.metrics.base import ObservedTexts
 from cfbench_text.models.loading import require_local_model
@@ -75,9 +75,9 @@ def meta_evaluate(
         A row for each label set and metric, with the columns labelset, rating, rule (which texts count as right),
         judge, component and options (of the judge, or of a metric without one; options as JSON, see
         ``verdict_options``), extractor, metric, also (metrics of this judge that order all texts equally), n (texts
-        with a value), missing, right (share of texts), auc, pairwise, kendall, each with ``_low`` and ``_high`` (95%),
-        pairs, within (see ``agreement.py``), words, evidence_words (medians), novel (mean share of a text's words that
-        are not in the evidence), and commit (of the code).
+        with a value), missing, seen (texts that the judge was trained on), right (share of texts), auc, pairwise,
+        kendall, each with ``_low`` and ``_high`` (95%), pairs, within (see ``agreement.py``), words, evidence_words
+        (medians), novel (mean share of a text's words that are not in the evidence), and commit (of the code).
 
     Raises:
         UserError: for a wrong configuration, files that are missing or damaged, and models that are not there.
@@ -123,12 +123,16 @@ def _check_served(metrics: Sequence[ConfiguredComponent], judges: Sequence[Confi
         raise UserError("nothing to evaluate: name a judge, or metrics")
 
 
-def _read(component: ConfiguredComponent, access: DataAccess, config: MetaEvaluation) -> LabelledTexts:
-    """A label set under its label, at most ``rows`` of its texts."""
+def read_labelset(component: ConfiguredComponent, access: DataAccess) -> LabelledTexts:
+    """A label set under its label."""
     labelset: LabelSet = component.create()
     found = labelset.load(labelset.find(access))
-    if component.label != component.spec.name:
-        found = replace(found, name=component.label)
+    return found if component.label == component.spec.name else replace(found, name=component.label)
+
+
+def _read(component: ConfiguredComponent, access: DataAccess, config: MetaEvaluation) -> LabelledTexts:
+    """A label set under its label, at most ``rows`` of its texts."""
+    found = read_labelset(component, access)
     if config.rows is None or len(found) <= config.rows:
         return found
     stream = generator(config.seed, "meta-evaluation rows", found.name)
@@ -164,6 +168,7 @@ def _rows_of(
         "novel": _novel(texts),
     }
     label = SENTENCES if config.extractor is None else config.extractor.label
+    seen_by = {judge.label: _seen(judge, texts) for judge in config.judges}
     for found, also in _distinct(_computed(seen, config.judges, metrics, lost | lost_too)):
         known = np.isfinite(found.values)
         measured = agreement(
@@ -185,17 +190,34 @@ def _rows_of(
             "also": ", ".join(also),
             "n": measured.n,
             "missing": int((~known).sum()),
+            "seen": seen_by[found.judge.label] if found.judge else 0,
             "right": float(texts.good.mean()),
             **numbers,
             "pairs": measured.pairs,
             "within": "documents" if measured.within else "all texts",
             **about,
-            "commit": _commit(),
+            "commit": commit(),
         }
 
 
+def _seen(judge: ConfiguredComponent, texts: LabelledTexts) -> int:
+    """How many of the texts a judge was trained on; a warning says so, because its agreement with them is no evidence."""
+    made: Any = judge.create()
+    if not hasattr(made, "trained_on"):
+        return 0
+    found = int(made.trained_on(keys_of(texts)))
+    if found:
+        warnings.warn(
+            f"judge {judge.label} was trained on {found:,} of the {len(texts):,} texts of {texts.name}: its agreement"
+            " with people there says nothing about other texts, and is not kept",
+            ResultWarning,
+            stacklevel=2,
+        )
+    return found
+
+
 @functools.cache
-def _commit() -> str:
+def commit() -> str:
     """The commit of this code, or the version of the distribution where it comes from no repository."""
     from importlib.metadata import version
 

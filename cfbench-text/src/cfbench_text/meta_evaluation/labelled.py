@@ -10,6 +10,7 @@ import numpy as np
 
 from cfbench_core.data_files import DataAccess, DataFiles, Source
 from cfbench_core.errors import UserError
+from cfbench_core.hashing import digest
 from cfbench_core.user_files import user_files
 from cfbench_text.reviews import BoolArray, FloatArray, IntArray
 
@@ -24,6 +25,7 @@ class LabelledTexts:
         labels: (N,) the ratings; higher is better.
         good: (N,) which texts count as right, for the AUC. rule: how this follows from the rating, in a few words.
         documents: (N,) rows with equal numbers belong to one document; they are drawn together.
+        denied: (N,) which texts contradict their evidence; None where the labels do not tell.
     """
 
     name: str
@@ -35,6 +37,7 @@ class LabelledTexts:
     documents: IntArray
     rule: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
+    denied: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -48,6 +51,7 @@ class LabelledTexts:
             labels=self.labels[places],
             good=self.good[places],
             documents=self.documents[places],
+            denied=None if self.denied is None else self.denied[places],
         )
 
 
@@ -98,3 +102,8 @@ def labelled(
         numbers,
         f"{rating} >= {limit:g}",
     )
+
+
+def keys_of(texts: LabelledTexts) -> list[str]:
+    """A short digest of each text with its evidence, by which a judge that was trained on it is recognised."""
+    return [digest([text, e])[:12] for text, e in zip(texts.texts, texts.evidence, strict=True)]

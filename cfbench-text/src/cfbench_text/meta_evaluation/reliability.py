@@ -24,6 +24,7 @@ from pathlib import Path
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError
 from cfbench_core.files import cache_root, write_atomically
+from cfbench_core.hashing import file_digest
 
 LEVEL = 0.8
 """Of the AUC; discrimination from here on is called excellent (Hosmer & Lemeshow 2000, section 5.2.4)."""
@@ -42,6 +43,8 @@ COLUMNS = ("labelset", "rating", "judge", "component", "options", "metric", "n",
 FILE = "reliability.csv"
 MARK = "†"
 
+OFFLINE = frozenset(("text/judge/overlap", "text/judge/similarity", "text/judge/trained"))
+
 EXECUTION = frozenset(
     {
         *("batch", "device", "download", "dtype", "endpoint", "extra_body", "key", "requests", "timeout"),
@@ -59,6 +62,7 @@ class Reliability:
         judge: its label. labelset: the nearest on which it was measured; "" if none. n: its texts.
         auc, low, high: with the ends of the 95% interval.
         others: (smallest, largest) AUC on the other label sets; None without any.
+        offline: whether it needs no large model, so that there are judges to prefer.
     """
 
     judge: str
@@ -69,6 +73,7 @@ class Reliability:
     low: float = math.nan
     high: float = math.nan
     others: tuple[float, float] | None = None
+    offline: bool = False
 
     @property
     def doubtful(self) -> bool:
@@ -90,15 +95,21 @@ class Reliability:
         if self.others:
             low, high = (f"{value:.2f}" for value in self.others)
             found += f" (on others {low if low == high else f'{low} to {high}'})"
-        return found + (f": not shown to be at least {LEVEL}" if self.doubtful else "")
+        advice = "; prefer an NLI model (judge nli or minicheck)" if self.offline else ""
+        return found + (f": not shown to be at least {LEVEL}{advice}" if self.doubtful else "")
 
 
 def verdict_options(judge: ConfiguredComponent) -> str:
-    """The options that determine the verdicts of a judge, as JSON: its model, and what differs from the defaults."""
+    """The options that determine the verdicts of a judge, as JSON: its model, and what differs from the defaults.
+
+    A file of weights (``path``) counts by its content.
+    """
     document = judge.document(defaults=False)
     options = dict(document) if isinstance(document, Mapping) else {}
     model = getattr(judge.options, "model", None)
     named = {"model": model} if model is not None else {}
+    if isinstance(path := options.get("path"), str) and Path(path).is_file():
+        named["path"] = f"sha256 {file_digest(Path(path))[:16]}"
     left_out = EXECUTION | {"name", "import", "label"}
     return json.dumps({**{k: v for k, v in options.items() if k not in left_out}, **named}, sort_keys=True)
 
@@ -133,6 +144,7 @@ def reliability_of(judge: ConfiguredComponent) -> Reliability:
         float(first["auc_low"]),
         float(first["auc_high"]),
         (min(others), max(others)) if others else None,
+        judge.spec.id in OFFLINE,
     )
 
 

@@ -65,9 +65,11 @@ def interval(row: Mapping[Any, Any], name: str) -> str:
 
 
 def kept_rows(table: pd.DataFrame) -> Sequence[Mapping[str, str]]:
-    """The rows by which judges are evaluated, for ``reliability.keep``: sentences as statements, one row for each judge."""
+    """The rows by which judges are evaluated, for ``reliability.keep``: sentences as statements, one row for each judge,
+    without texts that it was trained on."""
     found = []
-    for row in table[(table["judge"] != "") & (table["extractor"] == "sentences")].to_dict("records"):
+    counts = (table["judge"] != "") & (table["extractor"] == "sentences") & (table["seen"] == 0)
+    for row in table[counts].to_dict("records"):
         names = [row["metric"], *filter(None, row["also"].split(", "))]
         for metric in {"StEnt-P", "St2Exp-P"} & set(names):
             stored = {**row, "metric": metric}

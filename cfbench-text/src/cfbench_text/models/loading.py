@@ -115,6 +115,11 @@ def _libraries() -> tuple[Any, Any]:
     return torch, transformers
 
 
+def location(source: Source) -> tuple[str, dict[str, Any]]:
+    """Where ``from_pretrained`` finds a model, and its other arguments."""
+    return _arguments(source.model, source.revision, source.download)
+
+
 def _arguments(name: str, revision: str | None, download: bool) -> tuple[str, dict[str, Any]]:
     """The arguments of ``from_pretrained``."""
     path = find_local(name)
