@@ -35,7 +35,10 @@ SPEC = ComponentSpec(
     details={
         "conformance": "cfbench_text.testing:checks",
         "compared": "generator",
-        "commands": {"meta-evaluate": "cfbench_text.meta_evaluation.command:command"},
+        "commands": {
+            "meta-evaluate": "cfbench_text.meta_evaluation.command:command",
+            "evaluate-extractor": "cfbench_text.labelled_triplets.command:command",
+        },
     },
 )
 
