@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -159,3 +161,21 @@ def test_a_text_is_read_the_same_alone_and_among_others(texts):
 def test_any_words_give_triplets_of_the_domain(words):
     for one in triplets(" ".join(words)):
         assert one.topic in DOMAIN.topics and one.statement.strip() == one.statement
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "good tone " * 10_000,
+        "great " * 20_000,
+        "tone" + " " * 50_000 + "great",
+        "A. " * 5_000,
+        "The user would buy it because " + "good sound and " * 2_000,
+        "it is, " * 10_000,
+        "(" * 20_000,
+    ],
+)
+def test_unusual_texts_take_no_unusual_time(text):
+    start = time.process_time()
+    triplets(text)
+    assert time.process_time() - start < 5

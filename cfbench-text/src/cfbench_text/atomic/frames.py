@@ -39,7 +39,7 @@ _FRAMES: tuple[tuple[re.Pattern[str], Sentiment], ...] = (
     ),
     (
         re.compile(
-            rf"^(?:they|{_WHO})\s+also\s+(?:enjoys?|likes?|loves?|appreciates?|mentions?|praises?)\s+",
+            rf"^(?:they|{_WHO})\s+also\s+(?:enjoy(?:s|ed)?|likes?d?|loves?|appreciate[sd]?|mentions?|praises?|finds?|found)\s+",
             re.IGNORECASE,
         ),
         "positive",
@@ -54,9 +54,12 @@ _FRAMES: tuple[tuple[re.Pattern[str], Sentiment], ...] = (
         "positive",
     ),
 )
+_LABEL = re.compile(r"^[A-Z][a-z]+(?:\s[a-z]+)?:\s+(?=[A-Z])")
+"""As in "Short answer: The user would ..."."""
 _CONCLUSION = re.compile(
     r"[,\s]+(?:(?:which|that|all of which)\s+)?"
-    r"(?:(?:making|makes?|made)\s+(?:it|them|this|for)\b|creating\s+an?\b|would appeal to\b|indicates?\s+an?\b|"
+    r"(?:making\b|(?:makes?|made)\s+(?:it|them|this|for)\b|(?:creates?|provides?)\s+an?\b|indicating\b|"
+    r"creating\s+an?\b|would appeal to\b|indicates?\s+an?\b|"
     r"ensuring\b|allowing\s+them\s+to\s+enjoy\b).*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -66,8 +69,9 @@ _CONCESSION = re.compile(
     re.IGNORECASE,
 )
 _BREAK = re.compile(
-    r"\s*[;]\s*|,?\s+(?:as well as|along with|in addition to|coupled with|combined with|while)\s+|"
-    r",\s+(?:with|and|or)\s+|\s+with\s+(?=(?:an?|the)\s)|,\s+"
+    r"\s*[;]\s*|,?\s+(?:as well as|along with|in addition to|coupled with|combined with|while|especially|"
+    r"particularly)\s+|"
+    r",\s+(?:with|and|or)\s+|\s+with\s+(?!the\s|him\b|her\b|them\b|it\b|[A-Z])|,\s+"
 )
 _ADJECTIVE = re.compile(
     r"(?:ing|ed|ive|ous|ful|al|ic|able|ible|y|ent|ant|ish|less)$|-|^(?:strong|unique|fun|clean|quick|"
@@ -89,8 +93,20 @@ diversity intensity mythology technology psychology geography
     )
 )
 _PLACE = re.compile(r"\s(?:in|on|at|throughout|within)\s.*$")
-_NAMES = re.compile(r"^(?:[A-Z][\w'’.]*(?:\s+|$)(?:and\s+)?)+$")
-_ABOUT_USER = re.compile(r"\b(?:the )?(?:user|reader|customer)['’]s\b", re.IGNORECASE)
+_NAMES = re.compile(r"^(?:(?:the|of)\s+)*(?:[A-Z][\w'’.]*(?:\s+|$)(?:(?:and|of|the)\s+)*)+$")
+_ABOUT_USER = re.compile(
+    r"\b(?:user|reader|customer)['’]s\b|^(?:(?:they|the user)\s+)?(?:mention\w*|had an?|(?:are|"
+    r"were) impressed|look forward|would return|is eager|"
+    r"(?:enjoyed|overall) the experience)\b|\boverall experience$",
+    re.IGNORECASE,
+)
+_IMPRESSED = re.compile(
+    r"^(?:they\s+)?(?:are|were|is|was)\s+(?:impressed|pleased|satisfied|happy)\s+(?:by|with)\s+",
+    re.IGNORECASE,
+)
+_EFFECT = re.compile(
+    r"\s+(?:that|which)\s+(?:keeps?|creates?|leaves?|makes?|provides?)\b[^,]*$", re.IGNORECASE
+)
 _AND = re.compile(r"\s+and\s+")
 _LEADING = re.compile(
     r"^(?:(?:and|also|with|of|because|that|it|they|both|especially|particularly|including|"
@@ -99,6 +115,8 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"^(?:the|a|an|its|their|his|her)\s+", re.IGNORECASE)
+_AHEAD = 200
+"""Characters behind an "and" that decide whether it joins two statements."""
 _SMALL = 2
 """Words without article that both sides of "and" need to be two statements: "clean and modern rooms" is one."""
 
@@ -113,6 +131,7 @@ class Reason:
 
 def framed(sentence: str) -> tuple[str, Sentiment] | None:
     """The sentence without its frame, and the frame's sentiment; None if it has no frame."""
+    sentence = _LABEL.sub("", sentence)
     for pattern, sentiment in _FRAMES:
         opening = pattern.match(sentence)
         if opening:
@@ -155,8 +174,14 @@ def list_items(text: str) -> list[str]:
         joined = text[begin:end].strip() == "," and _is_adjective(piece.split()[-1])
         start = end
     items = [half for begin, end in spans for half in _halves(text[begin:end])]
-    bare = (_LEADING.sub("", item.strip()).strip(" .,\"'") for item in items)
+    bare = (_bare(item) for item in items)
     return [item for item in bare if item and not _NAMES.match(item) and not _ABOUT_USER.search(item)]
+
+
+def _bare(item: str) -> str:
+    """Without what leads to it, and without what it does to the reader."""
+    shown = _IMPRESSED.sub("", _LEADING.sub("", item.strip()))
+    return _EFFECT.sub("", shown).strip(" .,\"'")
 
 
 def _size(piece: str) -> int:
@@ -169,10 +194,13 @@ def _is_adjective(word: str) -> bool:
 
 
 def _halves(piece: str) -> list[str]:
-    """Splits at an "and" that joins two groups of words."""
+    """Splits at each "and" that joins two groups of words."""
+    found: list[str] = []
+    start = 0
     for joint in _AND.finditer(piece):
-        left, right = piece[: joint.start()], piece[joint.end() :]
-        sizes = min(_size(left), _size(right)) >= _SMALL
+        left, right = piece[start : joint.start()], piece[joint.end() : joint.end() + _AHEAD]
+        sizes = min(_size(left), _size(right.partition(" of ")[0])) >= _SMALL
         if "," not in right and sizes and " between " not in left and not _is_adjective(left.split()[-1]):
-            return [left, *_halves(right)]
-    return [piece]
+            found.append(left)
+            start = joint.end()
+    return [*found, piece[start:]]

@@ -37,7 +37,14 @@ uncomfortable flexy wobbly dull heavier sterile unless damaging crackles crackle
 }
 """Added to VADER's lexicon, whose scale is -4 to 4; these are words about products that it lacks or scores as neutral."""
 
-PRICE_SENTIMENT: Mapping[str, float] = {"cheap": 1.8, "cheaper": 1.5, "low": 1.2, "cents": 0.8, "bucks": 0.8}
+PRICE_SENTIMENT: Mapping[str, float] = {
+    "cheap": 1.8,
+    "cheapest": 1.8,
+    "cheaper": 1.5,
+    "low": 1.2,
+    "cents": 0.8,
+    "bucks": 0.8,
+}
 """In statements on the price; of a build, "cheap" is a fault."""
 
 CUES: Mapping[str, tuple[str, ...]] = {
@@ -51,6 +58,8 @@ CUES: Mapping[str, tuple[str, ...]] = {
         "pricey",
         "for the money",
         "bucks",
+        "cheapest",
+        "hard to beat",
         "cheap",
         "affordable",
         "inexpensive",
@@ -58,6 +67,9 @@ CUES: Mapping[str, tuple[str, ...]] = {
     "setup": ("easy", "easily", "simple", "convenient", "a breeze", "no guess work", "easy to read"),
     "functionality": (
         "does the job",
+        "did the job",
+        "job done",
+        "nice job",
         "does its job",
         "do the job",
         "does what",
@@ -84,6 +96,9 @@ CUES: Mapping[str, tuple[str, ...]] = {
     ),
     "build": (
         "well built",
+        "well-built",
+        "well-build",
+        "well build",
         "well made",
         "coated",
         "coating",
@@ -107,7 +122,19 @@ CUES: Mapping[str, tuple[str, ...]] = {
         "breaks",
         "broke",
     ),
-    "sound": ("warm", "quiet", "noise", "loud", "tone", "sounds", "noiseless", "compression", "sustain"),
+    "sound": (
+        "warm",
+        "quiet",
+        "noise",
+        "loud",
+        "tone",
+        "sounds",
+        "noiseless",
+        "compression",
+        "clear",
+        "static",
+        "sustain",
+    ),
     "tuning": ("in tune", "stay in tune", "stays in tune", "accurate", "precise", "precisely"),
     "fit": ("sits", "fits", "fit", "securely", "snug", "snugly", "tall", "holds"),
     "playability": (
@@ -139,7 +166,7 @@ PRODUCTS: frozenset[str] = frozenset(
     split_words(
         """
 cable cables cord cords strap straps tuner tuners capo capos pedal pedals jack jacks adapter battery batteries
-plug plugs interface game games toy toys arrived return returned refund shipped effect effects wood leather
+plug plugs interface game games toy toys arrived return returned refund effect effects wood leather
 plastic metal box case
 """
     )
@@ -172,6 +199,7 @@ CONDITION = re.compile(
     re.IGNORECASE,
 )
 OTHERS = re.compile(
+    r"^(?:his|her|he|she|more|none)\b|\bnot for (?:people|those)\b|\bno matter\b|\bought to\b|"
     r"^(?:(?:my|the|all|any|of|with|for|like|to|from|and)\s+)*(?:others?|another|most|many|previous|"
     r"old(?:er)?|competitors?|every|any|some|"
     r"people|someone|anyone|everyone|unlike|instead|compared)\b|\bout there\b|^there (?:are|is) (?:much|"
@@ -192,7 +220,8 @@ OPINION = re.compile(
     r"just\s+|so\s+|very\s+|really\s+)*"
     r"(?:great|good|excellent|awesome|amazing|fantastic|perfect|nice|best|cool|wonderful|favorite|"
     r"terrific|superb|neat|fine|decent|"
-    r"recommended|highly recommended|love|satisfied|happy|pleased|\s)+(?:product|item|stuff|buy|purchase|"
+    r"recommended|highly recommended|love|satisfied|happy|pleased|\s)+"
+    r"(?:(?!(?:sound\w*|quality|value|price|tone|looking|feeling)\b)[\w-]+\s+)?(?:product|item|stuff|buy|purchase|"
     r"one|ones|thing|gadget|company|"
     r"brand|choice|addition|accessory|service|little|tool|strings?|cables?|straps?|picks?|tuners?|mics?|"
     r"microphones?|pedals?|stands?|"
@@ -217,9 +246,12 @@ PREDICATE = re.compile(
     re.IGNORECASE,
 )
 LIKING = re.compile(
-    r"^(?:i|we)\s+(?:(?:really|also|do|especially|particularly)\s+)*(?:like|love|appreciate)\s+(?:the|"
-    r"how|that|its)\b",
-    re.I,
+    r"^(?:i|we)\s+(?:(?:really|also|do|especially|particularly)\s+)*(?:like|love|appreciate)\s+(?:the|how|that|its)\b"
+    r"|^(?:i|we)(?:['’]m|\s+am|\s+are)\s+(?:(?:very|really|quite|so)\s+)*(?:happy|pleased|satisfied|"
+    r"impressed)\s+with\s+(?:the|its)\b"
+    r"|^(?:i|we)\s+(?:(?:also|even|really|immediately|have)\s+)*(?:can|could|noticed|found)\b"
+    r"|^(?:i|we)(?:['’]ve|\s+have)\s+(?:never|not|no)\b",
+    re.IGNORECASE,
 )
 """What follows says why, in contrast to "I like it"."""
 VERB = re.compile(
@@ -230,17 +262,33 @@ VERB = re.compile(
     re.IGNORECASE,
 )
 RELIEF = re.compile(
-    r"^(?:there (?:is|are|was) )?no (?:more|excess|noticeable|extra|guess ?work|need|issues?|problems?|"
+    r"^(?:there (?:is|are|was) )?no (?:more|excess|noticeable|extra|guess ?work|need|issues?|static|"
+    r"buzz(?:es)?|hums?|hiss|problems?|"
     r"\W?\w+\W? (?:noise|sound))",
     re.I,
 )
 """The absence of something unwanted."""
 HARDLY = re.compile(r"\b(?:barely|hardly|not (?:very|so|that|too|really))\b", re.IGNORECASE)
-MEASURE = re.compile(r"\d")
+GOOD = re.compile(
+    r"\b(?:do(?:es)? (?:its|the|a (?:very )?(?:good|nice|great)) job|did the job|gets? the job done|"
+    r"what (?:it|they)(?:['’]s| is| are)? (?:supposed|says?)|"
+    r"(?:can['’]?t|cannot|hard to) (?:beat|go wrong|mess)|as (?:advertised|described|reported|expected|"
+    r"it should)|no guess ?work|heavy[- ]duty|"
+    r"well[- ](?:built?|made)|idiot[- ]proof|no problems?|no issues?|never had|"
+    r"without (?:any )?(?:problems?|issues?|falling|slipping))\b",
+    re.IGNORECASE,
+)
+"""Phrases that praise, whose words do not."""
+MEASURE = re.compile(
+    r"\d\s*(?:[\"”]|(?:grams?|kg|mm|cm|inch(?:es)?|feet|ft|met(?:er|re)s?|dollars|hours?|watts?|volts?|"
+    r"ounces?|pounds?)\b)",
+    re.IGNORECASE,
+)
+"""A number with its unit."""
 TRIMMED = re.compile(
     r"^(?:(?:and|but|so|also|plus|because|since|that|which|overall|again|as|however|although|though|"
     r"actually|basically|i think|"
-    r"i thought|i believe|i found|i find|it seems like|it seems that|to me|yes|well|definitely|for me|"
+    r"i thought|i believe|i found|i find|it seems like|it seems that|to me|yes|well(?=,)|definitely|for me|"
     r"even|yet|with|then|in my opinion|imo|like i said|"
     r"i must say|i can say|i have to say|to my surprise)\b[\s,]*)+",
     re.IGNORECASE,

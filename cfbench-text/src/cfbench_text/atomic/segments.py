@@ -18,7 +18,7 @@ _MARKS = ' \t\r\n.,;:!?…-–—*"“”'
 
 def hard_segments(sentence: str) -> list[str]:
     """The clauses of a sentence."""
-    pieces = _HARD.split(_GLUED.sub(" ", _ASIDE.sub(" ", sentence)))
+    pieces = _HARD.split(" ".join(_GLUED.sub(" ", _ASIDE.sub(" ", sentence)).split()))
     return [bare for piece in pieces if (bare := piece.strip(_MARKS))]
 
 

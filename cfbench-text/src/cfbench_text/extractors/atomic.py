@@ -71,7 +71,7 @@ class Atomic:
 
     def _triplets(self, text: str, topics: Topics) -> list[Triplet]:
         found: list[Triplet] = []
-        parts = _joined(sentences(text))
+        parts = [" ".join(part.split()) for part in _joined(sentences(text))]
         mood = functools.cache(lambda: _mood(parts))
         for sentence in parts:
             listed = reasons(sentence)
@@ -93,7 +93,7 @@ class Atomic:
         clause = lexicon.TRIMMED.sub("", clause)
         if lexicon.CONDITION.search(clause):
             return []
-        pieces = soft_segments(clause)
+        pieces = self._merged(clause, soft_segments(clause), topics)
         found = []
         if len(pieces) > 1:
             context = lexicon.EXPERIENCE.match(clause) is not None
@@ -107,6 +107,23 @@ class Atomic:
             triplet = self._statement(clause, topics, mood)
             found = [triplet] if triplet else []
         return found
+
+    def _merged(self, clause: str, pieces: list[str], topics: Topics) -> list[str]:
+        """Adjectives without a topic together with what follows: "nice, bright and full sound" is one piece."""
+        found: list[str] = []
+        start = 0
+        for piece in pieces:
+            place = clause.find(piece, start)
+            start = place + len(piece)
+            if found and self._adjectives(found[-1], topics) and not lexicon.VERB.search(piece):
+                found[-1] = clause[clause.rfind(found[-1], 0, place) : start]
+            else:
+                found.append(piece)
+        return found
+
+    def _adjectives(self, piece: str, topics: Topics) -> bool:
+        words = piece.lower().split()
+        return len(words) <= 3 and words[-1] in _vader(False).lexicon and not topics.of(piece)
 
     def _statement(self, segment: str, topics: Topics, mood: Any) -> Triplet | None:
         segment = lexicon.TRIMMED.sub("", segment)
@@ -134,23 +151,29 @@ class Atomic:
         return Triplet(as_statement(segment), topic, sentiment)
 
 
+_FIRST_PERSON = re.compile(r"^(?:i|we)\b", re.IGNORECASE)
+_AMOUNT = re.compile(r"^\$?\d")
+_REVIEWER = re.compile(r"\b(?:user|reader|customer)['’]s\b", re.IGNORECASE)
 _INITIAL = re.compile(r"\b[A-Z]\.$")
 
 
 def _joined(parts: Sequence[str]) -> list[str]:
     """Sentences that end with an initial ("by H.G. Wells") with the next."""
-    found: list[str] = []
+    found: list[list[str]] = []
     for part in parts:
-        if found and _INITIAL.search(found[-1]):
-            found[-1] = f"{found[-1]} {part}"
+        if found and _INITIAL.search(found[-1][-1]):
+            found[-1].append(part)
         else:
-            found.append(part)
-    return found
+            found.append([part])
+    return [" ".join(joined) for joined in found]
 
 
 def _no_statement(segment: str) -> bool:
     return bool(
-        (lexicon.EXPERIENCE.match(segment) and not lexicon.LIKING.match(segment))
+        (_FIRST_PERSON.match(segment) and not lexicon.LIKING.match(segment))
+        or (lexicon.EXPERIENCE.match(segment) and not lexicon.LIKING.match(segment))
+        or (_AMOUNT.match(segment) and not lexicon.VERB.search(segment))
+        or _REVIEWER.search(segment)
         or lexicon.IMPERATIVE.match(segment)
         or lexicon.OPINION.match(segment)
         or lexicon.OTHERS.search(segment)
@@ -165,10 +188,13 @@ def _mood(parts: Sequence[str]) -> Sentiment:
 
 
 def _score(segment: str, topic: str) -> float:
+    """VADER's compound score, with phrases that its words do not give."""
     score = float(_vader(topic == "price").polarity_scores(segment)["compound"])
-    if (score < 0 and lexicon.RELIEF.match(segment)) or (score > 0 and lexicon.HARDLY.search(segment)):
-        return -score
-    return score
+    if abs(score) < 0.35 and lexicon.GOOD.search(segment):
+        return 0.5
+    relief = score < 0 and lexicon.RELIEF.match(segment)
+    hardly = score > 0 and lexicon.HARDLY.search(segment)
+    return -score if relief or hardly else score
 
 
 @functools.cache

@@ -41,14 +41,18 @@ HALVES = ("held-out", "development", "all")
 )
 @click.option("--domain", metavar="DOMAIN", help="Topics of the labels: a name, or a YAML file.")
 @click.option(
-    "--errors", "most", type=click.IntRange(min=0), default=0, help="Show that many wrong triplets."
+    "--errors",
+    "most",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Show that many wrong triplets of each set.",
 )
 @click.option(
     "--out",
     "file",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a CSV to FILE.",
+    help="Write a CSV to FILE, beside it a .json with command, machine and versions.",
 )
 @options.data_dir
 @click.option("--offline", is_flag=True, help="Never download; report what is missing.")
@@ -73,6 +77,7 @@ def command(
     from cfbench_core.files import write_atomically
     from cfbench_text.labelled_triplets.measure import errors, measured, table
     from cfbench_text.labelled_triplets.sets import load_set
+    from cfbench_text.meta_evaluation.command import provenance
 
     made = _made(extractors or ("rules", "atomic"))
     rows, wrong = [], []
@@ -87,10 +92,15 @@ def command(
     result = table(rows)
     if file is not None:
         write_atomically(file, result.to_csv(index=False, float_format="%.4f"))
+        write_atomically(file.with_suffix(".json"), provenance())
         click.echo(f"wrote {file}")
     else:
         output.stdout_console().print(result.round(3).to_string(index=False), soft_wrap=True, highlight=False)
-    if wrong:
+    if wrong and file is not None:
+        listed = file.with_stem(f"{file.stem}-errors")
+        write_atomically(listed, pd.DataFrame(wrong).to_csv(index=False))
+        click.echo(f"wrote {listed}")
+    elif wrong:
         click.echo(pd.DataFrame(wrong).to_string(index=False))
     return OK
 
