@@ -39,14 +39,15 @@ _FRAMES: tuple[tuple[re.Pattern[str], Sentiment], ...] = (
     ),
     (
         re.compile(
-            rf"^(?:they|{_WHO})\s+also\s+(?:enjoy(?:s|ed)?|likes?d?|loves?|appreciate[sd]?|mentions?|praises?|finds?|found)\s+",
+            rf"^(?:they|{_WHO})\s+(?:also\s+)?(?:enjoy(?:s|ed)?|like[sd]?|loves?|appreciate[sd]?|mentions?|praises?|finds?|found|"
+            rf"(?:is|are|was|were)\s+(?:also\s+)?(?:drawn\s+(?:to|in\s+by)|(?:captivated|impressed|intrigued)\s+by|interested\s+in))\s+",
             re.IGNORECASE,
         ),
         "positive",
     ),
     (
         re.compile(
-            r"^(?:'s\s+)?(?:the\s+)?(?:book|story|business|place|product|series|restaurant|store|hotel|movie|game)"
+            r"^(?:'s\s+)?(?:the\s+)?(?:book|story|business|place|product|series|stories|books|restaurant|store|hotel|movie|game)"
             r"(?:['’]s\s+|\s+(?:[\"“][^\"”]*[\"”]\s+)?(?:also\s+)?"
             r"(?:offers?|features?|provides?|has|includes?|explores?|contains?)\s+)",
             re.IGNORECASE,
@@ -92,6 +93,9 @@ diversity intensity mythology technology psychology geography
 """
     )
 )
+_BLEND = re.compile(r"\b(?:blend|mix|mixture|combination|elements)\s+of\b", re.IGNORECASE)
+_JOINS = re.compile(rf"\bbetween\b|{_BLEND.pattern}", re.IGNORECASE)
+"""What "and" belongs to when it stands before it."""
 _PLACE = re.compile(r"\s(?:in|on|at|throughout|within)\s.*$")
 _NAMES = re.compile(r"^(?:(?:the|of)\s+)*(?:[A-Z][\w'’.]*(?:\s+|$)(?:(?:and|of|the)\s+)*)+$")
 _ABOUT_USER = re.compile(
@@ -161,16 +165,23 @@ def list_items(text: str) -> list[str]:
     it ("a strong, independent woman").
     """
     spans: list[tuple[int, int]] = []
-    start, joined = 0, False
+    start, joined, listing = 0, False, False
     breaks = [(one.start(), one.end()) for one in _BREAK.finditer(text)]
     for begin, end in [*breaks, (len(text), len(text))]:
         piece = text[start:begin]
         if not piece.strip():
             continue
-        if spans and (joined or _size(piece) < _SMALL):
+        if spans and (joined or listing or _size(piece) < _SMALL):
             spans[-1] = (spans[-1][0], begin)
         else:
             spans.append((start, begin))
+        # "a blend of humor, suspense, and tender moments" is one item up to the part behind its "and".
+        closed = " and " in text[spans[-1][0] : begin]
+        listing = (
+            _BLEND.search(text, spans[-1][0], begin) is not None
+            and not closed
+            and "with" not in text[begin:end]
+        )
         joined = text[begin:end].strip() == "," and _is_adjective(piece.split()[-1])
         start = end
     items = [half for begin, end in spans for half in _halves(text[begin:end])]
@@ -200,7 +211,7 @@ def _halves(piece: str) -> list[str]:
     for joint in _AND.finditer(piece):
         left, right = piece[start : joint.start()], piece[joint.end() : joint.end() + _AHEAD]
         sizes = min(_size(left), _size(right.partition(" of ")[0])) >= _SMALL
-        if "," not in right and sizes and " between " not in left and not _is_adjective(left.split()[-1]):
+        if "," not in right and sizes and not _JOINS.search(left) and not _is_adjective(left.split()[-1]):
             found.append(left)
             start = joint.end()
     return [*found, piece[start:]]

@@ -49,6 +49,12 @@ PRICE_SENTIMENT: Mapping[str, float] = {
 
 CUES: Mapping[str, tuple[str, ...]] = {
     "price": (
+        "dollar",
+        "dollars",
+        "delivery",
+        "well packaged",
+        "arrived on time",
+        "you pay for",
         "steal",
         "price",
         "value",
@@ -64,7 +70,22 @@ CUES: Mapping[str, tuple[str, ...]] = {
         "affordable",
         "inexpensive",
     ),
-    "setup": ("easy", "easily", "simple", "convenient", "a breeze", "no guess work", "easy to read"),
+    "setup": (
+        "set up",
+        "hook up",
+        "straightforward",
+        "intuitive",
+        "self explanatory",
+        "put on",
+        "learning curve",
+        "easy",
+        "easily",
+        "simple",
+        "convenient",
+        "a breeze",
+        "no guess work",
+        "easy to read",
+    ),
     "functionality": (
         "does the job",
         "did the job",
@@ -95,6 +116,15 @@ CUES: Mapping[str, tuple[str, ...]] = {
         "limitless",
     ),
     "build": (
+        "construction",
+        "craftsmanship",
+        "high quality",
+        "poor quality",
+        "well put together",
+        "rock solid",
+        "fragile",
+        "dead on arrival",
+        "fell apart",
         "well built",
         "well-built",
         "well-build",
@@ -123,6 +153,13 @@ CUES: Mapping[str, tuple[str, ...]] = {
         "broke",
     ),
     "sound": (
+        "sound quality",
+        "sounding",
+        "rich tone",
+        "background noise",
+        "clean tone",
+        "recordings",
+        "clarity",
         "warm",
         "quiet",
         "noise",
@@ -136,8 +173,33 @@ CUES: Mapping[str, tuple[str, ...]] = {
         "sustain",
     ),
     "tuning": ("in tune", "stay in tune", "stays in tune", "accurate", "precise", "precisely"),
-    "fit": ("sits", "fits", "fit", "securely", "snug", "snugly", "tall", "holds"),
+    "fit": (
+        "room",
+        "space",
+        "size",
+        "too small",
+        "too big",
+        "too large",
+        "too short",
+        "too long",
+        "too heavy",
+        "compact",
+        "portable",
+        "carry",
+        "sits",
+        "fits",
+        "fit",
+        "securely",
+        "snug",
+        "snugly",
+        "tall",
+        "holds",
+    ),
     "playability": (
+        "on my fingers",
+        "on the fingers",
+        "to hold",
+        "to play",
         "grip",
         "grippiness",
         "comfortable",
@@ -199,7 +261,8 @@ CONDITION = re.compile(
     re.IGNORECASE,
 )
 OTHERS = re.compile(
-    r"^(?:his|her|he|she|more|none)\b|\bnot for (?:people|those)\b|\bno matter\b|\bought to\b|"
+    r"^(?:his|her|he|she|more|none)\b|\bnot for (?:people|those)\b|\bno matter\b|\blooks? like (?:i|it|they|"
+    r"you|we)\b|\breviews?\b|\b(?:first|favou?rite)\b.*\bi\b|\bought to\b|"
     r"^(?:(?:my|the|all|any|of|with|for|like|to|from|and)\s+)*(?:others?|another|most|many|previous|"
     r"old(?:er)?|competitors?|every|any|some|"
     r"people|someone|anyone|everyone|unlike|instead|compared)\b|\bout there\b|^there (?:are|is) (?:much|"
@@ -268,13 +331,17 @@ RELIEF = re.compile(
     re.I,
 )
 """The absence of something unwanted."""
+NEGATION = re.compile(r"n['’]t\b|\b(?:not|never|no|without|hardly)\b", re.IGNORECASE)
+TOO = re.compile(r"(?<!not )(?<!n't )(?<!never )\btoo (?!good\b|bad\b)\w+", re.IGNORECASE)
+"""More than is wanted: "too small"."""
 HARDLY = re.compile(r"\b(?:barely|hardly|not (?:very|so|that|too|really))\b", re.IGNORECASE)
 GOOD = re.compile(
     r"\b(?:do(?:es)? (?:its|the|a (?:very )?(?:good|nice|great)) job|did the job|gets? the job done|"
     r"what (?:it|they)(?:['’]s| is| are)? (?:supposed|says?)|"
     r"(?:can['’]?t|cannot|hard to) (?:beat|go wrong|mess)|as (?:advertised|described|reported|expected|"
     r"it should)|no guess ?work|heavy[- ]duty|"
-    r"well[- ](?:built?|made)|idiot[- ]proof|no problems?|no issues?|never had|"
+    r"dead (?:quiet|silent)|rock solid|like a charm|not dull|well[- ](?:built?|made)|idiot[- ]proof|"
+    r"no problems?|no issues?|never had|"
     r"without (?:any )?(?:problems?|issues?|falling|slipping))\b",
     re.IGNORECASE,
 )

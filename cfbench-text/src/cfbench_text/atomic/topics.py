@@ -21,6 +21,9 @@ _DETERMINED = re.compile(
 
 
 _ADVERB = re.compile(r"\bpretty(?=\s+\w)")
+_COMPLEMENT = re.compile(r"\s(?:for|with|like|from|between|compared|as)\s(?!the (?:price|money|cost)\b)")
+"""Begins what the statement is not about: "it works great for recording guitars"."""
+_OF_TAIL = 0.4
 _ENOUGH = 0.7
 """Weight of keywords from which on a statement has a topic."""
 
@@ -55,13 +58,16 @@ class Topics:
             return self._other
         subject = _DETERMINED.match(lowered)
         end = len(_WORD.findall(subject.group())) if subject else 0
+        behind_verb = _COMPLEMENT.search(lowered, subject.end() if subject else 1) if places[1:] else None
+        tail = len(_WORD.findall(lowered[: behind_verb.start()])) if behind_verb else len(words)
         of_subject = 1.3 if lowered.startswith("the ") else 0.4
         weights: dict[str, float] = {}
         behind = 0
         for place in places:
             for parts, topic, weight in self._starting[words[place]] if place >= behind else ():
                 if words[place : place + len(parts)] == parts:
-                    counted = weight * (of_subject if place < end else 1.0) + 0.01 * place
+                    share = of_subject if place < end else _OF_TAIL if place >= tail else 1.0
+                    counted = weight * share + 0.01 * place
                     weights[topic] = weights.get(topic, 0.0) + counted
                     behind = place + len(parts)
                     break

@@ -152,6 +152,9 @@ class Atomic:
 
 
 _FIRST_PERSON = re.compile(r"^(?:i|we)\b", re.IGNORECASE)
+_AS_WELL = re.compile(r"\bas well\b(?: as\b)?", re.IGNORECASE)
+_ONE_ING = re.compile(r"^\w+ing$", re.IGNORECASE)
+_WRITER = re.compile(r"\s(?:I|i|we)\s")
 _AMOUNT = re.compile(r"^\$?\d")
 _REVIEWER = re.compile(r"\b(?:user|reader|customer)['’]s\b", re.IGNORECASE)
 _INITIAL = re.compile(r"\b[A-Z]\.$")
@@ -173,6 +176,8 @@ def _no_statement(segment: str) -> bool:
         (_FIRST_PERSON.match(segment) and not lexicon.LIKING.match(segment))
         or (lexicon.EXPERIENCE.match(segment) and not lexicon.LIKING.match(segment))
         or (_AMOUNT.match(segment) and not lexicon.VERB.search(segment))
+        or (_WRITER.search(segment) and not lexicon.LIKING.match(segment))
+        or _ONE_ING.match(segment)
         or _REVIEWER.search(segment)
         or lexicon.IMPERATIVE.match(segment)
         or lexicon.OPINION.match(segment)
@@ -181,17 +186,21 @@ def _no_statement(segment: str) -> bool:
 
 
 def _mood(parts: Sequence[str]) -> Sentiment:
-    """The sentiment of a whole text: the mean of its sentences, which costs time linear in their number."""
+    """The sentiment of a whole text: the sum over its sentences, which costs time linear in their number."""
     scores = [_score(part[:400], "") for part in parts[:40]]
-    mean = sum(scores) / max(1, len(scores))
-    return "positive" if mean > 0.05 else "negative" if mean < -0.05 else "neutral"
+    total = sum(scores)
+    return "positive" if total > 0 else "negative" if total < 0 else "neutral"
 
 
 def _score(segment: str, topic: str) -> float:
     """VADER's compound score, with phrases that its words do not give."""
-    score = float(_vader(topic == "price").polarity_scores(segment)["compound"])
-    if abs(score) < 0.35 and lexicon.GOOD.search(segment):
-        return 0.5
+    plain = _AS_WELL.sub(" ", segment)
+    score = float(_vader(topic == "price").polarity_scores(plain)["compound"])
+    good = lexicon.GOOD.search(segment)
+    if good and not lexicon.NEGATION.search(segment[: good.start()]):
+        return max(score, 0.5)
+    if lexicon.TOO.search(plain):
+        return -0.5
     relief = score < 0 and lexicon.RELIEF.match(segment)
     hardly = score > 0 and lexicon.HARDLY.search(segment)
     return -score if relief or hardly else score
