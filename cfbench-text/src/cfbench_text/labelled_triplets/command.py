@@ -78,6 +78,7 @@ def command(
     from cfbench_text.labelled_triplets.measure import errors, measured, table
     from cfbench_text.labelled_triplets.sets import load_set
     from cfbench_text.meta_evaluation.command import provenance
+    from cfbench_text.meta_evaluation.evaluate import code_commit
 
     made = _made(extractors or ("rules", "atomic"))
     rows, wrong = [], []
@@ -89,7 +90,7 @@ def command(
                 wrong += [
                     {"extractor": label, **row} for row in errors(found, extractor, cast("Half", half), most)
                 ]
-    result = table(rows)
+    result = table(rows).assign(commit=code_commit())
     if file is not None:
         write_atomically(file, result.to_csv(index=False, float_format="%.4f"))
         write_atomically(file.with_suffix(".json"), provenance())

@@ -190,12 +190,12 @@ def _rows_of(
             "pairs": measured.pairs,
             "within": "documents" if measured.within else "all texts",
             **about,
-            "commit": _commit(),
+            "commit": code_commit(),
         }
 
 
 @functools.cache
-def _commit() -> str:
+def code_commit() -> str:
     """The commit of this code, or the version of the distribution where it comes from no repository."""
     from importlib.metadata import version
 
