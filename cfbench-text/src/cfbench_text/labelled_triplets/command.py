@@ -37,7 +37,12 @@ HALVES = ("held-out", "development", "all")
     help="A name, or options as YAML; without any: rules and atomic.",
 )
 @click.option(
-    "--half", type=click.Choice(HALVES), default="held-out", help="Texts, by id. Default: held-out."
+    "--half",
+    "halves",
+    type=click.Choice(HALVES),
+    multiple=True,
+    default=("held-out",),
+    help="Texts, by id; may be repeated. Default: held-out.",
 )
 @click.option("--domain", metavar="DOMAIN", help="Topics of the labels: a name, or a YAML file.")
 @click.option(
@@ -59,7 +64,7 @@ HALVES = ("held-out", "development", "all")
 def command(
     sets: tuple[str, ...],
     extractors: tuple[str, ...],
-    half: str,
+    halves: tuple[str, ...],
     domain: str | None,
     most: int,
     file: Path | None,
@@ -85,11 +90,10 @@ def command(
     with data_access(data_dir, offline) as access:
         for name in sets or _present(access):
             found = load_set(name, access, domain)
-            rows += measured(found, made, cast("Half", half))
-            for label, extractor in made.items() if most else ():
-                wrong += [
-                    {"extractor": label, **row} for row in errors(found, extractor, cast("Half", half), most)
-                ]
+            for half in cast("tuple[Half, ...]", halves):
+                rows += measured(found, made, half)
+                for label, extractor in made.items() if most else ():
+                    wrong += [{"extractor": label, **row} for row in errors(found, extractor, half, most)]
     result = table(rows).assign(commit=code_commit())
     if file is not None:
         write_atomically(file, result.to_csv(index=False, float_format="%.4f"))

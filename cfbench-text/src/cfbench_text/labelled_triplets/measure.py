@@ -91,6 +91,7 @@ def errors(found: LabelledSet, extractor: Extractor, half: Half, most: int) -> l
                 rows.append(
                     {
                         "set": found.name,
+                        "half": one.half,
                         "id": one.id,
                         "outcome": outcome,
                         "topic": triplet.topic,
