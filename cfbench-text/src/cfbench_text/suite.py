@@ -38,6 +38,7 @@ SPEC = ComponentSpec(
         "commands": {
             "meta-evaluate": "cfbench_text.meta_evaluation.command:command",
             "train-judge": "cfbench_text.judges.train_command:command",
+            "evaluate-extractor": "cfbench_text.labelled_triplets.command:command",
         },
     },
 )

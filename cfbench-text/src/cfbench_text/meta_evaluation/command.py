@@ -184,7 +184,7 @@ def _format_of(file: Path | None) -> str:
     return _SUFFIXES[file.suffix.lower()]
 
 
-def _provenance() -> str:
+def provenance() -> str:
     """What measured a table, as JSON: the command, the machine and the versions."""
     import json
     import shlex
@@ -210,7 +210,7 @@ def _write(table: pd.DataFrame, form: str, file: Path | None) -> None:
         write_atomically(file, render(answer, [], form))
         click.echo(f"wrote {file}")
         if form == "csv":
-            write_atomically(file.with_suffix(".json"), _provenance())
+            write_atomically(file.with_suffix(".json"), provenance())
     elif form == "terminal":
         from cfbench_core.reports.analysis import show
 

@@ -196,7 +196,7 @@ def _rows_of(
             "pairs": measured.pairs,
             "within": "documents" if measured.within else "all texts",
             **about,
-            "commit": commit(),
+            "commit": code_commit(),
         }
 
 
@@ -217,7 +217,7 @@ def _seen(judge: ConfiguredComponent, texts: LabelledTexts) -> int:
 
 
 @functools.cache
-def commit() -> str:
+def code_commit() -> str:
     """The commit of this code, or the version of the distribution where it comes from no repository."""
     from importlib.metadata import version
 
