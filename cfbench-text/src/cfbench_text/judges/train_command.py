@@ -149,7 +149,7 @@ def _keep(classifier: PairClassifier, file: Path, encoder: str | None, registry:
     """Stores the transfer where tables look for the reliability of a judge."""
     from cfbench_core.config import Document, decode_settings
     from cfbench_text.meta_evaluation.config import MetaEvaluation
-    from cfbench_text.meta_evaluation.evaluate import commit
+    from cfbench_text.meta_evaluation.evaluate import code_commit
     from cfbench_text.meta_evaluation.reliability import keep, verdict_options
 
     judge = {"name": "trained", "path": str(file), **({} if encoder is None else {"model": encoder})}
@@ -163,7 +163,7 @@ def _keep(classifier: PairClassifier, file: Path, encoder: str | None, registry:
             "component": component.spec.id,
             "options": verdict_options(component),
             "metric": "StEnt-P",
-            "commit": commit(),
+            "commit": code_commit(),
         }
         for row in classifier.about["transfer"]
     ]
