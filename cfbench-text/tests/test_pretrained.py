@@ -14,9 +14,12 @@ SPECS = {c.spec.id: c.spec for c in installed().components(suite="text") if c.sp
 LABELS = ["contradiction", "neutral", "entailment"]
 OPTIONS = {
     "text/extractor/llm": ("causal", {"tokens": 4}),
+    "text/judge/factcg": ("two_outputs", {}),
     "text/judge/llm": ("causal", {}),
+    "text/judge/minicheck": ("two_outputs", {}),
     "text/judge/nli": ("classifier", {}),
     "text/judge/similarity": ("encoder", {}),
+    "text/judge/trained": ("encoder", {}),
     "text/metric/bertscore": ("encoder", {"layer": 2}),
     "text/metric/sts": ("encoder", {}),
     "text/metric/summac-zs": ("classifier", {}),
@@ -45,6 +48,7 @@ def folders(tmp_path_factory):
         "causal": lambda folder: tiny.causal(folder, context=8192),
         "classifier": lambda folder: tiny.classifier(folder, LABELS),
         "one_output": lambda folder: tiny.classifier(folder, ["LABEL_0"]),
+        "two_outputs": lambda folder: tiny.classifier(folder, ["LABEL_0", "LABEL_1"]),
         "encoder": tiny.encoder,
         "encoder_decoder": tiny.encoder_decoder,
         "t5": tiny.t5,
@@ -71,7 +75,11 @@ def test_every_such_component_is_here():
 
 
 @pytest.mark.filterwarnings(
-    "ignore:SummaC-Conv", "ignore:.* are cut:UserWarning", "ignore:SEval", "ignore:.* no end within"
+    "ignore:SummaC-Conv",
+    "ignore:.* are cut:UserWarning",
+    "ignore:SEval",
+    "ignore:.* no end within",
+    "ignore:judge trained",
 )
 @pytest.mark.parametrize(
     ("component", "check"),
@@ -86,6 +94,10 @@ def test_conformance(component, check, folders, request, tmp_path_factory, monke
         more = {"weights": str(data / "expected" / "summac_conv_vitc_sent_perc_e.bin")}
     if component == "text/metric/alignscore":
         more = {"checkpoint": str(aligned(folders[model], tmp_path_factory.getbasetemp() / "aligned.ckpt"))}
+    if component == "text/judge/factcg":
+        prompt = tmp_path_factory.getbasetemp() / "prompt.txt"
+        prompt.write_text("text {text_a} statement {text_b}")
+        more = {"prompt": str(prompt)}
     options = {"model": folders[model], **more}
     if component == "text/metric/questeval":
         options = {
