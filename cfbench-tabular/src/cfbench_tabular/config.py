@@ -64,7 +64,7 @@ class Protocol:
     retrained_models: Annotated[
         int, Range(minimum=0), Help("number of models that are trained again, for the metric retraining")
     ] = 0
-    changes: Annotated[
+    model_changes: Annotated[
         tuple[Literal["bootstrap", "seed"], ...],
         Help("what differs between them: a bootstrap sample of the training rows, the seed"),
     ] = ("bootstrap", "seed")
@@ -73,7 +73,7 @@ class Protocol:
     def retrainings(self) -> tuple[int, tuple[str, ...]] | None:
         """How many models are trained again, and what differs between them; None for none."""
         if self.retrained_models:
-            return self.retrained_models, self.changes
+            return self.retrained_models, self.model_changes
         return (1, ("seed",)) if self.repeats else None
 
     @property
@@ -82,8 +82,8 @@ class Protocol:
         return self.constraints == "search" or (self.constraints is None and self.study is None)
 
     def __post_init__(self) -> None:
-        if not self.changes:
-            raise ValueError("changes must name at least one of bootstrap, seed")
+        if not self.model_changes:
+            raise ValueError("model_changes must name at least one of bootstrap, seed")
         if self.validation + self.test >= 1:
             raise ValueError("validation and test must leave rows to train on: their sum must be below 1")
 

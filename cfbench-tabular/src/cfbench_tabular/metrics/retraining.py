@@ -2,7 +2,7 @@
 
 retraining = the share of ``protocol.retrained_models`` models that put the counterfactual into the wanted class, which is
 not the one that the explained model predicted for the factual. They are trained as the explained model was, on a
-bootstrap sample of the training rows or with another seed, or both (``protocol.changes``). ``protocol.repeats`` alone
+bootstrap sample of the training rows or with another seed, or both (``protocol.model_changes``). ``protocol.repeats`` alone
 trains one, with another seed. No explainer sees them.
 
 Higher is better, between 0 and 1. Missing where the counterfactual is not valid, and where no model can differ from the
