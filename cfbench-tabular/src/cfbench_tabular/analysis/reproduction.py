@@ -4,6 +4,7 @@
   (``rankings.py``). Other explainers of the run are not ranked with them. Ranks among fewer than ten are not comparable with
   ranks among ten, so they are missing unless all ten were run.
 - Figures 6 and 7: the shares of factuals with a valid, and with a valid and realistic counterfactual.
+- Table 6: its claims, as places among the ten algorithms (``published_claims.py``).
 - Table A1: area under the ROC curve and accuracy of the networks on the test rows.
 
 The printed numbers are data of this package (``published/cf_tabular.csv``). They are of 22 data sets; a run without the raw
@@ -20,6 +21,7 @@ import numpy as np
 
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import friedman
+from cfbench_tabular.analysis.published_claims import BEST, ITEM, places
 from cfbench_tabular.analysis.rankings import ranked
 from cfbench_tabular.analysis.run_data import (
     CRITERIA,
@@ -98,7 +100,8 @@ class Reproduction:
         for study in studies(runs):
             ours = pd.DataFrame(list(_measured(study)), columns=[*KEYS, "ours", "factuals"])
             both = printed.merge(ours, on=list(KEYS), how="left")
-            tables.append(both.assign(model=study.model))
+            claims = places(study, both, ALGORITHMS)
+            tables.append(pd.concat([both, claims], ignore_index=True).assign(model=study.model))
         table = pd.concat(tables, ignore_index=True)
         table["difference"] = table["ours"] - table["printed"]
         columns = ["model", *KEYS, "printed", "ours", "difference", "printed_factuals", "factuals"]
@@ -141,6 +144,12 @@ class Reproduction:
             if len(rows):
                 near = int((rows["difference"].abs() <= 1).sum())
                 sentences.append(f"{item.capitalize()}: {near} of {len(rows)} ranks differ by one or less.")
+        held = table[table["item"] == ITEM].dropna(subset=["ours"])
+        if len(held):
+            true = int((held["ours"] <= BEST).sum())
+            sentences.append(
+                f"Table 6: {true} of {len(held)} claims hold here (among the best {BEST} of the ten algorithms)."
+            )
         quality = tidied(table)
         rows = quality[(quality["item"] == QUALITY)].dropna(subset=["ours"])
         if len(rows):
@@ -158,6 +167,11 @@ class Reproduction:
             _, text = _grid(rows)
             lines = tabulate(text.reset_index().to_numpy().tolist(), ["", *text.columns], tablefmt="simple")
             blocks.append(f"{labels['item']}, all data sets: ours (printed)\n{lines}")
+        if claims := _claims_shown(table):
+            head = ["algorithm", "claim: among the best", "data", "place (printed)", "holds"]
+            blocks.append(
+                f"table 6: places among the ten algorithms\n{tabulate(claims, head, tablefmt='simple')}"
+            )
         return "\n\n".join(blocks)
 
     def latex(self, table: pd.DataFrame) -> str:
@@ -166,7 +180,7 @@ class Reproduction:
 
         found = []
         tidy = tidied(table).dropna(subset=["ours"])
-        for labels, rows in groups_of(tidy[tidy["item"] != QUALITY], ("model", "item")):
+        for labels, rows in groups_of(tidy[~tidy["item"].isin([QUALITY, ITEM])], ("model", "item")):
             names = [name for name in ALGORITHMS if name in set(rows["explainer"])]
             lines = []
             for group, own in groups_of(rows, ("group", "measure")):
@@ -179,6 +193,10 @@ class Reproduction:
             caption = f"CF-tabular, {labels['item']}: ours (printed)."
             heads = ["data", "measure", *names]
             found.append(tabular(heads, lines, [False, False, *([True] * len(names))], caption))
+        if claims := _claims_shown(table):
+            heads = ["algorithm", "among the best", "data", "place (printed)", "holds"]
+            numeric = [False, False, False, True, False]
+            found.append(tabular(heads, claims, numeric, "CF-tabular, table 6: places among ten."))
         quality = tidy[tidy["item"] == QUALITY]
         if len(quality):
             text = _grid(quality, rows_by="dataset")[1]
@@ -258,7 +276,22 @@ def _of_total(table: pd.DataFrame) -> pd.DataFrame:
     tidy = table.assign(
         **{name: table[name].astype(object).fillna("") for name in ("group", "explainer", "dataset")}
     )
-    return tidy[tidy["group"] == TOTAL]
+    return tidy[(tidy["group"] == TOTAL) & (tidy["item"] != ITEM)]
+
+
+def _claims_shown(table: pd.DataFrame) -> list[list[str]]:
+    """The claims of table 6 with a place here: algorithm, measure, group, place (printed), and whether it holds."""
+    rows = table[table["item"] == ITEM].dropna(subset=["ours"])
+    return [
+        [
+            row["explainer"],
+            row["measure"],
+            row["group"],
+            f"{row['ours']:.0f}" + ("" if np.isnan(row["printed"]) else f" ({row['printed']:.0f})"),
+            "yes" if row["ours"] <= BEST else "no",
+        ]
+        for row in rows.to_dict("records")
+    ]
 
 
 def _grid(rows: pd.DataFrame, rows_by: str = "explainer") -> tuple[pd.DataFrame, pd.DataFrame]:
