@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import numpy as np
@@ -136,3 +137,55 @@ def test_a_decision_threshold_applies_to_the_published_networks_too(study, here,
         "virginica with a probability of at most 80%",
         "virginica with a probability above 80%",
     }
+
+
+def test_counterfactuals_are_scored_without_the_rows_of_the_data_set(study, folder):
+    """As for ISOLET, whose rows are not published: network, factuals and scales suffice for these metrics."""
+    for file in [*(folder / "datasets").iterdir(), *(folder / "splits").iterdir()]:
+        file.unlink()
+    scaler = json.loads((folder / "scalers" / "Iris.json").read_text())
+    mean, scale = np.array(scaler["mean"]), np.array(scaler["scale"])
+    numbers = np.concatenate([study.factuals("Iris", label) for label in (0, 1)])
+    draw = np.random.default_rng(0)
+    moved = numbers + draw.normal(0, 1.5, numbers.shape) * (draw.random(numbers.shape) < 0.5)
+    raw = moved * scale + mean
+    lines = [
+        f"iris,{unit},{column},{float(raw[unit, column])!r}"
+        for unit in range(len(numbers))
+        for column in range(4)
+        if moved[unit, column] != numbers[unit, column]
+    ]
+    squares = np.concatenate([study.factuals("TicTacToe", label) for label in (0, 1)])
+    lines += [f"tic-tac-toe,{unit},0,{level}" for unit, level in ((0, "x"), (1, "b"), (100, "o"))]
+    (folder / "theirs.csv").write_text("dataset,unit,column,value\n" + "\n".join(lines) + "\n")
+    config = {**PAPER, "protocol": {"study": "paper", "folder": str(folder)}, "metrics": None}
+    run = cfbench_core.run(config, out=folder / "run", explanations=folder / "theirs.csv")
+    assert run.exit_code == 0
+    assert {column.name for column in run.columns} == {
+        "validity",
+        "coverage",
+        "sparsity",
+        "raw sparsity",
+        "L2",
+    }
+    assert "the rows of the data set are missing" in (folder / "run" / "plan.json").read_text()
+    found = run.scores.query("dataset == 'iris'").pivot(index="unit", columns="metric", values="value")
+    found = found.loc[[str(unit) for unit in range(len(numbers))]]
+    network = study.network("Iris")
+    own, other = (network.predict_proba(rows).argmax(axis=1) for rows in (numbers, moved))
+    changed = (moved != numbers).any(axis=1)
+    valid = changed & (own != other)
+    assert 20 < valid.sum() < changed.sum()
+    assert (found["validity"].to_numpy() == valid).all()
+    distance = np.where(valid, np.linalg.norm(moved - numbers, axis=1), np.nan)
+    assert np.allclose(found["L2"], distance, atol=1e-9, equal_nan=True)
+    same = np.where(valid, (moved == numbers).mean(axis=1), np.nan)
+    assert np.allclose(found["sparsity"], same, equal_nan=True)
+    game = run.scores.query("dataset == 'tic-tac-toe' and metric == 'coverage'").set_index("unit")["value"]
+    assert len(squares) == len(game) == 200 and 1 <= game.sum() <= 3
+
+
+def test_without_the_rows_nothing_is_explained(folder):
+    (folder / "datasets" / "Iris.csv.gz").unlink()
+    config = {**PAPER, "protocol": {"study": "paper", "folder": str(folder)}}
+    assert "has no datasets/Iris.csv.gz" in reasons(config)["iris/study-network/nearest-enemy"]

@@ -19,6 +19,9 @@ from cfbench_tabular.table import FloatArray, IntArray, Table
 FEWEST_ROWS = 10
 """With fewer the quality of a model is that of single rows: two rows have an area under the curve of 1."""
 PARTS = ("train", "validation", "test")
+UNKNOWN = len(PARTS)
+"""In ``split``: a row that belongs to no part, because the split is not known."""
+PART_NAMES = (*PARTS, "unknown")
 Part = Literal["train", "validation", "test"]
 
 
@@ -30,7 +33,7 @@ class PreparedDataset:
         table: N rows as they were read.
         classes: names of class 0 (the rest) and class 1 (the target class, by default the majority).
         labels: (N,) 0 or 1.
-        split: (N,) the index in ``PARTS`` of the part of each row.
+        split: (N,) the index in ``PARTS`` of the part of each row; ``UNKNOWN`` for one that belongs to none.
         encoding: the encoding, fitted on the training rows.
         decision_threshold: class 1 is predicted where its probability is above this.
     """
@@ -122,7 +125,7 @@ class PreparedDataset:
             "row": np.arange(len(self.table)),
             "target": self.table.target,
             "label": self.labels,
-            "split": np.array(PARTS)[self.split],
+            "split": np.array(PART_NAMES)[self.split],
             **({} if self.table.numbers is None else {"number": self.table.numbers}),
         }
         parquet.write_table(pa.table(rows), folder / "rows.parquet")
@@ -159,7 +162,7 @@ class PreparedDataset:
             numbers=rows["number"].to_numpy() if "number" in rows.column_names else None,
             number_range=NumberRange(**document["number_range"]) if document["number_range"] else None,
         )
-        split = np.array([PARTS.index(part) for part in rows["split"].to_pylist()], dtype=np.int64)
+        split = np.array([PART_NAMES.index(part) for part in rows["split"].to_pylist()], dtype=np.int64)
         labels = rows["label"].to_numpy()
         return PreparedDataset(table, (zero, one), labels, split, encoding, document["decision_threshold"])
 

@@ -23,7 +23,7 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.prepared_dataset import PARTS, PreparedDataset
+from cfbench_tabular.prepared_dataset import PARTS, UNKNOWN, PreparedDataset
 from cfbench_tabular.table import AnyArray, FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
@@ -87,16 +87,11 @@ class StudyFiles:
     def split(self, part: str) -> Path:
         return self.folder / "splits" / f"{self.name}_{part}.npy"
 
-    def lacking(self) -> str:
-        """The missing files, as a message; empty if the data set is complete."""
-        splits = [self.split(part) for part in PARTS]
-        needed = [
-            self.rows,
-            self.factuals,
-            *splits,
-            self.folder / "onehot_layout.json",
-            self.folder / "var_types.json",
-        ]
+    def lacking(self, rows: bool = True) -> str:
+        """The missing files, as a message; empty if the data set is complete, or has all but its ``rows``."""
+        needed = [self.factuals, self.folder / "onehot_layout.json", self.folder / "var_types.json"]
+        if rows:
+            needed = [self.rows, *needed, *(self.split(part) for part in PARTS)]
         missing = [str(path.relative_to(self.folder)) for path in needed if not path.is_file()]
         return f"{self.folder} has no {', '.join(missing)}" if missing else ""
 
@@ -150,7 +145,7 @@ class StudyFiles:
             )
         in_file = sorted(like.columns, key=lambda column: column.kind == "numeric")  # categories first
         columns, values = [], {}
-        levels_of = _levels(layout, numerical)
+        levels_of = levels_of_columns(layout, numerical)
         for own, levels in levels_of.items():
             column = in_file[int(own)]
             if (column.kind == "numeric") != (own in scales):
@@ -192,7 +187,8 @@ class StudyFiles:
                 f"{self.factuals}: has {factuals.shape[1]} encoded columns, {data.table.name} has "
                 f"{data.encoding.width}"
             )
-        candidates = np.concatenate([data.rows(part) for part in ("test", "validation", "train")])
+        parts = [data.rows(part) for part in ("test", "validation", "train")]
+        candidates = np.concatenate([*parts, np.flatnonzero(data.split == UNKNOWN)])
         vectors = data.vectors[candidates]
         direction = np.random.default_rng(0).normal(size=data.encoding.width)
         projections, factual_projections = vectors @ direction, factuals @ direction
@@ -210,7 +206,7 @@ class StudyFiles:
         return np.array(found, dtype=np.int64), len(factuals), matched
 
 
-def _levels(layout: Mapping[str, Any], numerical: list[str]) -> dict[str, tuple[str, ...]]:
+def levels_of_columns(layout: Mapping[str, Any], numerical: list[str]) -> dict[str, tuple[str, ...]]:
     """The levels of each column of the published files, in the order of the encoded columns; empty if numeric.
 
     Encoded columns are called "3" (a number, or 0 and 1) or "3_red" (a level); with numbers among the columns of
@@ -243,9 +239,12 @@ def _named(raw: AnyArray, levels: tuple[str, ...], ours: AnyArray) -> tuple[AnyA
 
 
 def published_files(
-    dataset: ConfiguredComponent, access: DataAccess | None, folder: str | None
+    dataset: ConfiguredComponent, access: DataAccess | None, folder: str | None, rows: bool = True
 ) -> StudyFiles | str:
     """The published files of a data set, or the reason why there are none.
+
+    Args:
+        rows: whether the rows of the data set are needed, or its factuals suffice.
 
     Raises:
         UserError: if the folder of the published files is not found.
@@ -256,7 +255,7 @@ def published_files(
     if getattr(dataset.options, "target", None) is not None:
         return "protocol: paper predicts the majority class: remove the option 'target'"
     files = StudyFiles(find_study(access, folder), name)
-    return files.lacking() or files
+    return files.lacking(rows) or files
 
 
 def published_network(label: str, parameters: Mapping[str, Any] | None) -> Path | str:

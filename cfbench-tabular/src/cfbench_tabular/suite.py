@@ -24,6 +24,8 @@ from cfbench_tabular.contracts import CONTRACTS
 from cfbench_tabular.datasets import schema_digest
 from cfbench_tabular.steps import REPEATED, RETRAINED, UNSEEN
 from cfbench_tabular.study import published_files, published_network
+from cfbench_tabular.study_factuals import SPEC as FACTUALS
+from cfbench_tabular.study_factuals import in_place_of
 
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
@@ -100,7 +102,9 @@ class TabularSuite(LifecycleSuite):
         return f"protocol.{first}, which is {str(getattr(Protocol(), first)).lower()} here"
 
     def fits(self, setting: Setting, metric: ConfiguredComponent) -> bool:
-        """A metric of retrained models needs a model that can be trained again."""
+        """A metric of retrained models needs a model that can be trained again, and most need the rows of the data set."""
+        if _without_rows(setting) and not metric.spec.details.get("factuals suffice"):
+            return False
         return metric.spec.details.get("models") != RETRAINED_MODELS or not _given(setting.model.component)
 
     def incompatibility(self, cell: PlannedCell) -> str:
@@ -112,11 +116,13 @@ class TabularSuite(LifecycleSuite):
         """A data set with a split of its own, or in ``protocol: paper`` with the published one."""
         if study.config.protocol.study is None:
             return super().prepared(study, dataset)
-        files = published_files(dataset, study.access, study.config.protocol.folder)
+        rows = study.external is None  # counterfactuals from elsewhere can be scored without them
+        files = published_files(dataset, study.access, study.config.protocol.folder, rows)
         if isinstance(files, str):
             return PreparedDataset(dataset, skipped=files)
         parameters = {**self.data_parameters(study, dataset), "study": files.parameters()}
-        return PreparedDataset(dataset, {"data": study.read(files.reading(dataset), parameters, draws=False)})
+        reading = files.reading(dataset) if files.rows.is_file() else in_place_of(dataset, files)
+        return PreparedDataset(dataset, {"data": study.read(reading, parameters, draws=False)})
 
     def data_parameters(self, study: Study, dataset: ConfiguredComponent) -> Mapping[str, Any]:
         """The split, and the digest of the schema in this package by which a data set is read."""
@@ -148,6 +154,8 @@ class TabularSuite(LifecycleSuite):
 
     def remark(self, cell: PlannedCell) -> str:
         """Explainers that give one counterfactual where the protocol requests several."""
+        if _without_rows(cell):
+            return "the rows of the data set are missing: only the metrics that need nothing but the factuals"
         requested = cell.config.protocol.counterfactuals_per_instance
         if requested == 1 or _gives_several(cell) or self.is_external(cell.explainer):
             return ""
@@ -197,6 +205,12 @@ class TabularSuite(LifecycleSuite):
 
         explainers = default_explainers(registry.names("tabular", "explainer"))
         return csv_document(file, class_column, explainers, encoding)
+
+
+def _without_rows(setting: Setting) -> bool:
+    """Whether only the published factuals of the data set are there."""
+    stages = setting.model.data.stages
+    return "data" in stages and stages["data"].parameters["dataset"]["component"] == FACTUALS.id
 
 
 def _gives_several(cell: PlannedCell) -> bool:

@@ -189,3 +189,17 @@ def test_the_table_can_be_drawn_from_csv(study: Any, tmp_path: Any) -> None:
     ]
     assert len(analysis.figures(again)) == 4
     assert analysis.text(again) == analysis.text(table) and analysis.latex(again) == analysis.latex(table)
+
+
+def test_two_models_have_tables_of_their_own(write: Any, make_cell: Any) -> None:
+    values = {name: [1.0, 1.0] for name in METRICS}
+    cells = [make_cell(name, values, model=model) for model in ("net", "forest") for name in ALGORITHMS]
+    models = {f"{model} on iris": {"quality": {"AUC": 1.0}} for model in ("net", "forest")}
+    run = of_paper(write(*cells, models=models))
+    table = analysis.table([run])
+    assert table.groupby("model").size().tolist() == [len(printed_numbers()) + len(claims())] * 2
+    text = analysis.text(table)
+    assert "table 4 · net, all data sets" in text and "table 4 · forest, all data sets" in text
+    assert analysis.latex(table).count(r"\begin{tabular}") == 2 * 5
+    titles = [figure.title for figure in analysis.figures(table)]
+    assert len(titles) == len(set(titles)) == 8

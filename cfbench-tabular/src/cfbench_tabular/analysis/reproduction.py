@@ -33,6 +33,7 @@ from cfbench_tabular.analysis.run_data import (
     Study,
     groups_of,
     listed,
+    place,
     studies,
     tidied,
 )
@@ -116,7 +117,8 @@ class Reproduction:
             values, text = _grid(rows)
             if values.isna().all(axis=None):
                 continue
-            heading = f"{str(labels['item']).capitalize()} of CF-tabular: ours (printed)"
+            about = place({"model": labels["model"]}, table)
+            heading = f"{str(labels['item']).capitalize()} of CF-tabular: ours (printed){': ' + about if about else ''}"
             better = "lower" if labels["item"] in RANKED else "higher"
             svg = heat_map(
                 list(values.index),
@@ -163,49 +165,55 @@ class Reproduction:
         from tabulate import tabulate
 
         blocks = []
-        for labels, rows in groups_of(_of_total(table).dropna(subset=["ours"]), ("item",)):
-            _, text = _grid(rows)
-            lines = tabulate(text.reset_index().to_numpy().tolist(), ["", *text.columns], tablefmt="simple")
-            blocks.append(f"{labels['item']}, all data sets: ours (printed)\n{lines}")
-        if claims := _claims_shown(table):
-            head = ["algorithm", "claim: among the best", "data", "place (printed)", "holds"]
-            blocks.append(
-                f"table 6: places among the ten algorithms\n{tabulate(claims, head, tablefmt='simple')}"
-            )
+        for labels, own in groups_of(table, ("model",)):
+            about = place(labels, table)
+            where = f" · {about}" if about else ""
+            for item, rows in groups_of(_of_total(own).dropna(subset=["ours"]), ("item",)):
+                text = _grid(rows)[1]
+                lines = tabulate(
+                    text.reset_index().to_numpy().tolist(), ["", *text.columns], tablefmt="simple"
+                )
+                blocks.append(f"{item['item']}{where}, all data sets: ours (printed)\n{lines}")
+            if claims := _claims_shown(own):
+                head = ["algorithm", "claim: among the best", "data", "place (printed)", "holds"]
+                lines = tabulate(claims, head, tablefmt="simple")
+                blocks.append(f"table 6{where}: places among the ten algorithms\n{lines}")
         return "\n\n".join(blocks)
 
     def latex(self, table: pd.DataFrame) -> str:
         """Each table in the paper's form: algorithms in columns, measures by group in rows."""
-        from cfbench_core.reports.latex import tabular
-
-        found = []
-        tidy = tidied(table).dropna(subset=["ours"])
-        for labels, rows in groups_of(tidy[~tidy["item"].isin([QUALITY, ITEM])], ("model", "item")):
-            names = [name for name in ALGORITHMS if name in set(rows["explainer"])]
-            lines = []
-            for group, own in groups_of(rows, ("group", "measure")):
-                cells = own.set_index("explainer")
-                shown = [
-                    _both(cells["ours"].get(name), cells["printed"].get(name), labels["item"])
-                    for name in names
-                ]
-                lines.append([str(group["group"]), str(group["measure"]), *shown])
-            caption = f"CF-tabular, {labels['item']}: ours (printed)."
-            heads = ["data", "measure", *names]
-            found.append(tabular(heads, lines, [False, False, *([True] * len(names))], caption))
-        if claims := _claims_shown(table):
-            heads = ["algorithm", "among the best", "data", "place (printed)", "holds"]
-            numeric = [False, False, False, True, False]
-            found.append(tabular(heads, claims, numeric, "CF-tabular, table 6: places among ten."))
-        quality = tidy[tidy["item"] == QUALITY]
-        if len(quality):
-            text = _grid(quality, rows_by="dataset")[1]
-            lines = [
-                [str(name), *map(str, row)] for name, row in zip(text.index, text.to_numpy(), strict=True)
-            ]
-            heads = ["data set", *map(str, text.columns)]
-            found.append(tabular(heads, lines, [False, True, True], "CF-tabular, table A1: ours (printed)."))
+        found: list[str] = []
+        for labels, own in groups_of(tidied(table).dropna(subset=["ours"]), ("model",)):
+            about = place(labels, table)
+            found += _latex_of(own, f", {about}" if about else "")
         return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+
+
+def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
+    """The tables of one model."""
+    from cfbench_core.reports.latex import tabular
+
+    for labels, rows in groups_of(table[~table["item"].isin([QUALITY, ITEM])], ("item",)):
+        names = [name for name in ALGORITHMS if name in set(rows["explainer"])]
+        lines = []
+        for group, own in groups_of(rows, ("group", "measure")):
+            cells = own.set_index("explainer")
+            shown = [
+                _both(cells["ours"].get(name), cells["printed"].get(name), labels["item"]) for name in names
+            ]
+            lines.append([str(group["group"]), str(group["measure"]), *shown])
+        caption = f"CF-tabular, {labels['item']}{about}: ours (printed)."
+        yield tabular(["data", "measure", *names], lines, [False, False, *([True] * len(names))], caption)
+    if claims := _claims_shown(table):
+        heads = ["algorithm", "among the best", "data", "place (printed)", "holds"]
+        caption = f"CF-tabular, table 6{about}: places among the ten algorithms."
+        yield tabular(heads, claims, [False, False, False, True, False], caption)
+    quality = table[table["item"] == QUALITY]
+    if len(quality):
+        text = _grid(quality, rows_by="dataset")[1]
+        lines = [[str(name), *map(str, row)] for name, row in zip(text.index, text.to_numpy(), strict=True)]
+        caption = f"CF-tabular, {QUALITY}{about}: ours (printed)."
+        yield tabular(["data set", *map(str, text.columns)], lines, [False, True, True], caption)
 
 
 def printed_numbers() -> pd.DataFrame:

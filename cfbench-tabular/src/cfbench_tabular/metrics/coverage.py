@@ -21,6 +21,7 @@ SPEC = ComponentSpec(
     summary="Rate of factuals for which the explainer returns a counterfactual",
     target=f"{__name__}:Coverage",
     config=f"{__name__}:Config",
+    details={"factuals suffice": True},
 )
 
 COLUMNS = (

@@ -24,6 +24,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:L2",
     config=f"{__name__}:Config",
     papers=("cftabular2021",),
+    details={"factuals suffice": True},
 )
 
 

@@ -28,6 +28,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:Sparsity",
     config=f"{__name__}:Config",
     papers=("cftabular2021",),
+    details={"factuals suffice": True},
 )
 
 

@@ -23,6 +23,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:Validity",
     config=f"{__name__}:Config",
     papers=("cftabular2021",),
+    details={"factuals suffice": True},
 )
 
 COLUMNS = (

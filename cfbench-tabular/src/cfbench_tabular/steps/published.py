@@ -13,12 +13,14 @@ from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.steps.units import units_table
 from cfbench_tabular.study import StudyFiles
+from cfbench_tabular.study_factuals import prepared_factuals
 from cfbench_tabular.table import Table
 
 
 def read_data(context: TaskContext, loaded: Table) -> dict[str, Any]:
     """The published rows, splits and scales of the data set."""
-    data = StudyFiles.of(context.parameters["study"]).prepared_dataset(loaded)
+    files = StudyFiles.of(context.parameters["study"])
+    data = files.prepared_dataset(loaded) if files.rows.is_file() else prepared_factuals(files, loaded)
     data = replace(data, decision_threshold=context.parameters["decision_threshold"])
     data.save(context.output)
     return data.summary()

@@ -11,7 +11,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.prepared_dataset import PARTS, PreparedDataset
+from cfbench_tabular.prepared_dataset import PART_NAMES, PreparedDataset
 from cfbench_tabular.table import AnyArray, IntArray
 
 
@@ -56,7 +56,7 @@ def units_table(
             "group": np.arange(len(rows)),
             "row": rows,
             "factual_class": classes,
-            "part": np.array(PARTS)[data.split[rows]],
+            "part": np.array(PART_NAMES)[data.split[rows]],
         }
     )
     return units, {"factuals": {name: int((classes == n).sum()) for n, name in enumerate(data.predictions)}}
