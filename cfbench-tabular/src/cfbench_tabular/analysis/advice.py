@@ -25,6 +25,7 @@ and the mean over metrics. They are shares of factuals won, not probabilities of
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -229,7 +230,9 @@ def _fitted_tree(features: FloatArray, best: FloatArray, depth: int) -> Any:
 
     factual, winner = np.nonzero(best)
     tree = DecisionTreeClassifier(max_depth=depth, random_state=0)
-    return tree.fit(features[factual], winner, sample_weight=best[factual, winner])
+    with warnings.catch_warnings():  # indices of explainers are classes, however few the factuals are
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than", UserWarning)
+        return tree.fit(features[factual], winner, sample_weight=best[factual, winner])
 
 
 def _nodes(fitted: Any, training: TrainingSet) -> Iterator[dict[str, Any]]:
