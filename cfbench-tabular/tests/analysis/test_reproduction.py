@@ -187,7 +187,7 @@ def test_the_table_can_be_drawn_from_csv(study: Any, tmp_path: Any) -> None:
     assert [figure.title for figure in analysis.figures(again)] == [
         figure.title for figure in analysis.figures(table)
     ]
-    assert len(analysis.figures(again)) == 4
+    assert len(analysis.figures(again)) == 5
     assert analysis.text(again) == analysis.text(table) and analysis.latex(again) == analysis.latex(table)
 
 
@@ -202,4 +202,4 @@ def test_two_models_have_tables_of_their_own(write: Any, make_cell: Any) -> None
     assert "table 4 · net, all data sets" in text and "table 4 · forest, all data sets" in text
     assert analysis.latex(table).count(r"\begin{tabular}") == 2 * 5
     titles = [figure.title for figure in analysis.figures(table)]
-    assert len(titles) == len(set(titles)) == 8
+    assert len(titles) == len(set(titles)) == 10

@@ -129,7 +129,7 @@ class Reproduction:
                 text=text.to_numpy().tolist(),
             )
             drawn.append(Figure(heading, svg, "All data sets together.", wide=True))
-        return drawn
+        return [*drawn, *_claims_drawn(table)]
 
     def words(self, table: pd.DataFrame) -> str:
         known = _of_total(table).dropna(subset=["ours"])
@@ -285,6 +285,24 @@ def _of_total(table: pd.DataFrame) -> pd.DataFrame:
         **{name: table[name].astype(object).fillna("") for name in ("group", "explainer", "dataset")}
     )
     return tidy[(tidy["group"] == TOTAL) & (tidy["item"] != ITEM)]
+
+
+def _claims_drawn(table: pd.DataFrame) -> Iterator[Figure]:
+    """The places of table 6 for each model."""
+    from cfbench_core.analyses import Figure
+    from cfbench_core.reports.charts import heat_map
+
+    known = table[table["item"] == ITEM].dropna(subset=["ours"])
+    for labels, rows in groups_of(known, ("model",)):
+        about = place(labels, table)
+        heading = f"Table 6 of CF-tabular: places among the ten algorithms{': ' + about if about else ''}"
+        names = [
+            f"{row['explainer']}: {row['measure']}, {row['group']} data" for row in rows.to_dict("records")
+        ]
+        values = rows[["printed", "ours"]].to_numpy(dtype=float)
+        text = [["" if np.isnan(value) else f"{value:.0f}" for value in row] for row in values]
+        svg = heat_map(names, ["printed", "ours"], values, title=heading, direction="lower", text=text)
+        yield Figure(heading, svg, f"A claim holds if the algorithm is among the best {BEST}.", wide=True)
 
 
 def _claims_shown(table: pd.DataFrame) -> list[list[str]]:
