@@ -68,6 +68,7 @@ ALGORITHMS = (
 RANKED = {"table 4": VALID, "table 5": REALISTIC}
 SHARES = {"figure 6": VALID, "figure 7": REALISTIC}
 QUALITY = "table A1"
+CONFIG = "config.yaml"
 KEYS = ("item", "group", "dataset", "measure", "explainer")
 
 
@@ -227,9 +228,11 @@ def printed_numbers() -> pd.DataFrame:
 
 
 def _published(run: Run) -> bool:
+    if run.suite != "tabular" or not (run.directory / CONFIG).is_file():
+        return False
     protocol = run.config.get("protocol") or {}
     study = protocol if isinstance(protocol, str) else protocol.get("study")
-    return run.suite == "tabular" and study == "paper"
+    return bool(study == "paper")
 
 
 def _of_all(datasets: Sequence[DataSet]) -> list[str]:
