@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import yaml
 from cfbench_core import analyses
 from cfbench_core.registry import installed
 from cfbench_core.reports.analysis import render
+from cfbench_core.run_directory import Run
 from cfbench_tabular.analysis.published_claims import BEST, claims
 from cfbench_tabular.analysis.reproduction import ALGORITHMS, Reproduction, printed_numbers
 from cfbench_tabular.study import NAMES
@@ -203,3 +205,14 @@ def test_two_models_have_tables_of_their_own(write: Any, make_cell: Any) -> None
     assert analysis.latex(table).count(r"\begin{tabular}") == 2 * 5
     titles = [figure.title for figure in analysis.figures(table)]
     assert len(titles) == len(set(titles)) == 10
+
+
+def test_a_run_without_data_summaries_is_supported(study: Any) -> None:
+    plan = json.loads((study.directory / "plan.json").read_text())
+    del plan["summaries"]
+    (study.directory / "plan.json").write_text(json.dumps(plan))
+    old = Run(study.directory)
+    assert analysis.incompatibility([old]) == ""
+    table = analysis.table([old])
+    assert analysis.words(table) and analysis.figures(table)
+    assert not (table["item"] == "table A1").where(table["ours"].notna(), False).any()
