@@ -22,7 +22,7 @@ from cfbench_tabular.table import Column, FloatArray, IntArray, Table
 
 CLASSES = ("0", "1")
 
-SPEC = ComponentSpec(
+FACTUALS = ComponentSpec(
     id="tabular/dataset/published-factuals",
     summary="Published factuals of CF-tabular without the rows of the data set",
     target=f"{__name__}:PublishedFactuals",
@@ -50,7 +50,7 @@ class PublishedFactuals:
 def in_place_of(dataset: ConfiguredComponent, files: StudyFiles) -> ConfiguredComponent:
     """The component that reads the factuals of a data set whose rows are missing."""
     options = Config(folder=str(files.folder.resolve()), name=files.name)
-    return ConfiguredComponent("dataset", dataset.label, SPEC, options, dataset.distribution)
+    return ConfiguredComponent("dataset", dataset.label, FACTUALS, options, dataset.distribution)
 
 
 def prepared_factuals(files: StudyFiles, table: Table) -> PreparedDataset:

@@ -24,8 +24,7 @@ from cfbench_tabular.contracts import CONTRACTS
 from cfbench_tabular.datasets import schema_digest
 from cfbench_tabular.steps import REPEATED, RETRAINED, UNSEEN
 from cfbench_tabular.study import published_files, published_network
-from cfbench_tabular.study_factuals import SPEC as FACTUALS
-from cfbench_tabular.study_factuals import in_place_of
+from cfbench_tabular.study_factuals import FACTUALS, in_place_of
 
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
