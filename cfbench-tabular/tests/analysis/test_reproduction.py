@@ -150,7 +150,45 @@ def test_fewer_than_ten_algorithms_are_not_ranked(write: Any, make_cell: Any) ->
 def test_other_studies_are_not_compared(write: Any, make_cell: Any) -> None:
     run = write(make_cell("cadex", {"validity": [1.0]}))
     (run.directory / "config.yaml").write_text("suite: tabular\nprotocol: {factuals: 3}\n")
-    assert analysis.incompatibility([run]) == "needs runs of the published study (protocol: paper)"
+    assert analysis.incompatibility([run]) == "needs a run of the published study (protocol: paper)"
+
+
+def test_a_run_with_another_reading_of_the_columns_has_the_same_tables_except_a1(
+    study: Any, write: Any, make_cell: Any
+) -> None:
+    values = {name: [1.0, 1.0] for name in METRICS}
+    models = {"mlp on iris": {"quality": {"AUC": 1.0}}}
+    cells = [make_cell(name, values, model="mlp", dataset="iris") for name in ALGORITHMS]
+    own = write(*cells, name="own", models=models)
+    (own.directory / "config.yaml").write_text("suite: tabular\n")
+    assert analysis.incompatibility([study, own]) == ""
+    known = analysis.table([study, own]).dropna(subset=["ours"])
+    of_own = known[known["model"] == "mlp"]
+    assert {"table 4", "table 5", "figure 6", "figure 7"} <= set(of_own["item"])
+    assert "table A1" not in set(of_own["item"])
+
+
+def test_times_and_second_calls_are_compared_by_type_of_data(write: Any, make_cell: Any) -> None:
+    cells = [
+        make_cell(
+            "alibic",
+            {"validity": [1, 1, 1], "stability": [1, 0, None]},
+            seconds=[0.1, 0.2, 0.6],
+            dataset=dataset,
+        )
+        for dataset in ("flowers", "cars")
+    ]
+    kinds = {"flowers": {"numeric_columns": 4}, "cars": {"categorical_columns": 3}}
+    table = analysis.table([of_paper(write(*cells, data=kinds))])
+    known = table.dropna(subset=["ours"]).set_index(["item", "group", "explainer"])
+    for group, seconds, reproduced in (("numerical", 1.99, 0.92), ("categorical", 15.18, 0.52)):
+        row = known.loc["figure 4", group, "alibic"]
+        assert row["ours"] == pytest.approx(np.std([0.1, 0.2, 0.6], ddof=1)) and row["printed"] == seconds
+        row = known.loc["figure 5", group, "alibic"]
+        assert (row["ours"], row["printed"], row["factuals"]) == (0.5, reproduced, 2)
+    text = analysis.text(table)
+    assert "figure 4, by type of data: ours (printed)" in text and "0.26 (1.99)" in text
+    assert "0.50 (0.92)" in text
 
 
 def test_quality_stands_next_to_table_a1(write: Any, make_cell: Any) -> None:

@@ -1,42 +1,46 @@
-"""The tables of CF-tabular with the printed value next to ours: tables 4, 5 and A1, figures 6 and 7.
+"""The tables and figures of CF-tabular with the printed value next to ours.
 
 - Tables 4 and 5: average ranks of the ten algorithms over all factuals, of valid and of valid and realistic counterfactuals
   (``rankings.py``). Other explainers of the run are not ranked with them. Ranks among fewer than ten are not comparable with
   ranks among ten, so they are missing unless all ten were run.
+- Figure 4: the standard deviation of the time per explanation. CF-tabular's is that of processes which start Python, each
+  alongside 49 others; ours is that of the explainer's call, divided equally among the factuals of a batch.
+- Figure 5: the share of counterfactuals that a second call reproduces (``protocol.repeats``). CF-tabular calls an algorithm
+  again with the same settings, here it gets another seed.
 - Figures 6 and 7: the shares of factuals with a valid, and with a valid and realistic counterfactual.
 - Table 6: its claims, as places among the ten algorithms (``published_claims.py``).
 - Table A1: area under the ROC curve and accuracy of the networks on the test rows.
 
+``cfbench advise RUN`` draws the trees of figures 8 (``--set by=strategy``) and 9.
+
 The printed numbers are data of this package (``published/cf_tabular.csv``). They are of 22 data sets; a run without the raw
-data of ISOLET, SDD and Internet Advertisements has 19, so small differences say little.
+data of ISOLET, SDD and Internet Advertisements has 19, so small differences say little. A run of these data sets that is not
+of the published study (columns as cfbench reads them, its own splits and models) can be given in addition; it has the same
+tables, except A1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.statistics import friedman
-from cfbench_tabular.analysis.published_claims import BEST, ITEM, places
-from cfbench_tabular.analysis.rankings import ranked
-from cfbench_tabular.analysis.run_data import (
-    CRITERIA,
-    REALISTIC,
-    TOTAL,
-    VALID,
-    DataSet,
-    FloatArray,
-    Study,
-    groups_of,
-    listed,
-    place,
-    studies,
-    tidied,
+from cfbench_tabular.analysis.printed_numbers import (
+    ALGORITHMS,
+    BY_GROUP,
+    KEYS,
+    QUALITY,
+    RANKED,
+    SECONDS,
+    measured,
+    printed_numbers,
+    published,
+    run_on_all,
 )
+from cfbench_tabular.analysis.published_claims import BEST, ITEM, places
+from cfbench_tabular.analysis.run_data import TOTAL, groups_of, listed, place, studies, tidied
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,40 +55,20 @@ SPEC = ComponentSpec(
     papers=("cftabular2021",),
 )
 
-ALGORITHMS = (
-    "alibic",
-    "alibic-nograd",
-    "cadex",
-    "dice",
-    "growing-spheres",
-    "lore",
-    "mace",
-    "ml-explain",
-    "sedc",
-    "synas",
-)
-"""The ten algorithms of the paper."""
-
-RANKED = {"table 4": VALID, "table 5": REALISTIC}
-SHARES = {"figure 6": VALID, "figure 7": REALISTIC}
-QUALITY = "table A1"
-CONFIG = "config.yaml"
-KEYS = ("item", "group", "dataset", "measure", "explainer")
-
 
 class Reproduction:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
-        if not all(_published(run) for run in runs):
-            return "needs runs of the published study (protocol: paper)"
+        if not any(published(run) for run in runs):
+            return "needs a run of the published study (protocol: paper)"
         return ""
 
     def notes(self, runs: Sequence[Run]) -> Sequence[str]:
         found = []
         for study in studies(runs):
-            absent = [name for name in ALGORITHMS if name not in _of_all(study.datasets)]
+            absent = [name for name in ALGORITHMS if name not in run_on_all(study.datasets)]
             if absent:
                 found.append(
                     f"{listed(absent)} did not run on all data sets, and ranks among fewer than ten are not comparable: "
@@ -100,7 +84,7 @@ class Reproduction:
         printed = printed_numbers()
         tables = []
         for study in studies(runs):
-            ours = pd.DataFrame(list(_measured(study)), columns=[*KEYS, "ours", "factuals"])
+            ours = pd.DataFrame(list(measured(study)), columns=[*KEYS, "ours", "factuals"])
             both = printed.merge(ours, on=list(KEYS), how="left")
             claims = places(study, both, ALGORITHMS)
             tables.append(pd.concat([both, claims], ignore_index=True).assign(model=study.model))
@@ -114,13 +98,13 @@ class Reproduction:
         from cfbench_core.reports.charts import heat_map
 
         drawn = []
-        for labels, rows in groups_of(_of_total(table), ("model", "item")):
+        for labels, rows in groups_of(_shown(table), ("model", "item")):
             values, text = _grid(rows)
             if values.isna().all(axis=None):
                 continue
             about = place({"model": labels["model"]}, table)
             heading = f"{str(labels['item']).capitalize()} of CF-tabular: ours (printed){': ' + about if about else ''}"
-            better = "lower" if labels["item"] in RANKED else "higher"
+            better = "lower" if labels["item"] in (*RANKED, SECONDS) else "higher"
             svg = heat_map(
                 list(values.index),
                 list(values.columns),
@@ -129,7 +113,8 @@ class Reproduction:
                 direction=better,
                 text=text.to_numpy().tolist(),
             )
-            drawn.append(Figure(heading, svg, "All data sets together.", wide=True))
+            note = "By type of data." if labels["item"] in BY_GROUP else "All data sets together."
+            drawn.append(Figure(heading, svg, note, wide=True))
         return [*drawn, *_claims_drawn(table)]
 
     def words(self, table: pd.DataFrame) -> str:
@@ -169,12 +154,13 @@ class Reproduction:
         for labels, own in groups_of(table, ("model",)):
             about = place(labels, table)
             where = f" · {about}" if about else ""
-            for item, rows in groups_of(_of_total(own).dropna(subset=["ours"]), ("item",)):
+            for item, rows in groups_of(_shown(own).dropna(subset=["ours"]), ("item",)):
                 text = _grid(rows)[1]
+                what = "by type of data" if item["item"] in BY_GROUP else "all data sets"
                 lines = tabulate(
                     text.reset_index().to_numpy().tolist(), ["", *text.columns], tablefmt="simple"
                 )
-                blocks.append(f"{item['item']}{where}, all data sets: ours (printed)\n{lines}")
+                blocks.append(f"{item['item']}{where}, {what}: ours (printed)\n{lines}")
             if claims := _claims_shown(own):
                 head = ["algorithm", "claim: among the best", "data", "place (printed)", "holds"]
                 lines = tabulate(claims, head, tablefmt="simple")
@@ -217,77 +203,22 @@ def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
         yield tabular(["data set", *map(str, text.columns)], lines, [False, True, True], caption)
 
 
-def printed_numbers() -> pd.DataFrame:
-    """Columns: item, group, dataset, measure, explainer, printed, printed_factuals."""
-    import pandas as pd
-
-    file = resources.files("cfbench_tabular.published") / "cf_tabular.csv"
-    with file.open(encoding="utf-8") as opened:
-        table = pd.read_csv(opened, keep_default_na=False)
-    return table.rename(columns={"factuals": "printed_factuals"}).drop(columns="criterion")
-
-
-def _published(run: Run) -> bool:
-    if run.suite != "tabular" or not (run.directory / CONFIG).is_file():
-        return False
-    protocol = run.config.get("protocol") or {}
-    study = protocol if isinstance(protocol, str) else protocol.get("study")
-    return bool(study == "paper")
-
-
-def _of_all(datasets: Sequence[DataSet]) -> list[str]:
-    """The algorithms of the paper that were run on all of these data sets."""
-    return [name for name in ALGORITHMS if all(name in dataset.methods for dataset in datasets)]
-
-
-def _measured(study: Study) -> Iterator[tuple[Any, ...]]:
-    """Rows of KEYS, our value, and the number of factuals."""
-    for dataset in study.datasets:
-        for measure, value in (dataset.model.get("quality") or {}).items():
-            if measure in ("AUC", "accuracy"):
-                yield QUALITY, "", dataset.name, measure, "", value, np.nan
-    for group, datasets in study.groups():
-        names = _of_all(datasets)
-        for item, criterion in SHARES.items():
-            judge = CRITERIA[criterion]
-            for name in names:
-                hits = _joined([dataset.values([name], (judge,))[1][:, :, 0] for dataset in datasets])
-                if len(hits):
-                    share = float(np.nan_to_num(hits).mean())
-                    yield item, group, "", "share", name, share, len(hits)
-        if len(names) == len(ALGORITHMS):
-            yield from _ranks(study, group, datasets)
-
-
-def _ranks(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[tuple[Any, ...]]:
-    columns = study.columns()
-    for item, criterion in RANKED.items():
-        judge = CRITERIA[criterion]
-        if judge not in columns:
-            continue
-        for measure in ("coverage", "sparsity", "RUC", "RMC", "L2", "MADD", "MD"):
-            column = judge if measure == "coverage" else measure
-            if column not in columns:
-                continue
-            better = columns[column].direction
-            found = _joined([ranked(dataset, ALGORITHMS, column, judge, better) for dataset in datasets])
-            if len(found) > 1:
-                for name, rank in zip(ALGORITHMS, friedman(found, "lower").average_ranks, strict=True):
-                    yield item, group, "", measure, name, float(rank), len(found)
-
-
-def _joined(parts: Sequence[FloatArray]) -> FloatArray:
-    """(factuals, explainers) of several data sets, leaving out those without values."""
-    known = [part for part in parts if len(part)]
-    return np.concatenate(known) if known else np.empty((0, 1))
+def _with_text(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with empty strings where a CSV file has missing text."""
+    texts = {name: table[name].astype(object).fillna("") for name in ("group", "explainer", "dataset")}
+    return table.assign(**texts)
 
 
 def _of_total(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of all data sets together."""
-    tidy = table.assign(
-        **{name: table[name].astype(object).fillna("") for name in ("group", "explainer", "dataset")}
-    )
+    tidy = _with_text(table)
     return tidy[(tidy["group"] == TOTAL) & (tidy["item"] != ITEM)]
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all data sets together, and those by type of data where the paper prints these."""
+    tidy = _with_text(table)
+    return tidy[((tidy["group"] == TOTAL) & (tidy["item"] != ITEM)) | tidy["item"].isin(BY_GROUP)]
 
 
 def _claims_drawn(table: pd.DataFrame) -> Iterator[Figure]:
@@ -327,14 +258,17 @@ def _grid(rows: pd.DataFrame, rows_by: str = "explainer") -> tuple[pd.DataFrame,
     """Our numbers, explainers by measures, and the text with the printed numbers."""
     item = rows["item"].iloc[0]
     shown = rows.assign(text=[_both(r.ours, r.printed, item) for r in rows.itertuples()])
-    order = list(dict.fromkeys(rows["measure"]))
-    values = shown.pivot(index=rows_by, columns="measure", values="ours")[order]
-    return values, shown.pivot(index=rows_by, columns="measure", values="text")[order]
+    columns = "group" if item in BY_GROUP else "measure"
+    order = list(dict.fromkeys(rows[columns]))
+    values = shown.pivot(index=rows_by, columns=columns, values="ours")[order]
+    return values, shown.pivot(index=rows_by, columns=columns, values="text")[order]
 
 
 def _both(ours: Any, printed: Any, item: str) -> str:
     """ "3.2 (4.1)"; an empty text where we have no number."""
     if ours is None or np.isnan(ours):
         return ""
+    if item == SECONDS:
+        return f"{ours:.2g} ({printed:.2f})"
     digits = 1 if item in RANKED else 2
     return f"{ours:.{digits}f} ({printed:.{digits}f})"
