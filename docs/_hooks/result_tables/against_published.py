@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -64,29 +63,28 @@ def name_in_paper(label: str) -> str:
     return re.sub(r"-(paper|cfbench)(?=-add$|$)", "", label)
 
 
-def printed_numbers() -> pd.DataFrame:
-    """What CF-tabular prints, from the file that cfbench-tabular ships."""
-    file = Path(__file__).parents[3] / "cfbench-tabular/src/cfbench_tabular/published/cf_tabular.csv"
-    return pd.read_csv(file, keep_default_na=False)
+READINGS = {"study-network": "ours", "mlp": "own reading"}
+"""The models of both readings of the columns: the published networks, and those trained on columns as cfbench reads them."""
 
 
 def against_study(kind: str, group: str) -> str:
-    """What CF-tabular prints next to what its algorithms give here: ``coverage``, ``valid`` ranks, ``realistic`` ranks."""
-    printed = printed_numbers().query("group == @group")
-    columns: dict[str, Any] = {}
+    """What CF-tabular prints next to both readings of the reproduction: ``coverage``, ``valid`` or ``realistic`` ranks,
+    or the numbers of a figure, for example ``figure 5``."""
+    all_rows = stored("tabular-reproduction").query("group == @group")
     if kind == "coverage":
-        ours = stored("tabular-coverage").query("group == @group")
-        for answers, item in (("valid", "figure 6"), ("realistic", "figure 7")):
-            theirs = printed[printed["item"] == item]
-            columns[answers] = ours.query("answers == @answers").set_index("explainer")["mean"]
-            columns[f"{answers}, printed"] = theirs.set_index("explainer")["printed"]
+        wanted = {"valid": ("figure 6", "share"), "realistic": ("figure 7", "share")}
+    elif kind in ("valid", "realistic"):
+        item = {"valid": "table 4", "realistic": "table 5"}[kind]
+        wanted = {metric: (item, metric) for metric in ("sparsity", "L2", "MADD", "MD")}
     else:
-        ours = stored("tabular-ten-rankings").query("group == @group and answers == @kind")
-        for metric in ("sparsity", "L2", "MADD", "MD"):
-            mine = ours[ours["metric"] == metric]
-            item = {"valid": "table 4", "realistic": "table 5"}[kind]
-            theirs = printed[(printed["item"] == item) & (printed["measure"] == metric)]
-            columns[metric] = mine.set_index("explainer")["rank"]
-            columns[f"{metric}, printed"] = theirs.set_index("explainer")["printed"]
-    table = pd.DataFrame(columns).rename_axis("explainer")
-    return shown(table.sort_values(next(iter(columns)), ascending=kind != "coverage").reset_index())
+        measure = all_rows[all_rows["item"] == kind]["measure"].iloc[0]
+        wanted = {measure: (kind, measure)}
+    columns: dict[str, Any] = {}
+    for name, (item, measure) in wanted.items():
+        rows = all_rows[(all_rows["item"] == item) & (all_rows["measure"] == measure)]
+        columns[f"{name}, printed"] = rows.drop_duplicates("explainer").set_index("explainer")["printed"]
+        for model, reading in READINGS.items():
+            columns[f"{name}, {reading}"] = rows[rows["model"] == model].set_index("explainer")["ours"]
+    table = pd.DataFrame(columns).rename_axis("explainer").dropna(axis="columns", how="all")
+    sorted_by = f"{next(iter(wanted))}, ours"
+    return shown(table.sort_values(sorted_by, ascending=kind != "coverage").reset_index())
