@@ -57,7 +57,7 @@ class GraphWorld:
     def model_of(self, graph: sparse.csr_matrix) -> Any:
         """The same recommender on another graph, built from nothing."""
         model_class, config = MODELS[self.name]
-        model = model_class(config(layers=self.layers, device="cpu"))
+        model = model_class(config(layers=self.layers))
         model.load_state(self.state, graph)
         return model
 

@@ -70,16 +70,16 @@ class Block:
         self.targets, self.possible, self.context = targets, possible, context
         self.units = np.arange(len(targets)) if units is None else units
         self.edges = np.arange(len(possible.rows)) if edges is None else edges
-        self.rows = torch.from_numpy(possible.rows)
+        self.rows = torch.as_tensor(possible.rows)
         self.sizes = torch.bincount(self.rows, minlength=len(targets))
         self.first_margins: Any = None
-        self._edge_users = torch.from_numpy(possible.edge_users)
-        self._edge_items = torch.from_numpy(possible.edge_items)
-        self._signs = torch.from_numpy(possible.ops.astype(np.float64))
-        self._users = torch.from_numpy(targets.users)
-        self._real = torch.from_numpy(targets.items >= 0)
-        self._items = torch.from_numpy(np.maximum(targets.items, 0))
-        self._seen = torch.from_numpy(seen_mask(targets, context.interactions.shape[1]))
+        self._edge_users = torch.as_tensor(possible.edge_users)
+        self._edge_items = torch.as_tensor(possible.edge_items)
+        self._signs = torch.as_tensor(possible.ops.astype(np.float64))
+        self._users = torch.as_tensor(targets.users)
+        self._real = torch.as_tensor(targets.items >= 0)
+        self._items = torch.as_tensor(np.maximum(targets.items, 0))
+        self._seen = torch.as_tensor(seen_mask(targets, context.interactions.shape[1]))
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -143,9 +143,7 @@ class Block:
 
     def sums(self, values: Any) -> Any:
         """(B,) sums of ``values`` (E,) over each unit's possible edits."""
-        import torch
-
-        return torch.zeros(len(self), dtype=values.dtype).index_add_(0, self.rows, values)
+        return values.new_zeros(len(self)).index_add_(0, self.rows, values)
 
     def normalised(self, gradient: Any) -> Any:
         """(E,) the gradient in units of each unit's largest component, on the grid."""
@@ -165,7 +163,7 @@ class Block:
         draws = [
             self.generator(unit, *names).standard_normal(int(self.sizes[unit])) for unit in range(len(self))
         ]
-        return torch.from_numpy(np.concatenate(draws) if draws else np.empty(0))
+        return torch.as_tensor(np.concatenate(draws) if draws else np.empty(0))
 
     def generator(self, unit: int, *names: str | int) -> np.random.Generator:
         """The random stream of a unit, by what it is for."""

@@ -92,4 +92,4 @@ class PaperC2Explainer:
         """(E,) 1 for edges that there are, 0 for those that may be added."""
         import torch
 
-        return torch.from_numpy((block.possible.ops == REMOVE).astype(np.float64))
+        return torch.as_tensor((block.possible.ops == REMOVE).astype(np.float64))

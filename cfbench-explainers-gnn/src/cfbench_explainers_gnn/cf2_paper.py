@@ -69,7 +69,7 @@ class PaperCF2:
     def start(self, block: Block) -> Any:
         import torch
 
-        deviations = torch.from_numpy(np.sqrt(2.0 / _nodes(block)))[block.rows]
+        deviations = torch.as_tensor(np.sqrt(2.0 / _nodes(block)))[block.rows]
         return 1.0 + deviations * drawn(block, "cf2", lambda stream, shape: stream.standard_normal(shape))
 
     def optimiser(self, block: Block, p: Any) -> Any:

@@ -149,7 +149,7 @@ class CLEAR:
         if not len(users):
             raise UserError("clear: there are no users to train on: all users are explained")
         network = {
-            name: torch.from_numpy(array).requires_grad_() for name, array in self._initial(random).items()
+            name: torch.as_tensor(array).requires_grad_() for name, array in self._initial(random).items()
         }
         optimizer = torch.optim.Adam(list(network.values()), lr=config.learning_rate)
         losses = np.empty((config.steps, 3))
@@ -161,7 +161,7 @@ class CLEAR:
             targets = Targets.of(learned, users[drawn], items, config.k, level, config.training_scope)
             block = self._lesson(targets, dataclasses.replace(context, interactions=learned))
             noise = random.standard_normal((len(targets), config.latent))[: len(block)]
-            terms = loss_terms(network, block, around, torch.from_numpy(noise), config.slack)
+            terms = loss_terms(network, block, around, torch.as_tensor(noise), config.slack)
             loss = terms[0] + config.beta * terms[1] + config.kl * terms[2]
             optimizer.zero_grad()
             loss.mean().backward()
@@ -170,7 +170,7 @@ class CLEAR:
             if not np.isfinite(losses[step]).all():
                 raise UserError(f"clear: training diverged in step {step}; try a smaller learning_rate")
         return {
-            **{name: tensor.detach().numpy().copy() for name, tensor in network.items()},
+            **{name: tensor.detach().cpu().numpy().copy() for name, tensor in network.items()},
             "losses": losses,
         }
 
@@ -183,7 +183,7 @@ class CLEAR:
         import torch
 
         assert context.state is not None, "what prepare gave"
-        network = {name: torch.from_numpy(array) for name, array in context.state.items()}
+        network = {name: torch.as_tensor(array) for name, array in context.state.items()}
         around = Surroundings(context)
 
         def explain(block: Block) -> Answer:
@@ -341,7 +341,7 @@ def _described(block: Block, around: Surroundings) -> tuple[Any, Any]:
     import torch
 
     x, auxiliaries = around.describe(block.targets, block.possible)
-    return torch.from_numpy(x), torch.from_numpy(auxiliaries)
+    return torch.as_tensor(x), torch.as_tensor(auxiliaries)
 
 
 def loss_terms(
@@ -380,7 +380,7 @@ def removal_logits(network: Network, block: Block, around: Surroundings) -> Floa
             # copies, for PyTorch aligns its own memory
             x, auxiliaries = (part.clone() for part in _described(alone, around))
             mean, _ = _encode(network, alone, x, auxiliaries)
-            found.append(_decode(network, alone, x, auxiliaries, mean).numpy())
+            found.append(_decode(network, alone, x, auxiliaries, mean).cpu().numpy())
     return np.round(np.concatenate(found) * GRID) / GRID
 
 

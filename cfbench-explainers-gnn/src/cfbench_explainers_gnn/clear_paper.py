@@ -119,7 +119,7 @@ def prepare_paper(context: Context, options: PaperOptions) -> dict[str, np.ndarr
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     state = {
-        f"paper.{name}": value.numpy().copy()
+        f"paper.{name}": value.cpu().numpy().copy()
         for name, value in network.state_dict().items()
         if value.is_floating_point()  # not the counters of the batch normalisation
     }
@@ -143,7 +143,7 @@ def paper_answer(block: Block, options: PaperOptions) -> Answer:
         graph = unit_graph(block, unit, around, options.nodes)
         with torch.no_grad():
             decoded = forward(network, graph.features[None], graph.adjacency[None], graph.auxiliary[None])
-        retained = graph.of_edges(decoded["adjacency"][0]).numpy()
+        retained = graph.of_edges(decoded["adjacency"][0]).cpu().numpy()
         drawn = block.generator(unit, "clear", "draw").random(len(retained))
         removed[starts[unit] + graph.edges] = drawn >= retained
     edits = block.targets.within_budget(block.possible.where(removed))
@@ -233,9 +233,9 @@ def unit_graph(block: Block, unit: int, around: Nodes, size: int) -> UnitGraph:
     place = np.full(len(around.vectors), -1)
     place[nodes] = np.arange(len(nodes))
     edges = np.flatnonzero((place[left] >= 0) & (place[right] >= 0))
-    ends = torch.from_numpy(np.stack([place[left[edges]], place[right[edges]]]))
+    ends = torch.as_tensor(np.stack([place[left[edges]], place[right[edges]]]))
     features = torch.zeros(size, around.vectors.shape[1])
-    features[: len(nodes)] = torch.from_numpy(around.vectors[nodes].astype(np.float32))
+    features[: len(nodes)] = torch.as_tensor(around.vectors[nodes].astype(np.float32))
     adjacency = torch.eye(size)
     adjacency[ends[0], ends[1]] = adjacency[ends[1], ends[0]] = 1.0
     popularity = math.log(1.0 + float(around.degrees[items].mean()))
@@ -347,12 +347,12 @@ def counterfactual_loss(
         )
         weights = (adjacency[of_unit, left, right] + adjacency[of_unit, right, left]) / 2
         made = torch.zeros(len(block.possible.rows), dtype=torch.float64)
-        made[torch.from_numpy(places)] = 1.0 - weights.detach().double()
+        made[torch.as_tensor(places)] = 1.0 - weights.detach().double()
         made.requires_grad_()
-        real = torch.from_numpy(block.targets.items >= 0)
+        real = torch.as_tensor(block.targets.items >= 0)
         each = torch.nn.functional.softplus(torch.where(real, block.margins(made), -1e9)).sum(dim=1)
         loss = (each / real.sum(dim=1)).sum() / len(graphs)
         (slope,) = torch.autograd.grad(loss, made)
         total += float(loss.detach())
-        through = through - (slope[torch.from_numpy(places)].to(weights.dtype) * weights).sum()
+        through = through - (slope[torch.as_tensor(places)].to(weights.dtype) * weights).sum()
     return total, through

@@ -75,18 +75,18 @@ def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> 
         part = block.take(np.flatnonzero(~best.finished()))
         noise = part.noise(name, "restart", restart) if restart else None
         p = method.start(part, noise)
-        best.test(part, method.chosen(p).numpy(), 0)
+        best.test(part, method.chosen(p).cpu().numpy(), 0)
         strength = np.full(len(block.possible.rows), -np.inf)
         for step in range(config.steps):
             if not len(part):
                 break
             p = p.detach().requires_grad_()
-            inside = torch.from_numpy(best.inside[part.units])
+            inside = torch.as_tensor(best.inside[part.units])
             gradient = part.gradient(method.loss(part, p, inside), p)
             p = method.step(p.detach(), gradient)
             best.queries[part.units] += method.queries
-            best.test(part, method.chosen(p).numpy(), step)
-            strength[part.edges] = p.numpy()
+            best.test(part, method.chosen(p).cpu().numpy(), step)
+            strength[part.edges] = p.cpu().numpy()
             awake = ~best.resting(step + 1, config.patience)[part.units]
             if not awake.all():
                 p = p[awake[part.possible.rows]]

@@ -120,7 +120,7 @@ class GradientGreedy:
             for low in range(0, len(units), UNITS_AT_ONCE):
                 rows = slice(low, min(low + UNITS_AT_ONCE, len(units)))
                 some = Block(part.targets.take(units[rows]), edits.take(rows.start, rows.stop), part.context)
-                left[rows] = _left(some, torch.ones(len(some.rows), dtype=torch.float64)).numpy()
+                left[rows] = _left(some, torch.ones(len(some.rows), dtype=torch.float64)).cpu().numpy()
         np.add.at(best.queries, part.units[units], 1)
         order = np.lexsort((np.rint(left * GRID), units))  # stable: of equal ones the steeper
         least = order[np.diff(units[order], prepend=-1) > 0]
@@ -196,10 +196,10 @@ def margins_and_slopes(block: Block, made: BoolArray) -> tuple[FloatArray, Float
     """(B,) margins of the items in the list, and (E,) their derivatives in units of each unit's steepest one."""
     import torch
 
-    m = torch.from_numpy(made.astype(np.float64)).requires_grad_()
+    m = torch.as_tensor(made.astype(np.float64)).requires_grad_()
     left = _left(block, m)
-    slope: FloatArray = block.gradient(left, m).numpy()
-    return left.detach().numpy(), slope
+    slope: FloatArray = block.gradient(left, m).cpu().numpy()
+    return left.detach().cpu().numpy(), slope
 
 
 def _steepest(slope: FloatArray, rows: IntArray, width: int) -> tuple[IntArray, IntArray]:

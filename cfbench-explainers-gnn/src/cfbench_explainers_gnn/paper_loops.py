@@ -76,7 +76,7 @@ def optimised(block: Block, method: PaperMethod) -> Answer:
     optimiser = method.optimiser(part, p)
     for step in range(method.steps + 1):
         if method.tested(step):
-            best.test(part, method.chosen(part, p.detach()).numpy(), step)
+            best.test(part, method.chosen(part, p.detach()).cpu().numpy(), step)
         finished = method.finished(best.inside[part.units])
         if step == method.steps or finished.all():
             break
@@ -84,7 +84,7 @@ def optimised(block: Block, method: PaperMethod) -> Answer:
             p, part = _left(part, p, ~finished)
             optimiser = method.optimiser(part, p)
         optimiser.zero_grad()
-        inside = torch.from_numpy(best.inside[part.units])
+        inside = torch.as_tensor(best.inside[part.units])
         method.loss(part, p, inside).sum().backward()
         optimiser.step()
         best.queries[part.units] += method.queries
@@ -95,7 +95,7 @@ def _left(part: Block, p: Any, units: BoolArray) -> tuple[Any, Block]:
     """The parameters and the block of ``units`` (B,) only."""
     import torch
 
-    edges = torch.from_numpy(units[part.possible.rows])
+    edges = torch.as_tensor(units[part.possible.rows])
     return p.detach()[..., edges].requires_grad_(), part.take(np.flatnonzero(units))
 
 
@@ -106,13 +106,13 @@ def drawn(block: Block, name: str, draw: Callable[[np.random.Generator, tuple[in
     parts = [
         draw(block.generator(unit, name), (2, int(edges))) for unit, edges in enumerate(block.sizes.tolist())
     ]
-    return torch.from_numpy(np.concatenate(parts, axis=1))
+    return torch.as_tensor(np.concatenate(parts, axis=1))
 
 
 def mean_over_items(block: Block, values: Any, counted: Any | None = None) -> Any:
     """(B,) means of ``values`` (B, T) over each unit's items, those that are not ``counted`` (B, T) as 0."""
     import torch
 
-    real = torch.from_numpy(block.targets.items >= 0)
+    real = torch.as_tensor(block.targets.items >= 0)
     included = real if counted is None else real & counted
     return torch.where(included, values, 0.0).sum(dim=1) / real.sum(dim=1)

@@ -73,12 +73,12 @@ def to_explanation(
     local = np.searchsorted(nodes, ends)
     both = np.concatenate([local, local[::-1]], axis=1)
     return Explanation(
-        edge_index=torch.from_numpy(both),
-        edge_mask=torch.from_numpy(np.tile(mask, 2)).to(torch.float32),
-        edge_added=torch.from_numpy(np.tile(added, 2)),
-        node_id=torch.from_numpy(nodes),
+        edge_index=torch.as_tensor(both),
+        edge_mask=torch.as_tensor(np.tile(mask, 2)).to(torch.float32),
+        edge_added=torch.as_tensor(np.tile(added, 2)),
+        node_id=torch.as_tensor(nodes),
         user=int(np.searchsorted(nodes, one.users[0])),
-        target=torch.from_numpy(np.searchsorted(nodes, count + explained)),
+        target=torch.as_tensor(np.searchsorted(nodes, count + explained)),
         num_nodes=len(nodes),
         num_users=count,
         num_items=interactions.shape[1],

@@ -183,7 +183,7 @@ def _attention(part: Block) -> FloatArray:
     directed = attention_explainer(module, edge_index, weights, model.config.factory)
     count, width = len(directed) // 2, part.context.interactions.shape[1]
     undirected = np.maximum(directed[:count], directed[count:])
-    users, items = edge_index[:, :count].numpy()
+    users, items = edge_index[:, :count].cpu().numpy()
     keys = users * width + items - part.context.interactions.shape[0]
     found: FloatArray = undirected[
         np.searchsorted(keys, part.possible.edge_users * width + part.possible.edge_items)

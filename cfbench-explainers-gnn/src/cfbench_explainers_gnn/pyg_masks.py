@@ -68,7 +68,7 @@ def pg_explainer(
     from torch_geometric.explain import PGExplainer
 
     algorithm = PGExplainer(epochs=1)
-    algorithm.mlp.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in state.items()})
+    algorithm.mlp.load_state_dict({name: torch.as_tensor(np.array(array)) for name, array in state.items()})
     algorithm.mlp.double()
     algorithm._curr_epoch = 0  # it refuses to explain before its training, which was elsewhere
     features = _features(block, embeddings).double()
@@ -101,7 +101,7 @@ def trained_pg_explainer(
         for epoch in range(epochs):
             for model, features, edge_index, target in given:
                 algorithm.train(epoch, model, features, edge_index, target=target)
-    return {name: tensor.detach().numpy().copy() for name, tensor in algorithm.mlp.state_dict().items()}
+    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in algorithm.mlp.state_dict().items()}
 
 
 def attention_explainer(module: Any, edge_index: Any, weights: Any, name: str) -> FloatArray:
@@ -129,7 +129,7 @@ def attention_explainer(module: Any, edge_index: Any, weights: Any, name: str) -
         raise UserError(
             f"pyg: {name}: no layer has attention, so there is nothing to explain by it"
         ) from error
-    found: FloatArray = explanation.edge_mask.double().numpy()
+    found: FloatArray = explanation.edge_mask.double().cpu().numpy()
     return found
 
 
@@ -161,7 +161,7 @@ def _explained(
     model = _model(block, readout or _margins)
     explainer = Explainer(model, algorithm, explanation_type, _config(mode), edge_mask_type="object")
     target = torch.ones(block.targets.items.shape) if explanation_type == "phenomenon" else None
-    found: FloatArray = explainer(x, edge_index, target=target).edge_mask.detach().double().numpy()
+    found: FloatArray = explainer(x, edge_index, target=target).edge_mask.detach().double().cpu().numpy()
     return found
 
 
@@ -185,7 +185,7 @@ def _edge_index(block: Block) -> tuple[Any, int]:
 
     keys, _ = _nodes(block)
     nodes, places = np.unique(keys, return_inverse=True)
-    return torch.from_numpy(places.reshape(2, -1).astype(np.int64)), len(nodes)
+    return torch.as_tensor(places.reshape(2, -1).astype(np.int64)), len(nodes)
 
 
 def _nodes(block: Block) -> tuple[IntArray, int]:
@@ -208,7 +208,7 @@ def _features(block: Block, embeddings: tuple[FloatArray, FloatArray]) -> Any:
         :, None
     ]
     parts = [np.concatenate([users, items])[node], users[block.targets.users][unit], explained[unit]]
-    return torch.from_numpy(np.hstack(parts).astype(np.float32))
+    return torch.as_tensor(np.hstack(parts).astype(np.float32))
 
 
 def _model(block: Block, readout: Callable[[Block, Any], Any]) -> Any:
@@ -266,10 +266,10 @@ def _gnn_explainer() -> Any:
             noise = self.block.noise("pyg", "gnnexplainer")
             self.node_mask = self.hard_node_mask = None
             self.hard_edge_mask: Any = None
-            self.edge_mask = torch.nn.Parameter(noise * torch.from_numpy(width)[self.block.rows])
+            self.edge_mask = torch.nn.Parameter(noise * torch.as_tensor(width)[self.block.rows])
 
         def _loss(self, y_hat: Any, y: Any) -> Any:
-            real = torch.from_numpy(self.block.targets.items >= 0)
+            real = torch.as_tensor(self.block.targets.items >= 0)
             entropy = torch.where(real, torch.nn.functional.softplus(-y_hat), 0.0).sum(dim=1) / real.sum(
                 dim=1
             )

@@ -203,13 +203,13 @@ def _gains(block: Block, first: FloatArray, removed: BoolArray) -> FloatArray:
     """
     import torch
 
-    made = torch.from_numpy(removed.astype(np.float64)).requires_grad_()
+    made = torch.as_tensor(removed.astype(np.float64)).requires_grad_()
     real = block.targets.items >= 0
     weights = np.where(real, 1 / np.maximum(first, SMALLEST_MARGIN), 0.0)
     weights /= np.maximum(1, real.sum(axis=1))[:, None]
-    left = (torch.relu(block.margins(made)) * torch.from_numpy(weights)).sum()
+    left = (torch.relu(block.margins(made)) * torch.as_tensor(weights)).sum()
     (slope,) = torch.autograd.grad(left, made)
-    gains: FloatArray = np.rint(-slope.numpy() * GRID) / GRID
+    gains: FloatArray = np.rint(-slope.cpu().numpy() * GRID) / GRID
     return gains
 
 

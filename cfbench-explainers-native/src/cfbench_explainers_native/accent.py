@@ -373,13 +373,13 @@ def gradients(users: Targets, columns: IntArray, context: Context) -> FloatArray
 
     on_graph = hasattr(context.model, "score_weighted")
     found = np.zeros((*users.history.shape, columns.shape[1]))
-    wanted = torch.from_numpy(np.maximum(columns, 0))
+    wanted = torch.as_tensor(np.maximum(columns, 0))
     for row, user in enumerate(users.users.tolist()):
         history = users.history[row, ~users.padding[row]]
         shape = columns.shape[1], len(history)
         if on_graph:
             weight = torch.zeros(shape, dtype=torch.float64, requires_grad=True)
-            edges = torch.from_numpy(np.tile(history, shape[0]))
+            edges = torch.as_tensor(np.tile(history, shape[0]))
             repeated, edge_users = (torch.full((size,), user) for size in (shape[0], len(edges)))
             rows = torch.arange(shape[0]).repeat_interleave(len(history))
             scores = context.graph_gradients.score_weighted(
@@ -389,9 +389,9 @@ def gradients(users: Targets, columns: IntArray, context: Context) -> FloatArray
             weight = torch.ones(shape, dtype=torch.float64, requires_grad=True)
             empty = torch.zeros((shape[0], context.interactions.shape[1]), dtype=torch.float64)
             scores = context.profile_gradients.score_dense(
-                empty.index_copy(1, torch.from_numpy(history), weight)
+                empty.index_copy(1, torch.as_tensor(history), weight)
             )
         total = scores.gather(1, wanted[row, :, None].to(scores.device)).sum()
         (gradient,) = torch.autograd.grad(total, weight)
-        found[row, : len(history)] = gradient.numpy().T
+        found[row, : len(history)] = gradient.cpu().numpy().T
     return found

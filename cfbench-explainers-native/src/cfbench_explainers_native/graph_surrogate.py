@@ -88,9 +88,9 @@ class Surrogate:
         import torch
 
         self.graph = neighbourhood.graph
-        self.weights = torch.from_numpy(weights)
+        self.weights = torch.as_tensor(weights)
         self.transposed = self.weights.mT.contiguous()
-        self.sides = torch.from_numpy(neighbourhood.users), torch.from_numpy(neighbourhood.items)
+        self.sides = torch.as_tensor(neighbourhood.users), torch.as_tensor(neighbourhood.items)
 
     def score_weighted(
         self,

@@ -167,11 +167,11 @@ class _Search:
 
         self.config, self.targets, self.scope, self.context = config, targets, scope, context
         self.surrogate = neighbourhood.fit(targets, config.fit_radius, config.ridge)
-        self.rows = torch.from_numpy(scope.rows)
-        self.edges = (torch.from_numpy(scope.users), torch.from_numpy(scope.items))
-        self.users = torch.from_numpy(targets.users)
-        self.items = torch.from_numpy(np.maximum(targets.items, 0))
-        self.seen = torch.from_numpy(seen_mask(targets, context.interactions.shape[1]))
+        self.rows = torch.as_tensor(scope.rows)
+        self.edges = (torch.as_tensor(scope.users), torch.as_tensor(scope.items))
+        self.users = torch.as_tensor(targets.users)
+        self.items = torch.as_tensor(np.maximum(targets.items, 0))
+        self.seen = torch.as_tensor(seen_mask(targets, context.interactions.shape[1]))
         self.removed: BoolArray = np.zeros(len(scope.rows), dtype=np.bool_)  # tried last
         self.inside: BoolArray = targets.items >= 0  # (B, T) the targets that were in the list then
         self.wanted = self.inside.sum(axis=1)
@@ -187,21 +187,21 @@ class _Search:
         )
         with torch.no_grad():
             fitted = self.scores(torch.ones(len(self.scope.rows), dtype=torch.float64))
-        self.offset = torch.from_numpy(untouched) - fitted
+        self.offset = torch.as_tensor(untouched) - fitted
         p = torch.full((len(self.scope.rows),), self.config.start, dtype=torch.float64, requires_grad=True)
         rate, slope = self.config.learning_rate, float(_slope(torch.tensor(self.config.start)))
         for _ in range(self.config.steps):
             margins = self.margins(self.scores(torch.sigmoid(p)) + self.offset)
-            (effect,) = torch.autograd.grad((margins * torch.from_numpy(self.inside)).sum(), p)
+            (effect,) = torch.autograd.grad((margins * torch.as_tensor(self.inside)).sum(), p)
             with torch.no_grad():
                 scaled = per_unit_scale(effect, self.rows, len(self.targets))
                 p -= rate * (scaled - self.config.distance * _slope(p) / slope)
             rate *= self.config.growth
-            self.test(p.detach().numpy())
+            self.test(p.detach().cpu().numpy())
             if (self.gain >= self.wanted).all():
                 break
         self.shorten()
-        return Answer(self.edits(self.best), _fidelity(fitted.numpy(), untouched, self.targets))
+        return Answer(self.edits(self.best), _fidelity(fitted.cpu().numpy(), untouched, self.targets))
 
     def scores(self, weight: torch.Tensor) -> torch.Tensor:
         """(B, items) what the surrogates say when the edges in scope have these weights."""
@@ -235,8 +235,8 @@ class _Search:
         import torch
 
         with torch.no_grad():
-            fitted = self.scores(torch.from_numpy(~self.removed).to(torch.float64))
-        self.offset[units] = torch.from_numpy(real) - fitted[units]
+            fitted = self.scores(torch.as_tensor(~self.removed).to(torch.float64))
+        self.offset[units] = torch.as_tensor(real) - fitted[units]
 
     def still_inside(self, scores: FloatArray, units: IntArray) -> BoolArray:
         """(E, T) which targets of ``units`` (E,) rank within the top K by the scores (E, items)."""

@@ -125,10 +125,10 @@ class Subgraph:
         order = np.lexsort((scope.items, scope.users))
         self.edges = np.stack([scope.users[order], scope.items[order]], axis=1)
         ends = np.searchsorted(users, self.edges[:, 0]), len(users) + np.searchsorted(items, self.edges[:, 1])
-        self.ends = torch.from_numpy(ends[0]), torch.from_numpy(ends[1])
+        self.ends = torch.as_tensor(ends[0]), torch.as_tensor(ends[1])
         self.size = len(users) + len(items)
         self.features, self.labels = (
-            torch.from_numpy(np.concatenate([sides[0][users], sides[1][items]]).astype(np.float32))
+            torch.as_tensor(np.concatenate([sides[0][users], sides[1][items]]).astype(np.float32))
             for sides in (first, final)
         )
         self.user = int(np.searchsorted(users, unit.users[0]))
@@ -172,7 +172,7 @@ class Surrogate:
 
         options, subgraph = self.options, self.subgraph
         count = max(1, int(FIT_SHARE * subgraph.size))
-        nodes = torch.from_numpy(self.stream.choice(subgraph.size, count, replace=False))
+        nodes = torch.as_tensor(self.stream.choice(subgraph.size, count, replace=False))
         optimizer = torch.optim.Adam(
             self.parameters, lr=options.surrogate_learning_rate, weight_decay=options.weight_decay
         )
@@ -219,7 +219,7 @@ def masks(
         weights = torch.sigmoid(p)
         score(weights).backward()  # added to the gradients of the steps before
         torch.nn.utils.clip_grad_norm_([p], options.clip)
-        removed = (weights.detach() < 0.5).numpy()
+        removed = (weights.detach() < 0.5).cpu().numpy()
         optimizer.step()
         yield removed
 

@@ -131,13 +131,13 @@ class SPINRec:
         steps = self.config.steps
         shares = (np.arange(1, steps + 1) / steps)[:, None]
         points = starts[:, None] + shares * (profile - starts)[:, None]
-        inputs = torch.from_numpy(points.reshape(-1, points.shape[-1])).requires_grad_()
+        inputs = torch.as_tensor(points.reshape(-1, points.shape[-1])).requires_grad_()
         outputs = _linked(context.profile_gradients.score_dense(inputs), link)
         found = []
         for items in wanted:
-            value = outputs[:, torch.from_numpy(items)].sum() / len(items)
+            value = outputs[:, torch.as_tensor(items)].sum() / len(items)
             (gradient,) = torch.autograd.grad(value, inputs, retain_graph=True)
-            found.append(gradient.numpy().reshape(points.shape).mean(axis=1))
+            found.append(gradient.cpu().numpy().reshape(points.shape).mean(axis=1))
         return found
 
 

@@ -61,6 +61,6 @@ def per_unit_scale(gradient: Tensor, rows: Tensor, units: int) -> Tensor:
     """
     import torch
 
-    largest = torch.zeros(units, dtype=torch.float64)
+    largest = gradient.new_zeros(units)
     largest.scatter_reduce_(0, rows, gradient.abs(), "amax")
     return torch.round(gradient / largest.clamp(min=1e-300)[rows] * GRID) / GRID

@@ -171,12 +171,13 @@ def test_a_run_with_another_reading_of_the_columns_has_the_same_tables_except_a1
 def test_times_and_second_calls_are_compared_by_type_of_data(write: Any, make_cell: Any) -> None:
     cells = [
         make_cell(
-            "alibic",
+            name,
             {"validity": [1, 1, 1], "stability": [1, 0, None]},
             seconds=[0.1, 0.2, 0.6],
             dataset=dataset,
         )
         for dataset in ("flowers", "cars")
+        for name in ("alibic", "growing-spheres")  # whose share in both groups together is printed
     ]
     kinds = {"flowers": {"numeric_columns": 4}, "cars": {"categorical_columns": 3}}
     table = analysis.table([of_paper(write(*cells, data=kinds))])
@@ -186,6 +187,7 @@ def test_times_and_second_calls_are_compared_by_type_of_data(write: Any, make_ce
         assert row["ours"] == pytest.approx(np.std([0.1, 0.2, 0.6], ddof=1)) and row["printed"] == seconds
         row = known.loc["figure 5", group, "alibic"]
         assert (row["ours"], row["printed"], row["factuals"]) == (0.5, reproduced, 2)
+    assert {figure.title.split()[1] for figure in analysis.figures(table)} >= {"4", "5"}
     text = analysis.text(table)
     assert "figure 4, by type of data: ours (printed)" in text and "0.26 (1.99)" in text
     assert "0.50 (0.92)" in text

@@ -17,6 +17,7 @@ from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.answer_checks import check_edits, check_importances
 from cfbench_recsys.answers import derived, postprocessed
 from cfbench_recsys.contracts import ScoringModel
+from cfbench_recsys.devices import on_device_of
 from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.explainer_contracts import (
     Explainer,
@@ -56,7 +57,8 @@ def prepare(
     context: TaskContext, explainer: PretrainedExplainer, data: SplitData, model: ScoringModel
 ) -> State:
     """Pre-training of an explainer, on users who are not explained."""
-    return explainer.prepare(_explainer_context(context, data.split, model, None))
+    with on_device_of(model):
+        return explainer.prepare(_explainer_context(context, data.split, model, None))
 
 
 def explain(
@@ -66,11 +68,13 @@ def explain(
     label, targets = context.task.label, chunk.targets
     given = _explainer_context(context, chunk.split, model, state)
     if chunk.format == "implicit":
-        found = cast(ImplicitExplainer, explainer).importances(targets, given)
+        with on_device_of(model):
+            found = cast(ImplicitExplainer, explainer).importances(targets, given)
         importances = real_array(found, targets.history.shape, what=f"{label}: importances")
         check_importances(importances, targets, label)
         return importances, {}
-    answer = Answer.of(cast(ExplicitExplainer, explainer).counterfactuals(targets, given))
+    with on_device_of(model):
+        answer = Answer.of(cast(ExplicitExplainer, explainer).counterfactuals(targets, given))
     check_edits(answer.edits, targets, chunk.split.profiles, label)
     settings = context.parameters["postprocess"]
     return postprocessed(model, targets, answer.edits, chunk.split.profiles, settings), answer.details

@@ -261,7 +261,7 @@ def _grid(rows: pd.DataFrame, rows_by: str = "explainer") -> tuple[pd.DataFrame,
     columns = "group" if item in BY_GROUP else "measure"
     order = list(dict.fromkeys(rows[columns]))
     values = shown.pivot(index=rows_by, columns=columns, values="ours")[order]
-    return values, shown.pivot(index=rows_by, columns=columns, values="text")[order]
+    return values, shown.pivot(index=rows_by, columns=columns, values="text")[order].fillna("")
 
 
 def _both(ours: Any, printed: Any, item: str) -> str:
