@@ -3,7 +3,8 @@
     python scripts/store_results.py runs/study docs/results/amazon-and-movies "cfbench run examples/amazon-and-movies.yaml"
 
 Writes NAME.csv (a row per cell and metric: mean, half the width of the 95% interval, units) and NAME.json. With
-``--agreement`` NAME-agreement.csv has the shares of identical answers of each pair of explainers.
+``--agreement`` NAME-agreement.csv has the shares of identical answers of each pair of explainers. With ``--analysis``
+NAME.csv is the table of an analysis instead, of this run and of those given by ``--also``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cfbench_core.api import analyse
 from cfbench_core.run_directory import Run
@@ -27,8 +30,15 @@ def main() -> None:
     parser.add_argument("name", help="of the tables, with their folder, without an ending")
     parser.add_argument("command", help="that made the run")
     parser.add_argument("--agreement", action="store_true", help="store the shares of identical answers, too")
+    parser.add_argument("--analysis", help="store the table of this analysis instead of the means")
+    parser.add_argument("--also", action="append", default=[], help="another run for the analysis")
     options = parser.parse_args()
     run = Run(options.directory)
+    if options.analysis:
+        runs = [run, *map(Run, options.also)]
+        analyse(options.analysis, runs).round(4).to_csv(f"{options.name}.csv", index=False)
+        write_origin(runs, options.name, options.command)
+        return
     store(run, options.name, options.command)
     if options.agreement:
         store_agreement(run, options.name)
@@ -43,15 +53,20 @@ def store(run: Run, name: str, command: str) -> None:
     table["interval"] = ((summary["ci_high"] - summary["ci_low"]) / 2).map("{:.2g}".format)
     table["n"] = summary["n"]
     table.to_csv(f"{name}.csv", index=False)
-    environment = run.environment
+    write_origin([run], name, command, {"quality": run.quality.round(4).to_dict("records")})
+
+
+def write_origin(runs: Sequence[Run], name: str, command: str, more: Mapping[str, Any] | None = None) -> None:
+    """NAME.json: how the table was made. Commit, hardware and versions are those of the first run."""
+    environment = runs[0].environment
     about = {
         "command": command,
         "commit_of_the_run": environment["git"],
         "commit_when_stored": commit(),
         "hardware": environment["hardware"],
         "versions": environment["distributions"],
-        "quality": run.quality.round(4).to_dict("records"),
-        "elapsed_seconds": round(elapsed_seconds(run), 1),
+        **(more or {}),
+        "elapsed_seconds": round(sum(map(elapsed_seconds, runs)), 1),
     }
     Path(f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 

@@ -26,6 +26,7 @@ MACROS: dict[str, Callable[..., str]] = {
     "quality": ours.quality,
     "against_paper": against_published.against_paper,
     "against_study": against_published.against_study,
+    "claims_of_study": against_published.claims_of_study,
     "against_literature": against_published.against_literature,
 }
 CALL = re.compile(r"\{\{ (\w+\(.*?\)) \}\}")

@@ -3,9 +3,9 @@
     with second_device() as device:
         torch.ones(3, device=device) + torch.ones(3)      # raises, as on a GPU: one of them is on the CPU
 
-Tensors of the device compute on the CPU, with the same numbers, but refuse what a GPU refuses: operations with tensors of the
-CPU (except for numbers, which have no dimension, and CPU indices into tensors of the device), and conversion to NumPy without
-a copy to the CPU first. The device is called "simulated:0".
+Tensors of the device compute on the CPU, with the same numbers, but refuse what a GPU refuses: operations with tensors of
+the CPU (except for numbers, which have no dimension, and CPU indices into tensors of the device), and conversion to NumPy
+without a copy to the CPU first. The device is called "simulated:0".
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAME = "simulated"
-_setup_privateuseone_for_python_backend(NAME)  # so that autograd knows a device of this name; once in a process
+_setup_privateuseone_for_python_backend(
+    NAME
+)  # so that autograd knows a device of this name; once in a process
 DEVICE = torch.device(NAME, 0)
 _aten = torch.ops.aten
 COPIES = (_aten._to_copy.default, _aten.copy_.default)
@@ -85,11 +87,15 @@ class _SecondDevice(TorchDispatchMode):
         return _computed(function, args, kwargs or {})
 
 
-_library = torch.library.Library("aten", "IMPL")  # what torch.tensor(..., device=...) calls without asking the mode
+_library = torch.library.Library(
+    "aten", "IMPL"
+)  # what torch.tensor(..., device=...) calls without asking the mode
 
 
 @torch.library.impl(_library, "empty_strided", "PrivateUse1")
-def _empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, **_: Any) -> DeviceTensor:
+def _empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, **_: Any
+) -> DeviceTensor:
     return DeviceTensor(torch.empty_strided(size, stride, dtype=dtype, device="cpu"))
 
 

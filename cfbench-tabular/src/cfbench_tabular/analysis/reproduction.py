@@ -118,33 +118,10 @@ class Reproduction:
         return [*drawn, *_claims_drawn(table)]
 
     def words(self, table: pd.DataFrame) -> str:
-        known = _of_total(table).dropna(subset=["ours"])
         sentences = []
-        for item, what in (("figure 6", "valid"), ("figure 7", "valid and realistic")):
-            rows = known[known["item"] == item]
-            if len(rows):
-                sentences.append(
-                    f"The share of factuals with a {what} counterfactual is {rows['printed'].mean():.0%} as printed and "
-                    f"{rows['ours'].mean():.0%} here, on average over {len(rows)} algorithms."
-                )
-        for item in RANKED:
-            rows = known[known["item"] == item]
-            if len(rows):
-                near = int((rows["difference"].abs() <= 1).sum())
-                sentences.append(f"{item.capitalize()}: {near} of {len(rows)} ranks differ by one or less.")
-        held = table[table["item"] == ITEM].dropna(subset=["ours"])
-        if len(held):
-            true = int((held["ours"] <= BEST).sum())
-            sentences.append(
-                f"Table 6: {true} of {len(held)} claims hold here (among the best {BEST} of the ten algorithms)."
-            )
-        quality = tidied(table)
-        rows = quality[(quality["item"] == QUALITY)].dropna(subset=["ours"])
-        if len(rows):
-            near = int((rows["difference"].abs() <= 0.0051).sum())
-            sentences.append(
-                f"Table A1: {near} of {len(rows)} numbers equal the printed ones to two decimals."
-            )
+        for labels, own in groups_of(table, ("model",)):
+            about = place(labels, table)
+            sentences += [f"{about}: {said}" if about else said for said in _sentences(own)]
         return " ".join(sentences)
 
     def text(self, table: pd.DataFrame) -> str:
@@ -174,6 +151,32 @@ class Reproduction:
             about = place(labels, table)
             found += _latex_of(own, f", {about}" if about else "")
         return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+
+
+def _sentences(table: pd.DataFrame) -> Iterator[str]:
+    """What the tables of one model say, in words."""
+    known = _of_total(table).dropna(subset=["ours"])
+    for item, what in (("figure 6", "valid"), ("figure 7", "valid and realistic")):
+        rows = known[known["item"] == item]
+        if len(rows):
+            yield (
+                f"The share of factuals with a {what} counterfactual is {rows['printed'].mean():.0%} as printed and "
+                f"{rows['ours'].mean():.0%} here, on average over {len(rows)} algorithms."
+            )
+    for item in RANKED:
+        rows = known[known["item"] == item]
+        if len(rows):
+            near = int((rows["difference"].abs() <= 1).sum())
+            yield f"{item.capitalize()}: {near} of {len(rows)} ranks differ by one or less."
+    held = table[table["item"] == ITEM].dropna(subset=["ours"])
+    if len(held):
+        true = int((held["ours"] <= BEST).sum())
+        yield f"Table 6: {true} of {len(held)} claims hold here (among the best {BEST} of the ten algorithms)."
+    quality = tidied(table)
+    rows = quality[(quality["item"] == QUALITY)].dropna(subset=["ours"])
+    if len(rows):
+        near = int((rows["difference"].abs() <= 0.0051).sum())
+        yield f"Table A1: {near} of {len(rows)} numbers equal the printed ones to two decimals."
 
 
 def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
