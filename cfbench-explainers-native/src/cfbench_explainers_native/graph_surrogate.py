@@ -38,7 +38,7 @@ class Neighbourhood:
 
         self.interactions, self.transposed = interactions, interactions.T.tocsr()
         self.users, self.items, self.layers = users, items, layers
-        self.graph = BipartiteGraph(interactions, torch.device("cpu"))
+        self.graph = BipartiteGraph(interactions, torch.get_default_device())
         link = normalized(interactions)
         user_layers, item_layers = [users], [items]
         for _ in range(layers):

@@ -102,7 +102,7 @@ class Training:
         self.random = context.generator("lxr", "fit")
         start = lxr_paper.initial if config.published else initial
         self.network = {
-            name: torch.from_numpy(array).requires_grad_()
+            name: torch.as_tensor(array).requires_grad_()
             for name, array in start(context.training.shape[1], config.hidden, self.random).items()
         }
         self.optimizer = torch.optim.Adam(list(self.network.values()), lr=config.learning_rate)
@@ -128,7 +128,7 @@ class Training:
                 raise UserError(f"lxr: training diverged in epoch {number}; try a smaller learning_rate")
 
     def state(self) -> dict[str, np.ndarray]:
-        return {name: tensor.detach().numpy().copy() for name, tensor in self.network.items()}
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.network.items()}
 
 
 def initial(items: int, hidden: int, random: np.random.Generator) -> dict[str, np.ndarray]:
@@ -159,21 +159,19 @@ def loss(
 
     profiles = lessons.profiles[rows]
     lengths = np.diff(profiles.indptr)
-    owners = torch.from_numpy(np.repeat(np.arange(len(rows)), lengths))
-    items = torch.from_numpy(profiles.indices.astype(np.int64))
-    wanted = torch.from_numpy(lessons.lists[rows, places])
-    starts = torch.from_numpy(profiles.indptr[:-1].astype(np.int64))
+    owners = torch.as_tensor(np.repeat(np.arange(len(rows)), lengths))
+    items = torch.as_tensor(profiles.indices.astype(np.int64))
+    wanted = torch.as_tensor(lessons.lists[rows, places])
+    starts = torch.as_tensor(profiles.indptr[:-1].astype(np.int64))
     masks = _masks_to_learn(network, owners, items, starts, wanted)
 
     edges = (torch.cat([owners, owners + len(rows)]), torch.cat([items, items]))
     masked = torch.zeros((2 * len(rows), profiles.shape[1]), dtype=torch.float64)
     scores = model.score_dense(masked.index_put(edges, torch.cat([masks, 1 - masks])))
-    scales = torch.from_numpy(lessons.scales[rows]).repeat(2)
+    scales = torch.as_tensor(lessons.scales[rows]).repeat(2)
     logs = log_probability(scores, wanted.repeat(2), edges, scales, config, link_of(model))
     keeping, losing = logs[: len(rows)], logs[len(rows) :]
-    means = torch.zeros(len(rows), dtype=torch.float64).index_add(0, owners, masks) / torch.from_numpy(
-        lengths
-    )
+    means = torch.zeros(len(rows), dtype=torch.float64).index_add(0, owners, masks) / torch.as_tensor(lengths)
     if config.published:  # nothing is clamped, and all masks of the batch weigh the same
         of_users = config.lambda_neg * losing - config.lambda_pos * keeping
         value: torch.Tensor = of_users.mean() + config.alpha * masks.mean()

@@ -18,12 +18,23 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from torch.utils._pytree import tree_leaves, tree_map_only
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+from torch.utils.backend_registration import (
+    _DummyBackendModule,
+    _setup_privateuseone_for_python_backend,
+)
 
 NAME = "simulated"
-_setup_privateuseone_for_python_backend(
-    NAME
-)  # so that autograd knows a device of this name; once in a process
+
+
+class _Module(_DummyBackendModule):
+    """What ``torch.simulated`` must answer for activation checkpointing."""
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.bfloat16]
+
+
+# Autograd must know a device of this name. It can be registered once in a process.
+_setup_privateuseone_for_python_backend(NAME, _Module())
 DEVICE = torch.device(NAME, 0)
 _aten = torch.ops.aten
 COPIES = (_aten._to_copy.default, _aten.copy_.default)
@@ -64,7 +75,7 @@ class DeviceTensor(torch.Tensor):
     def __init__(self, stored: torch.Tensor) -> None:
         self.stored = stored
 
-    def __repr__(self, **_: Any) -> str:  # the default would compute on the device
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]  # the default would compute on the device
         return f"DeviceTensor({self.stored!r})"
 
     def tolist(self) -> Any:  # a GPU copies
@@ -76,20 +87,21 @@ class DeviceTensor(torch.Tensor):
         return self.stored.numpy(force=True)
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return _computed(function, args, kwargs or {})
 
 
-class _SecondDevice(TorchDispatchMode):
+class _SecondDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Makes tensors of the device where it is named, for example ``torch.zeros(3, device="cuda")``."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _computed(function, args, kwargs or {})
 
 
-_library = torch.library.Library(
-    "aten", "IMPL"
-)  # what torch.tensor(..., device=...) calls without asking the mode
+# What torch.tensor(..., device=...) calls, which the mode does not see.
+_library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
 
 
 @torch.library.impl(_library, "empty_strided", "PrivateUse1")
@@ -106,11 +118,15 @@ def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = 
     return target
 
 
+def _mode() -> TorchDispatchMode:
+    return _SecondDevice()  # type: ignore[no-untyped-call]
+
+
 @contextmanager
 def second_device() -> Iterator[torch.device]:
     """The simulated device, inside of the ``with`` block."""
     # Autograd would compute on a thread of the device, where the mode does not apply.
-    with _SecondDevice(), torch.autograd.set_multithreading_enabled(False):
+    with _mode(), torch.autograd.set_multithreading_enabled(False):
         yield DEVICE
 
 
@@ -134,7 +150,7 @@ def _computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if not there:
         return found
     wrapped = tree_map_only(torch.Tensor, DeviceTensor, found)
-    return return_and_correct_aliasing(function, args, kwargs, wrapped)
+    return return_and_correct_aliasing(function, args, kwargs, wrapped)  # type: ignore[no-untyped-call]
 
 
 def _check(function: Any, args: Any, tensors: list[torch.Tensor], ours: list[DeviceTensor]) -> None:
