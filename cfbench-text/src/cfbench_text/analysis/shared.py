@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run, RunCell
     from cfbench_text.reviews import FloatArray
 
-_WORDS = ("role", "judge", "group", "model", "closest", "statement", "topic", "sentiment", "verdict", "text")
+_WORDS = (
+    "printed_of",
+    "role",
+    "judge",
+    "group",
+    "model",
+    "closest",
+    "statement",
+    "topic",
+    "sentiment",
+    "verdict",
+    "text",
+)
 
 
 def written(runs: Sequence[Run]) -> list[tuple[Run, RunCell]]:
@@ -75,3 +87,14 @@ def groups_of(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[dict[
         return
     for values, rows in table.groupby(list(names), sort=False, dropna=False):
         yield dict(zip(names, values, strict=True)), rows
+
+
+def listed(names: Sequence[str]) -> str:
+    """ "a, b and c"."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as dictionaries by column."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
