@@ -198,7 +198,9 @@ def test_written_references_are_table_vii(runs, monkeypatch):
     monkeypatch.setattr("cfbench_text.analysis.reproduction.printed_numbers", lambda: with_words)
     for given, item in ((runs[:1], "table VI"), (runs[1:], "table VII")):
         found = analysis.table(given).query("metric == 'ROUGE-L' and model == 'peter'").iloc[0]
-        expected = with_words.query("item == @item and metric == 'ROUGE-L' and model == 'peter'")["printed"].mean()
+        expected = with_words.query("item == @item and metric == 'ROUGE-L' and model == 'peter'")[
+            "printed"
+        ].mean()
         assert (found["item"], found["printed"]) == (item, pytest.approx(expected))
 
 

@@ -7,7 +7,8 @@ controls (reference, shuffled references, most frequent statements) are the colu
     III  statements against a text: St2Exp, SEval       IV  statements against statements: StEnt, StCoh, ...
     V    sentences, chunks, questions: SummaC, AlignScore, QuestEval       VI  similarity: BLEU, BERTScore, ...
 
-Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is not included: a unit has one reference.
+Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is table VI of a run with
+``protocol.reference: written``. ``reproduction`` has the printed numbers next to those of a run.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.analysis.shared import groups_of, judge_notes, tidied, values_of, written
+from cfbench_text.analysis.shared import (
+    groups_of,
+    judge_notes,
+    listed,
+    repeated_metrics,
+    tidied,
+    values_of,
+    written,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,13 +66,17 @@ class PaperTables:
         return "" if written(runs) else "no texts were written"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: dataset, table, metric, direction, model, role, mean, std (of the sample), n."""
+        """Columns: dataset, table, metric (of several with the same values the first), direction, model, role, mean,
+        std (of the sample), n."""
         import pandas as pd
 
         lines: list[dict[str, Any]] = []
+        repeated = repeated_metrics(runs)
         for run, cell in written(runs):
             scores = values_of(run, cell.id)
             for column in cell.columns:
+                if column.name in repeated.get(str(cell.labels["dataset"]), {}):
+                    continue
                 values = scores.get(column.name, np.empty(0))
                 values = values[~np.isnan(values)]
                 lines.append(
@@ -83,8 +96,13 @@ class PaperTables:
         return pd.DataFrame(lines)
 
     def notes(self, runs: Sequence[Run]) -> Sequence[str]:
-        """How reliable the judges are."""
-        return judge_notes(runs)
+        """Which metrics stand for others, and how reliable the judges are."""
+        found = []
+        for dataset, metrics in repeated_metrics(runs).items():
+            for first in dict.fromkeys(metrics.values()):
+                others = listed([name for name, other in metrics.items() if other == first])
+                found.append(f"{dataset}: {others} equal {first} for every text and are shown once.")
+        return [*found, *judge_notes(runs)]
 
     def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
         return ()

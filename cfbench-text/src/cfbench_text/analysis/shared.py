@@ -55,6 +55,27 @@ def values_of(run: Run, cell: str) -> dict[str, FloatArray]:
     return {metric: np.concatenate(of_one) for metric, of_one in parts.items()}
 
 
+def repeated_metrics(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """For each data set the metrics of a judge whose values are those of another one, for every text: metric -> the first.
+
+    ``overlap`` compares words only, so that several of its metrics are one.
+    """
+    parts: dict[str, dict[str, list[FloatArray]]] = {}
+    for run, cell in written(runs):
+        of_dataset = parts.setdefault(str(cell.labels["dataset"]), {})
+        for metric, values in values_of(run, cell.id).items():
+            if metric.endswith(")"):
+                of_dataset.setdefault(metric, []).append(values)
+    found: dict[str, dict[str, str]] = {}
+    for dataset, metrics in parts.items():
+        first: dict[tuple[bytes, ...], str] = {}
+        for metric, of_cells in metrics.items():
+            name = first.setdefault(tuple((of_cell + 0.0).tobytes() for of_cell in of_cells), metric)
+            if name != metric:
+                found.setdefault(dataset, {})[metric] = name
+    return found
+
+
 def judge_notes(runs: Sequence[Run]) -> list[str]:
     """What was measured of the judges of these runs, each once, marked if they are not shown to be reliable."""
     columns = [column for run in runs for column in run.columns if column.note]
