@@ -36,6 +36,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.c2explainer_paper import PaperC2Explainer, PaperOptions
@@ -43,7 +44,6 @@ from cfbench_explainers_gnn.descent import DescentConfig, answers
 from cfbench_explainers_gnn.paper_loops import paper_answers
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/c2explainer",

@@ -36,13 +36,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.cf2_paper import PaperCF2, PaperOptions
 from cfbench_explainers_gnn.descent import DescentConfig, answers
 from cfbench_explainers_gnn.paper_loops import paper_answers
 from cfbench_recsys.targets import Answer, Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/cf2",

@@ -60,6 +60,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
@@ -70,7 +71,6 @@ from cfbench_explainers_gnn.training_lists import training_lists
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.targets import Answer, Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 if TYPE_CHECKING:
     import torch

@@ -48,6 +48,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, units_at_once
 from cfbench_explainers_gnn.edge_sets import edits_of_sets
@@ -56,7 +57,6 @@ from cfbench_explainers_gnn.unr_paper import PaperOptions, paper_answer
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.targets import Answer, Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/unr-explainer",

@@ -59,6 +59,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import Capabilities, ComponentSpec
 from cfbench_explainers_native.accent_paper import PaperAccent, PaperOptions
 from cfbench_explainers_native.fitted_user import Fit, user_vectors
@@ -68,7 +69,6 @@ from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.targets import Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/accent",

@@ -46,6 +46,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.graph_surrogate import Neighbourhood
 from cfbench_explainers_native.grease_paper import PaperOptions, paper_answer
@@ -55,7 +56,6 @@ from cfbench_recsys.scopes import EdgesInScope, edges_in_scope
 from cfbench_recsys.scoring import score_once
 from cfbench_recsys.soft_edits import GRID, list_margins, per_unit_scale, seen_mask
 from cfbench_recsys.targets import Answer, Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 if TYPE_CHECKING:
     import torch

@@ -40,6 +40,7 @@ import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.config.component import not_default
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.lime_rs_paper import PaperLimeRS, PaperOptions
@@ -49,7 +50,6 @@ from cfbench_recsys.links import link_of
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/lime-rs",

@@ -47,6 +47,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native import lxr_paper
@@ -57,7 +58,6 @@ from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.removals import ImportanceOrder, RemovalResponses, step_counts
 from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/lxr",

@@ -49,6 +49,7 @@ import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import Capabilities, ComponentSpec
 from cfbench_explainers_native.shap_paper import PaperOptions, PaperShap
 from cfbench_explainers_native.shapley_values import Design, Kernel, Permutations, enumeration
@@ -57,7 +58,6 @@ from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray, binary_
 from cfbench_recsys.scoring import score_blocks
 from cfbench_recsys.target_functions import Target, TargetFunction
 from cfbench_recsys.targets import Context, Targets
-from cfbench_recsys.variants import Variant, check_variant
 
 SPEC = ComponentSpec(
     id="recsys/explainer/shap",

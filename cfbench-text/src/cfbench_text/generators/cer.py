@@ -8,6 +8,10 @@ Raczyński, Lango, Stefanowski, "The problem of coherence in natural language ex
 and the loss also contains its squared difference from the predicted rating, times ``coherence_weight``. Padding is
 excluded from the mean, so a row does not depend on the longest row of its batch. Departs from the paper as ``peter``
 does.
+
+``variant: paper`` is the authors' code (github JMRaczynski/PETER, ``--additional_recommender``), with the settings of
+``peter_paper.py``: the largest value of each component over all positions of the text, which is padded to the full length,
+instead of the mean of its words, and the same weight (``paper.rating_weight``) for both squared errors.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.generators.language import PAD
+from cfbench_text.generators.language import BEGIN, PAD
 from cfbench_text.generators.neural import Batch, Encoding
 from cfbench_text.generators.peter import PAIR, PETER
 from cfbench_text.generators.peter import Config as PeterConfig
@@ -43,16 +47,30 @@ class Config(PeterConfig):
 class CER(PETER):
     config: Config
 
-    def build(self, encoding: Encoding) -> Any:
+    def layers(self, encoding: Encoding) -> Any:
         from torch import nn
 
-        network, d = super().build(encoding), self.config.dimensions
+        network, d = super().layers(encoding), self.options.dimensions
         network["rating of text"] = nn.Sequential(nn.Linear(d, d), nn.Sigmoid(), nn.Linear(d, 1))
         return network
+
+    def hidden_of(self, batch: Batch) -> Tensor:
+        """As published, of all positions of a text of the full length; none attends to padding."""
+        if not self.published:
+            return super().hidden_of(batch)
+        from torch.nn.functional import pad
+
+        words = pad(batch.targets, (1, self.config.length - batch.targets.shape[1]), value=PAD)
+        words[:, 0] = BEGIN
+        return self.hidden(batch.users, batch.items, words, unseen=words == PAD)
 
     def rating_of_text(self, hidden: Tensor, batch: Batch) -> Tensor:
         """(B,) the rating that the explanation speaks of, from the hidden states (B, 2 + T, d) of all positions."""
         assert self.encoding is not None
+        if self.published:
+            largest = hidden[:, PAIR:].amax(dim=1)
+            published: Tensor = self.network["rating of text"](largest)[:, 0]
+            return published
         there = (batch.targets != PAD)[:, :, None]
         mean = (hidden[:, PAIR:] * there).sum(dim=1) / there.sum(dim=1).clamp(min=1)
         found: Tensor = self.network["rating of text"](mean)[:, 0]
@@ -62,4 +80,8 @@ class CER(PETER):
         """Rows without a text take no part."""
         has_text = (batch.targets != PAD).any(dim=1)
         difference = (self.rating_of_text(hidden, batch) - self._rating(hidden)) ** 2
-        return self.config.coherence_weight * (difference * has_text).sum() / has_text.sum().clamp(min=1)
+        found: Tensor = (difference * has_text).sum() / has_text.sum().clamp(min=1)
+        return found
+
+    def further_weight(self) -> float:
+        return self.options.rating_weight if self.published else self.config.coherence_weight

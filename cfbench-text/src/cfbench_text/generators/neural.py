@@ -8,18 +8,18 @@ word is computed on the validation rows. The epoch with the lowest one is select
 not prolong training. Without validation texts the last epoch is used.
 
 There is no weight decay: the adapters of Statement factuality use an L2 of 0.001 on all weights of NRT, with which the
-embeddings vanish and every pair gets the same sentence. All generators use Adam with gradient clipping instead of the
-various optimisers of the papers. An unknown user or item has the mean embedding of all.
+embeddings vanish and every pair gets the same sentence. All generators use Adam with gradient clipping; those with
+``variant: paper`` the optimiser and the stopping rule of their authors (``recipes.py``). An unknown user or item has the
+mean embedding of all.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,10 +28,12 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
 from cfbench_text.corpus import ExplanationRequests, Rows
+from cfbench_text.generators import recipes
 from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.generators.decoding import decode
 from cfbench_text.generators.json_arrays import json_array, json_of
 from cfbench_text.generators.language import BEGIN, PAD, UNKNOWN, Vocabulary
+from cfbench_text.generators.recipes import Recipe
 from cfbench_text.reviews import FloatArray
 
 if TYPE_CHECKING:
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
 
     from cfbench_text.contracts import State
 
-CLIP = 1.0
-"""The maximum norm of the gradient."""
 ROWS_AT_ONCE = 256
 """Rows per batch in decoding."""
 WEIGHT, SETTINGS = "weight.", "settings"
@@ -76,6 +76,10 @@ class WordConfig(NeuralConfig):
     )
 
 
+SHARED = frozenset({"length", "vocabulary", "device"})
+"""Options that both variants of a generator have."""
+
+
 @dataclass(frozen=True)
 class Encoding:
     """What a network needs in addition to its weights: the names behind the numbers, and the scale of ratings."""
@@ -109,7 +113,7 @@ class Batch:
         users, items: (B,) numbers, 0 for one that was not in training.
         ratings: (B,) NaN where unknown.
         words, targets: (B, T) BEGIN and the text; the text and END. PAD after that.
-        mask: (B, T) where there is a target: neither PAD nor UNKNOWN, which is never generated.
+        mask: (B, T) where there is a target: not PAD, and UNKNOWN, which is never generated, only where it is learned.
     """
 
     users: Tensor
@@ -133,11 +137,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Loss:
-    """The training loss, and the summed cross entropy and the number of the words in it."""
+    """The training loss; the summed cross entropy and the number of the words in it; the squared error of the ratings."""
 
     total: Tensor
     of_words: Tensor
     words: int
+    of_ratings: Tensor | float = 0.0
 
 
 class SequenceGenerator(ABC):
@@ -145,6 +150,8 @@ class SequenceGenerator(ABC):
 
     at_once = ROWS_AT_ONCE
     """Rows per batch in decoding and evaluation."""
+    learns_unknown = False
+    """Whether words outside of the vocabulary are among the targets. They are never written."""
 
     def __init__(self, config: Any) -> None:
         if find_spec("torch") is None or find_spec("safetensors") is None:
@@ -205,49 +212,21 @@ class SequenceGenerator(ABC):
         return {"validation loss": self.history}
 
     def learn(self, train: Batch, validation: Batch, training: Training) -> None:
-        self.train(train, validation, training, self.config.learning_rate)
+        self.train(train, validation, training, self.recipe().learning_rate)
 
     def train(self, train: Batch, validation: Batch, training: Training, learning_rate: float) -> None:
-        """Trains until the validation loss stops falling. An earlier call's weights are restored if none are better."""
-        import torch
+        """See :func:`cfbench_text.generators.recipes.train`."""
+        recipes.train(self, train, validation, training, replace(self.recipe(), learning_rate=learning_rate))
 
-        judged = bool(validation.mask.any())
-        learned = [weight for weight in self.network.parameters() if weight.requires_grad]
-        optimizer = torch.optim.Adam(learned, lr=learning_rate)
-        best, since = min(self.history, default=math.inf), 0
-        best_state = copy.deepcopy(self.network.state_dict()) if self.history else None
-        for epoch in range(self.config.epochs):
-            self.network.train()
-            for rows in self._shuffled(train, training.rng):
-                optimizer.zero_grad()
-                self.loss(train.rows(rows)).total.backward()  # type: ignore[no-untyped-call]
-                torch.nn.utils.clip_grad_norm_(learned, CLIP)
-                optimizer.step()
-            training.report(epoch + 1, self.config.epochs)
-            if not judged:
-                continue
-            self.history.append(self.cross_entropy(validation))
-            since += 1
-            if self.history[-1] < best:
-                best, best_state, since = self.history[-1], copy.deepcopy(self.network.state_dict()), 0
-            if since >= self.config.patience:
-                break
-        if best_state is not None:
-            self.network.load_state_dict(best_state)
-
-    def _shuffled(self, train: Batch, draw: np.random.Generator) -> Iterator[Tensor]:
-        """Batches in random order, of rows of about equal length: those of 16 batches are sorted by it."""
-        import torch
-
-        lengths = (train.targets != PAD).sum(dim=1).cpu().numpy()
-        order, size = draw.permutation(len(train)), self.config.batch
-        batches = []
-        for start in range(0, len(order), 16 * size):
-            pool = order[start : start + 16 * size]
-            pool = pool[np.argsort(lengths[pool], kind="stable")]
-            batches += [pool[first : first + size] for first in range(0, len(pool), size)]
-        for place in draw.permutation(len(batches)).tolist():
-            yield torch.from_numpy(batches[place]).to(self.device())
+    def recipe(self) -> Recipe:
+        """How the generator learns."""
+        given = self.config
+        return Recipe(
+            learning_rate=given.learning_rate,
+            batch=given.batch,
+            epochs=given.epochs,
+            patience=given.patience,
+        )
 
     def cross_entropy(self, rows: Batch) -> float:
         """The mean over all words of all rows: the validation loss."""
@@ -273,7 +252,8 @@ class SequenceGenerator(ABC):
         words = np.roll(targets, 1, axis=1)
         words[:, 0] = BEGIN
         users, items = self._numbers(rows.users.tolist(), rows.items.tolist())
-        parts = (rows.ratings.astype(np.float32), words, targets, (targets != PAD) & (targets != UNKNOWN))
+        learned = (targets != PAD) & (self.learns_unknown | (targets != UNKNOWN))
+        parts = (rows.ratings.astype(np.float32), words, targets, learned)
         return Batch(users, items, *(torch.from_numpy(part).to(self.device()) for part in parts))
 
     def _numbers(self, users: Sequence[str], items: Sequence[str]) -> tuple[Tensor, Tensor]:

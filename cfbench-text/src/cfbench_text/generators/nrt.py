@@ -9,19 +9,23 @@ Li, Wang, Ren, Bing, Lam, "Neural rating regression with abstractive tips genera
 where e(r) is the rounded predicted rating in one-hot encoding. The loss is the cross entropy of the words plus
 ``rating_weight`` times the squared error of r.
 
-Departs from the paper: no third task (the words of the whole review), because generators of this suite learn from
+``variant: paper`` is the public implementation, see ``nrt_paper.py``. This is ``variant: cfbench``, which departs from the
+paper: no third task (the words of the whole review), because generators of this suite learn from
 statements only; the rating is predicted as the difference to the mean; greedy decoding instead of beam search; no L2
 (see ``neural.py``). Dimensions are smaller than the paper's 300 and 400.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
+from cfbench_text.generators import nrt_paper
 from cfbench_text.generators.neural import (
+    SHARED,
     Batch,
     Encoding,
     Loss,
@@ -30,6 +34,8 @@ from cfbench_text.generators.neural import (
     rating_loss,
     word_loss,
 )
+from cfbench_text.generators.nrt_paper import PaperOptions
+from cfbench_text.generators.recipes import Recipe
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,17 +52,32 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config(WordConfig):
+    variant: Annotated[Variant, Help("paper: the public implementation")] = "cfbench"
     dimensions: Annotated[int, Range(minimum=1), Help("of the embeddings")] = 128
     hidden: Annotated[int, Range(minimum=1), Help("of the hidden states")] = 256
     learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 2e-3
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
+
+    def __post_init__(self) -> None:
+        check_variant(self, SHARED)
 
 
 class NRT(NeuralGenerator):
     config: Config
 
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.published = config.variant == "paper"
+        self.learns_unknown = self.published
+
+    def recipe(self) -> Recipe:
+        return self.config.paper.recipe() if self.published else super().recipe()
+
     def build(self, encoding: Encoding) -> Any:
         from torch import nn
 
+        if self.published:
+            return nrt_paper.build(self.config.paper, encoding)
         d, h = self.config.dimensions, self.config.hidden
         network: Any = nn.ModuleDict(
             {
@@ -80,7 +101,11 @@ class NRT(NeuralGenerator):
     def rate(self, users: Tensor, items: Tensor) -> Tensor:
         assert self.encoding is not None
         found: Tensor = self.network["rating"](self._pair(users, items))[:, 0]
-        return self.encoding.rating + found
+        return found if self.published else self.encoding.rating + found
+
+    def level(self, ratings: Tensor) -> Tensor:
+        assert self.encoding is not None
+        return nrt_paper.level(ratings, self.encoding) if self.published else super().level(ratings)
 
     def _pair(self, users: Tensor, items: Tensor) -> Tensor:
         import torch
@@ -89,7 +114,10 @@ class NRT(NeuralGenerator):
 
     def start(self, users: Tensor, items: Tensor) -> Tensor:
         """(B, H) the first hidden state."""
-        of_rating: Tensor = self.network["first of rating"](self.level(self.rate(users, items)))
+        return self._start(users, items, self.rate(users, items))
+
+    def _start(self, users: Tensor, items: Tensor, ratings: Tensor) -> Tensor:
+        of_rating: Tensor = self.network["first of rating"](self.level(ratings))
         of_pair: Tensor = self.network["first"](self._pair(users, items))
         return (of_pair + of_rating).tanh()
 
@@ -98,9 +126,12 @@ class NRT(NeuralGenerator):
         return self.network["output"](hidden[:, 0]), last[0]
 
     def loss(self, batch: Batch) -> Loss:
+        ratings = self.rate(batch.users, batch.items)
+        first = self._start(batch.users, batch.items, ratings)
+        if self.published:
+            return nrt_paper.loss(self.network, first, ratings, batch, self.config.paper.rating_weight)
         drop = self.network["dropout"]
-        first = self.start(batch.users, batch.items)
         hidden, _ = self.network["gru"](drop(self.network["word"](batch.words)), first[None].contiguous())
         of_words, words = word_loss(self.network["output"], drop(hidden), batch)
-        of_rating = rating_loss(self.rate(batch.users, batch.items), batch.ratings)
+        of_rating = rating_loss(ratings, batch.ratings)
         return Loss(of_words / max(1, words) + self.config.rating_weight * of_rating, of_words, words)

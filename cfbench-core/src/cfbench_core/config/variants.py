@@ -1,6 +1,6 @@
 """Methods that exist in two variants: as cfbench improves them, and as their authors published them.
 
-The configuration of such an explainer has ``variant``, the options of ``variant: cfbench`` next to it, and those of
+The configuration of such a component has ``variant``, the options of ``variant: cfbench`` next to it, and those of
 ``variant: paper`` in a dataclass of their own, under ``paper``. An option of one variant has no meaning in the other:
 :func:`check_variant` refuses it, so that no row carries a setting without effect.
 """
