@@ -7,7 +7,8 @@ controls (reference, shuffled references, most frequent statements) are the colu
     III  statements against a text: St2Exp, SEval       IV  statements against statements: StEnt, StCoh, ...
     V    sentences, chunks, questions: SummaC, AlignScore, QuestEval       VI  similarity: BLEU, BERTScore, ...
 
-Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is not included: a unit has one reference.
+Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is in ``reproduction``.
+A metric that equals another one in every row (with ``overlap`` five are one) is printed once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.analysis.shared import groups_of, judge_notes, tidied, values_of, written
+from cfbench_text.analysis.shared import (
+    groups_of,
+    judge_notes,
+    repeated,
+    repetition_notes,
+    tidied,
+    values_of,
+    written,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,9 +66,11 @@ class PaperTables:
         return "" if written(runs) else "no texts were written"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: dataset, table, metric, direction, model, role, mean, std (of the sample), n."""
+        """Columns: dataset, table, metric, direction, model, role, mean, std (of the sample), n, same_as (the
+        metric that it equals in every row)."""
         import pandas as pd
 
+        same = repeated(runs)
         lines: list[dict[str, Any]] = []
         for run, cell in written(runs):
             scores = values_of(run, cell.id)
@@ -77,21 +88,22 @@ class PaperTables:
                         "mean": float(values.mean()) if len(values) else float("nan"),
                         "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
                         "n": len(values),
+                        "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
                     }
                 )
         lines.sort(key=lambda line: list(TABLES).index(line["table"]))
         return pd.DataFrame(lines)
 
     def notes(self, runs: Sequence[Run]) -> Sequence[str]:
-        """How reliable the judges are."""
-        return judge_notes(runs)
+        """Which metrics are one here, and how reliable the judges are."""
+        return [*repetition_notes(runs), *judge_notes(runs)]
 
     def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
         return ()
 
     def words(self, table: pd.DataFrame) -> str:
         """How many of the metrics each competitor leads."""
-        table = tidied(table)
+        table = distinct(table)
         leaders = [who for _, rows in groups_of(table, ("dataset", "metric")) if (who := best(rows))]
         if not leaders:
             return ""
@@ -102,10 +114,16 @@ class PaperTables:
     def text(self, table: pd.DataFrame) -> str:
         """The tables as printed in the paper: a block for each, * at the best competitor."""
         blocks = []
-        for labels, rows in groups_of(tidied(table), ("table", "dataset")):
+        for labels, rows in groups_of(distinct(table), ("table", "dataset")):
             heading = f"Table {labels['table']} ({TABLES[labels['table']][0]}), {labels['dataset']}"
             blocks.append(f"{heading}\n{printed(rows).to_string(index_names=False, line_width=WIDTH)}")
         return "\n\n".join(blocks)
+
+
+def distinct(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the metrics that equal an earlier one in every row."""
+    table = tidied(table)
+    return table[table["same_as"].fillna("") == ""] if "same_as" in table.columns else table
 
 
 def table_of(metric: str) -> str:

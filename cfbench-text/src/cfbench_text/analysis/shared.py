@@ -49,6 +49,48 @@ def judge_notes(runs: Sequence[Run]) -> list[str]:
     return list(dict.fromkeys(f"{MARK} {c.note}" if c.doubtful else c.note for c in columns))
 
 
+def repeated(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
+    """By data set and metric the earlier metric of the same judge with the same value in every row, NaN included.
+
+    With ``overlap``, whose verdicts are 0 or 1 and never depend on more than one statement, five metrics are one.
+    """
+    first: dict[tuple[str, str], dict[str, FloatArray]] = {}
+    for run, cell in written(runs):
+        for metric, values in values_of(run, cell.id).items():
+            if metric.endswith(")"):
+                first.setdefault((str(cell.labels["dataset"]), metric), {})[cell.id] = values
+    found: dict[tuple[str, str], str] = {}
+    for place, (key, cells) in enumerate(first.items()):
+        for earlier in list(first)[:place]:
+            alike = earlier[0] == key[0] and _judge(earlier[1]) == _judge(key[1]) and earlier not in found
+            if alike and _equal(first[earlier], cells):
+                found[key] = earlier[1]
+                break
+    return found
+
+
+def _judge(metric: str) -> str:
+    """ "nli" of "StEnt-P (nli)"."""
+    return metric.rpartition(" (")[2]
+
+
+def _equal(some: dict[str, FloatArray], others: dict[str, FloatArray]) -> bool:
+    return some.keys() == others.keys() and all(
+        np.array_equal(values, others[cell], equal_nan=True) for cell, values in some.items()
+    )
+
+
+def repetition_notes(runs: Sequence[Run]) -> list[str]:
+    """One note for each metric that others repeat."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for (dataset, metric), of in repeated(runs).items():
+        groups.setdefault((dataset, of), []).append(metric)
+    return [
+        f"On {dataset}, {', '.join(names)} equal {of} in every row: they are one number."
+        for (dataset, of), names in groups.items()
+    ]
+
+
 def why_no_verdicts(runs: Sequence[Run]) -> str:
     """Why there are no verdicts on statements; "" if there are."""
     if not written(runs):

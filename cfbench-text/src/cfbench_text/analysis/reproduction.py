@@ -1,0 +1,394 @@
+"""``reproduction``: tables II to VII and figure 2 of Statement factuality, the printed value next to ours, and its claims.
+
+A run with ``protocol.reference: paragraph`` is compared with tables II to VI and figure 2, one with ``reference: written``
+with table VII. For a data set of the paper, the printed value is that of the data set. For another one there is no printed
+value: the lowest and the highest of the five domains are shown instead, and there is no difference. A generator with a
+variant is the generator of the paper; of two, ``-paper`` decides the claims. Figure 2 has no printed numbers. Metrics that
+are one under a judge (``same_as``) stay in their tables, since each has a printed value of its own; a note names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.analyses import Figure
+from cfbench_core.specs import ComponentSpec
+from cfbench_text.analysis.published_factuality import (
+    DOMAINS,
+    GENERATORS,
+    UNNAMED,
+    claims,
+    printed_numbers,
+    statistic,
+    verdict,
+)
+from cfbench_text.analysis.shared import (
+    groups_of,
+    judge_notes,
+    repeated,
+    repetition_notes,
+    tidied,
+    values_of,
+    written,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.run_directory import Run, RunCell
+
+SPEC = ComponentSpec(
+    id="text/analysis/reproduction",
+    summary="The tables of Statement factuality: the printed value next to ours",
+    target=f"{__name__}:Reproduction",
+    papers=("statementfactuality",),
+)
+
+STATISTICS, REVIEWS, FIGURE, CLAIMS = "II", "VII", "figure 2", "claims"
+BINARY = "StEnt-bin"
+COLUMNS = (
+    *("table", "dataset", "metric", "judge", "model", "generator", "printed", "printed_std"),
+    *("printed_low", "printed_high", "ours", "std", "n", "difference", "same_as"),
+    *("sentence", "rule", "verdict_printed", "verdict"),
+)
+_WORDS = (
+    "dataset",
+    "judge",
+    "model",
+    "generator",
+    "same_as",
+    "sentence",
+    "rule",
+    "verdict_printed",
+    "verdict",
+)
+
+
+class Reproduction:
+    def __init__(self, config: None = None) -> None:
+        """Nothing to set."""
+
+    def incompatibility(self, runs: Sequence[Run]) -> str:
+        if any(generator_of(cell) for _, cell in written(runs)):
+            return ""
+        return f"needs texts of a generator of the paper: {', '.join(GENERATORS)}"
+
+    def notes(self, runs: Sequence[Run]) -> Sequence[str]:
+        """What is not comparable and why, which metrics are one here, and how reliable the judges are."""
+        cells = written(runs)
+        names = {str(cell.labels["dataset"]) for _, cell in cells}
+        other = ", ".join(sorted(names - set(DOMAINS)))
+        absent = [name for name in GENERATORS if name not in {generator_of(cell) for _, cell in cells}]
+        judged = {judge for run, _ in cells for column in run.columns if (judge := parts(column.name)[1])}
+        found = [
+            f"The paper names one number of {UNNAMED} without a direction; it is compared with P, and BARTScore with F."
+        ]
+        if other:
+            found.append(
+                f"Not comparable by value: {other} is not a data set of the paper; the range of its five is shown."
+            )
+        if absent:
+            found.append(
+                f"{', '.join(absent)} did not run: claims about the order of the six generators have no verdict."
+            )
+        if judged:
+            found.append(
+                f"Statements were judged by {', '.join(sorted(judged))}; in the paper by Llama-3.1-8B-Instruct (St2Exp) and "
+                "DeBERTa-large-mnli (StEnt, StCoh), and extracted by a language model."
+            )
+        return [*found, *repetition_notes(runs), *judge_notes(runs)]
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        """Columns: ``COLUMNS``; one row for each number, and for each claim and judge."""
+        import pandas as pd
+
+        printed = printed_numbers()
+        lines = [*_statistics(runs), *_measured(runs, printed)]
+        table = pd.DataFrame(
+            lines, columns=["table", "dataset", "metric", "judge", "model", "generator", *_OURS]
+        )
+        table = _beside(table, printed)
+        decided = pd.DataFrame(list(_claims(table, printed)))
+        return pd.concat([table, decided], ignore_index=True).reindex(columns=list(COLUMNS))
+
+    def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
+        from cfbench_core.reports.charts import Bar, bar_chart, heat_map
+
+        drawn, table = [], _tidy(table)
+        numbers = table[~table["table"].isin([CLAIMS, STATISTICS])]
+        for labels, rows in groups_of(numbers, ("table", "dataset")):
+            title = f"{_heading(labels['table'])} of Statement factuality, {labels['dataset']}"
+            if labels["table"] == FIGURE:
+                bars = [
+                    Bar(f"{row['metric']}, {row['model']}", row["ours"]) for row in rows.to_dict("records")
+                ]
+                svg = bar_chart(bars, title=title, x_label="mean", direction="higher")
+                drawn.append(Figure(title, svg, "The paper draws this figure and prints no numbers."))
+                continue
+            text = _grid(rows)
+            values = rows.assign(metric=_named(rows)).pivot(index="metric", columns="model", values="ours")
+            values = values.loc[text.index, text.columns]
+            svg = heat_map(
+                list(text.index),
+                list(text.columns),
+                values.to_numpy(dtype=float),
+                title=title,
+                direction="higher",
+                text=text.to_numpy().tolist(),
+            )
+            drawn.append(Figure(title, svg, "Ours (printed, or the range of the five domains).", wide=True))
+        return drawn
+
+    def words(self, table: pd.DataFrame) -> str:
+        """How many claims hold here, by judge."""
+        decided = _tidy(table)
+        decided = decided[decided["table"] == CLAIMS]
+        if decided.empty:
+            return ""
+        counts = decided["verdict"].value_counts()
+        listed = ", ".join(
+            f"{counts.get(word, 0)} {word}" for word in ("confirmed", "refuted", "not comparable")
+        )
+        refuted = decided[decided["verdict_printed"] == "refuted"]["sentence"].drop_duplicates().tolist()
+        sentence = f"Claims of the paper here: {listed}."
+        if refuted:
+            sentence += f" Refuted by the paper's own tables: {'; '.join(refuted)}."
+        return sentence
+
+    def text(self, table: pd.DataFrame) -> str:
+        """The tables in the paper's form: generators across, ours and the printed value in a cell."""
+        from tabulate import tabulate
+
+        return "\n\n".join(
+            f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}"
+            for heading, heads, lines in _blocks(table)
+        )
+
+    def latex(self, table: pd.DataFrame) -> str:
+        from cfbench_core.reports.latex import tabular
+
+        found = [
+            tabular(heads, lines, [False, *([True] * (len(heads) - 1))], heading)
+            for heading, heads, lines in _blocks(table)
+        ]
+        return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+
+
+_OURS = ["ours", "std", "n", "same_as"]
+
+
+def generator_of(cell: RunCell) -> str:
+    """The generator of the paper; "" for another one, and for controls."""
+    name = str(cell.labels["model"]).removesuffix("-paper").removesuffix("-cfbench")
+    return name if not cell.role and name in GENERATORS else ""
+
+
+def parts(metric: str) -> tuple[str, str]:
+    """ "StEnt-P (nli)" as ("StEnt-P", "nli"); the judge is "" for a metric without one."""
+    name, _, judge = metric.partition(" (")
+    return name, judge.removesuffix(")")
+
+
+def of_reviews(run: Run) -> bool:
+    """Whether texts were compared with reviews as written."""
+    protocol = run.config.get("protocol") or {}
+    return not isinstance(protocol, str) and protocol.get("reference") == "written"
+
+
+def _statistics(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    """Table II, of the data sets of these runs."""
+    for run in runs:
+        known = run.summaries("statements")
+        for name, data in run.summaries("data").items():
+            statements = dict(known.get(f"statements of {name}") or known.get(name) or {})
+            for metric, value in sizes(data, statements).items():
+                yield {"table": STATISTICS, "dataset": name, "metric": metric, "ours": value}
+
+
+def sizes(data: Any, statements: Any) -> dict[str, float]:
+    """The rows of table II that are known. Interactions include those left out since their item is not in training."""
+    rows = {part: data[part] for part in ("train", "validation", "test") if part in data}
+    unseen = sum(data.get(f"excluded from {part}, not in training", 0) for part in ("validation", "test"))
+    found = {
+        "Users": data.get("users"),
+        "Items": data.get("items"),
+        "Interactions": sum(rows.values()) + unseen,
+        **{part.capitalize(): count for part, count in rows.items()},
+    }
+    total = statements.get("statements")
+    if total is not None:
+        per = {"interaction": sum(rows.values()), "user": data.get("users"), "item": data.get("items")}
+        found |= {f"Avg/{what}": total / count for what, count in per.items() if count}
+        found |= {"Unique": statements.get("distinct"), "Total": total}
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Means over the test rows of each generator of the paper and metric of its tables."""
+    same = repeated(runs)
+    known = printed[~printed["table"].isin([STATISTICS, REVIEWS])]
+    place = dict(zip(known["metric"], known["table"], strict=True))
+    for run, cell in written(runs):
+        generator = generator_of(cell)
+        if not generator:
+            continue
+        scores = values_of(run, cell.id)
+        for column in cell.columns:
+            metric, judge = parts(column.name)
+            table = FIGURE if metric.startswith(BINARY) else place.get(metric, "")
+            if of_reviews(run):
+                table = REVIEWS if table == "VI" else ""
+            values = scores.get(column.name, np.empty(0))
+            values = values[~np.isnan(values)]
+            if not table or not len(values):
+                continue
+            yield {
+                "table": table,
+                "dataset": str(cell.labels["dataset"]),
+                "metric": metric,
+                "judge": judge,
+                "model": str(cell.labels["model"]),
+                "generator": generator,
+                "ours": float(values.mean()),
+                "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+                "n": len(values),
+                "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
+            }
+
+
+def _beside(table: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    """With the printed value of the data set, or else the range of the five domains."""
+    keys = ["table", "metric", "generator"]
+    table = table.assign(generator=table["generator"].fillna(""), judge=table["judge"].fillna(""))
+    known = printed.rename(columns={"model": "generator"})
+    of_domains = known.groupby(keys)["printed"].agg(["min", "max"]).reset_index()
+    of_domains.columns = [*keys, "printed_low", "printed_high"]
+    values = known[["dataset", *keys, "printed", "printed_std"]]
+    found = table.merge(values, on=["dataset", *keys], how="left").merge(of_domains, on=keys, how="left")
+    ours = found["dataset"].isin(DOMAINS)
+    found[["printed_low", "printed_high"]] = found[["printed_low", "printed_high"]].mask(ours)
+    order = [STATISTICS, "III", "IV", FIGURE, "V", "VI", REVIEWS]
+    found["difference"] = found["ours"] - found["printed"]
+    return found.sort_values("table", key=lambda one: one.map(order.index), kind="stable")
+
+
+def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The claims with their statistic as printed and here, once for each judge of the metrics that have one."""
+    chosen = table[~table["table"].isin([STATISTICS, REVIEWS])]
+    chosen = chosen.assign(first=~chosen["model"].astype(str).str.endswith("-paper")).sort_values(
+        "first", kind="stable"
+    )
+    ours = chosen.drop_duplicates(["dataset", "metric", "judge", "generator"])
+    ours = ours.drop(columns="model").rename(columns={"generator": "model", "ours": "mean"})
+    theirs = printed[~printed["table"].isin([STATISTICS, REVIEWS])].rename(columns={"printed": "mean"})
+    judged = dict.fromkeys(ours["metric"][ours["judge"] != ""])
+    for claim in claims().to_dict("records"):
+        needed = {claim["metric"], claim["subject"]} & set(judged)
+        judges = list(dict.fromkeys(ours["judge"][ours["metric"].isin(needed)])) if needed else [""]
+        as_printed = statistic(claim, theirs)
+        for judge in judges:
+            here = statistic(claim, ours[ours["judge"].isin(["", judge])])
+            yield {
+                "table": CLAIMS,
+                "metric": claim["claim"],
+                "judge": judge,
+                "printed": as_printed,
+                "ours": here,
+                "sentence": f"{claim['sentence']} (section {claim['section']})",
+                "rule": rule(claim),
+                "verdict_printed": verdict(claim, as_printed),
+                "verdict": verdict(claim, here),
+            }
+
+
+def rule(claim: Any) -> str:
+    """ "share below: St2Exp-R, St2Exp-P > 0.5"."""
+    of = ", ".join(filter(None, (claim["metric"], claim["subject"])))
+    return f"{claim['statistic']}: {of} {claim['relation']} {claim['threshold']:g}"
+
+
+def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Headings, heads of columns and lines of the tables."""
+    table = _tidy(table)
+    known = table[table["table"] != CLAIMS]
+    for labels, rows in groups_of(known, ("table", "dataset")):
+        heading = f"{_heading(labels['table'])}, {labels['dataset']}: ours (printed)"
+        if labels["table"] == STATISTICS:
+            lines = [[row["metric"], _cell(row)] for row in rows.to_dict("records")]
+            yield heading, ["", str(labels["dataset"])], lines
+            continue
+        text = _grid(rows)
+        lines = [[str(name), *map(str, row)] for name, row in zip(text.index, text.to_numpy(), strict=True)]
+        yield heading, ["", *map(str, text.columns)], lines
+    decided = table[table["table"] == CLAIMS]
+    if len(decided):
+        heads = ["claim", "judge", "decided by", "printed", "", "ours", "verdict"]
+        lines = [
+            [
+                row["metric"],
+                row["judge"],
+                row["rule"],
+                _number(row["printed"]),
+                row["verdict_printed"],
+                _number(row["ours"]),
+                row["verdict"],
+            ]
+            for row in decided.to_dict("records")
+        ]
+        yield "Claims of Statement factuality", heads, lines
+
+
+def _heading(table: str) -> str:
+    return "Figure 2" if table == FIGURE else f"Table {table}"
+
+
+def _named(rows: pd.DataFrame) -> pd.Series:
+    """The metric with its judge."""
+    judged = rows["judge"] != ""
+    return rows["metric"].where(~judged, rows["metric"] + " (" + rows["judge"] + ")")
+
+
+def _grid(rows: pd.DataFrame) -> pd.DataFrame:
+    """Metrics down, generators across."""
+    shown = rows.assign(text=[_cell(row) for row in rows.to_dict("records")], metric=_named(rows))
+    text = shown.pivot(index="metric", columns="model", values="text").fillna("")
+    return text.loc[list(dict.fromkeys(shown["metric"])), list(dict.fromkeys(shown["model"]))]
+
+
+def _cell(row: Any) -> str:
+    """ "0.12±0.20 (0.10±0.18)", or with the range of the five domains "(0.04 to 0.21)"."""
+    if row["table"] == STATISTICS:
+        ours, low, high, printed = (
+            _count(row[name]) for name in ("ours", "printed_low", "printed_high", "printed")
+        )
+    else:
+        low, high = _number(row["printed_low"]), _number(row["printed_high"])
+        ours, printed = _spread(row["ours"], row["std"]), _spread(row["printed"], row["printed_std"])
+    if printed:
+        return f"{ours} ({printed})"
+    return f"{ours} ({low} to {high})" if low else ours
+
+
+def _count(value: float) -> str:
+    if np.isnan(value):
+        return ""
+    return f"{value:,.0f}" if value == round(value) else f"{value:.2f}"
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.4f}"
+
+
+def _spread(value: float, deviation: float) -> str:
+    return _number(value) + ("" if np.isnan(deviation) else f"±{deviation:.4f}")
+
+
+def _tidy(table: pd.DataFrame) -> pd.DataFrame:
+    """With empty words where a CSV file has nothing."""
+    table = tidied(table)
+    return table.assign(
+        **{name: table[name].astype(object).where(table[name].notna(), "") for name in _WORDS}
+    )
