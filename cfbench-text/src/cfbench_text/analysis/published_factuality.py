@@ -1,7 +1,7 @@
 """What Statement factuality prints: the numbers of its tables, and its headline claims with the statistic that decides each.
 
-The claims were written down from the paper's words before our numbers were looked at. A statistic is computed from the
-means of a table (one for each data set and generator):
+The claims and thresholds were written down from the paper's words and tables, before the study file was run. A statistic is
+computed from the means of a table (one for each data set and generator):
 
 - ``maximum``, ``minimum``: over all data sets and generators.
 - ``share below``: of the data sets and generators, in how many ``metric`` is below the metric ``subject``.
