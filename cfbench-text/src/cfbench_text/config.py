@@ -32,6 +32,10 @@ class Protocol:
         Literal["paragraph", "written"],
         Help("the reference text: the true statements as a paragraph, or the review as written"),
     ] = "paragraph"
+    learn: Annotated[
+        Literal["paragraph", "written"],
+        Help("what generators learn to write: the true statements as a paragraph, or the review as written"),
+    ] = "paragraph"
     empty: Annotated[
         Literal["zero", "skip"],
         Help("a text without statements: recall 0, or excluded, as in the code of Statement factuality"),

@@ -60,7 +60,7 @@ class Rows:
     Attributes:
         users, items, ratings, times, reviews: (N,) as in the data set.
         triplets: the statements of each review.
-        paragraphs: (N,) these as a paragraph, the text that generators learn to write; empty without statements.
+        paragraphs: (N,) these as a paragraph; empty without statements.
     """
 
     units: tuple[str, ...]
@@ -75,6 +75,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.units)
 
+    @property
+    def targets(self) -> Sequence[str]:
+        """(N,) the texts that generators learn to write: the paragraphs, or with ``learn: written`` the reviews."""
+        return self.paragraphs
+
     def references(self, written: bool = False) -> Sequence[str]:
         """The reference texts: paragraphs of the true statements, or the reviews as written."""
         return self.reviews.tolist() if written else self.paragraphs
@@ -83,8 +88,10 @@ class Rows:
 class Corpus:
     """All reviews of the split with their statements, read lazily from their files."""
 
-    def __init__(self, reviews: RowStore, statements: RowStore, domain: Domain) -> None:
-        self.domain = domain
+    def __init__(
+        self, reviews: RowStore, statements: RowStore, domain: Domain, learn_written: bool = False
+    ) -> None:
+        self.domain, self._learn_written = domain, learn_written
         self._reviews, self._statements = reviews, statements
 
     @staticmethod
@@ -94,10 +101,10 @@ class Corpus:
         return Corpus(files[0], files[1], domain)
 
     @staticmethod
-    def load(reviews: Path, statements: Path, domain: Domain) -> Corpus:
+    def load(reviews: Path, statements: Path, domain: Domain, learn_written: bool = False) -> Corpus:
         """From the artifacts of the stages that read the reviews and extracted their statements."""
         files = RowStore(reviews / "reviews.parquet"), RowStore(statements / "statements.parquet")
-        return Corpus(files[0], files[1], domain)
+        return Corpus(files[0], files[1], domain, learn_written)
 
     @functools.cached_property
     def training_statements(self) -> Collection[str]:
@@ -107,11 +114,13 @@ class Corpus:
 
     def part(self, name: str) -> Rows:
         """The rows of "train", "validation" or "test". Each column is read at its first use."""
-        return _LazyRows(self._reviews, self._statements, self._numbers(name))
+        return _LazyRows(self._reviews, self._statements, self._numbers(name), self._learn_written)
 
     def rows(self, numbers: Sequence[int]) -> Rows:
         """Rows by their number in the data set, in that order; columns as above."""
-        return _LazyRows(self._reviews, self._statements, np.asarray(numbers, dtype=np.int64))
+        return _LazyRows(
+            self._reviews, self._statements, np.asarray(numbers, dtype=np.int64), self._learn_written
+        )
 
     def spooled_references(self, numbers: Sequence[int], written: bool = False) -> Sequence[str]:
         """The references of many rows, in a temporary file that is read on access."""
@@ -128,12 +137,17 @@ class Corpus:
 class _LazyRows(Rows):
     """Rows whose columns are read at their first use and then cached."""
 
-    def __init__(self, reviews: RowStore, statements: RowStore, numbers: IntArray) -> None:
-        vars(self).update(_reviews=reviews, _statements=statements, _numbers=numbers)
+    def __init__(
+        self, reviews: RowStore, statements: RowStore, numbers: IntArray, learn_written: bool
+    ) -> None:
+        vars(self).update(
+            _reviews=reviews, _statements=statements, _numbers=numbers, _learn_written=learn_written
+        )
 
     _reviews: RowStore
     _statements: RowStore
     _numbers: IntArray
+    _learn_written: bool
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -178,6 +192,10 @@ class _LazyRows(Rows):
             for number, own in itertools.groupby(triplets, key=operator.itemgetter(0))
         }
         return [of_row.get(number, "") for number in self._numbers.tolist()]
+
+    @property
+    def targets(self) -> Sequence[str]:
+        return self.reviews.tolist() if self._learn_written else self.paragraphs
 
     def _column(self, name: str) -> np.ndarray[Any, np.dtype[Any]]:
         """In the order of the numbers, which need not be that of the file."""

@@ -1,7 +1,7 @@
 """The reviews of a split as the files of a folder.
 
-``reviews.parquet``: the reviews, see :data:`COLUMNS`; ``data.json``: name and domain; ``known.parquet``: the true
-statements, where these are known because the reviews are synthetic.
+``reviews.parquet``: the reviews, see :data:`COLUMNS`; ``data.json``: name, domain, and what generators learn;
+``known.parquet``: the true statements, where these are known because the reviews are synthetic.
 """
 
 from __future__ import annotations
@@ -40,8 +40,14 @@ class ReviewFolder:
     def domain(self) -> Domain:
         return load_domain(json.loads((self.path / "data.json").read_text(encoding="utf-8"))["domain"])
 
+    @property
+    def learn_written(self) -> bool:
+        """Whether generators learn to write the reviews themselves."""
+        described = json.loads((self.path / "data.json").read_text(encoding="utf-8"))
+        return bool(described.get("learn_written", False))
+
     @staticmethod
-    def write(path: Path, reviews: Reviews, parts: IntArray) -> None:
+    def write(path: Path, reviews: Reviews, parts: IntArray, learn_written: bool = False) -> None:
         """Writes N reviews, except those whose part of the split, ``parts`` (N,), is negative.
 
         Raises:
@@ -53,7 +59,7 @@ class ReviewFolder:
         if reviews.known is not None:
             with StatementWriter(path / "known.parquet") as known:
                 known.write(included.tolist(), [reviews.known[row] for row in included.tolist()])
-        described = {"domain": reviews.domain, "name": reviews.name}
+        described = {"domain": reviews.domain, "name": reviews.name, "learn_written": learn_written}
         (path / "data.json").write_text(json.dumps(described), encoding="utf-8")
 
 

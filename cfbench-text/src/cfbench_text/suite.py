@@ -102,7 +102,9 @@ class TextSuite(LifecycleSuite):
 
     def data_parameters(self, study: Study, dataset: ConfiguredComponent) -> Mapping[str, Any]:
         protocol = vars(study.config.protocol)
-        return {name: protocol[name] for name in ("split", "train", "validation", "min_reviews_per_user")}
+        return {
+            name: protocol[name] for name in ("split", "train", "validation", "min_reviews_per_user", "learn")
+        }
 
     def prepared(self, study: Study, dataset: ConfiguredComponent) -> PreparedDataset:
         """The reviews, whatever the seed, and their statements."""

@@ -1,227 +1,230 @@
-"""Printed next to measured: the printed data against the paper's text, and small runs whose numbers are known."""
+"""Printed next to measured: the printed data against identities of the paper, and small tables whose claims are known."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cfbench_core import api
 from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
-from cfbench_core.reports.analysis import render
-from cfbench_text.analysis.published_claims import CONFIRMED, NOT_RUN, REFUTED, claims, verdict
-from cfbench_text.analysis.reproduction import (
-    ALL_FIVE,
+from cfbench_text.analysis.published_factuality import (
+    DOMAINS,
     GENERATORS,
-    Reproduction,
-    generator_of,
+    RELATIONS,
+    claims,
     printed_numbers,
+    statistic,
+    verdict,
 )
+from cfbench_text.analysis.reproduction import Reproduction, parts, sizes
+from cfbench_text.analysis.shared import repeated
 
 analysis = Reproduction()
-FIVE = ("toys", "clothes", "beauty", "sports", "cellphones")
+printed = printed_numbers()
+
+
+def of_table(name):
+    return printed[printed["table"] == name]
+
+
+@pytest.mark.parametrize(
+    ("table", "metrics", "generators"),
+    [("III", 3, 6), ("IV", 5, 6), ("V", 4, 6), ("VI", 6, 6), ("VII", 6, 5)],
+)
+def test_every_cell_of_a_table_is_there_once(table, metrics, generators):
+    rows = of_table(table)
+    assert len(rows) == 5 * metrics * generators == len(rows.drop_duplicates(["dataset", "model", "metric"]))
+    assert set(rows["dataset"]) == set(DOMAINS) and set(rows["model"]) <= set(GENERATORS)
+    assert rows["printed"].notna().all() and (rows["printed_std"] > 0).all()
+
+
+def test_statements_of_table_2_are_consistent():
+    sizes = of_table("II").pivot(index="dataset", columns="metric", values="printed")
+    assert sizes.shape == (5, 11)
+    per = sizes["Total"] / sizes["Interactions"]
+    assert np.abs(per - sizes["Avg/interaction"]).max() < 0.006
+    assert (sizes[["Train", "Validation", "Test"]].sum(axis=1) < sizes["Interactions"]).all()
+    assert (sizes["Unique"] < sizes["Total"]).all()
+
+
+@pytest.mark.parametrize("table", ["VI", "VII"])
+def test_printed_f1_is_about_the_harmonic_mean_of_the_printed_means(table):
+    """Not equal, since it is a mean over explanations."""
+    values = of_table(table).pivot(index=["dataset", "model"], columns="metric", values="printed")
+    p, r = values["BERTScore-P"], values["BERTScore-R"]
+    assert np.abs(values["BERTScore-F"] - 2 * p * r / (p + r)).max() < 6e-4
+
+
+@pytest.mark.parametrize(
+    ("table", "dataset", "model", "metric", "value"),
+    [
+        ("III", "sports", "xrec", "St2Exp-P", 0.3288),
+        ("III", "toys", "nrt", "St2Exp-P", 0.0438),
+        ("III", "beauty", "xrec", "St2Exp-R", 0.2986),
+        ("III", "sports", "nrt", "St2Exp-R", 0.0027),
+        ("III", "cellphones", "nrt", "St2Exp-F1", 0.0005),
+        ("III", "clothes", "xrec", "St2Exp-F1", 0.1913),
+        ("IV", "toys", "nrt", "StEnt-P", 0.0466),
+        ("IV", "cellphones", "nrt", "StEnt-P", 0.2480),
+        ("IV", "clothes", "pepler", "StEnt-R", 0.1402),
+        ("IV", "clothes", "pepler", "StEnt-F1", 0.1381),
+        ("V", "toys", "att2seq", "AlignScore-P", 0.0720),
+    ],
+)
+def test_numbers_that_the_text_of_the_paper_repeats(table, dataset, model, metric, value):
+    rows = of_table(table).set_index(["dataset", "model", "metric"])["printed"]
+    assert rows[dataset, model, metric] == value
+
+
+def means(metric, **of_models):
+    """Two data sets; a pair of means for each generator."""
+    return pd.DataFrame(
+        [
+            {"dataset": dataset, "model": model, "metric": metric, "mean": value}
+            for model, pair in of_models.items()
+            for dataset, value in zip(("a", "b"), pair, strict=True)
+        ]
+    )
+
+
+def claim(kind, metric="m", subject=""):
+    return {"statistic": kind, "metric": metric, "subject": subject, "relation": ">", "threshold": 0.5}
+
+
+six = means("m", nrt=(1, 6), att2seq=(2, 5), cer=(3, 3), peter=(4, 4), pepler=(5, 2), xrec=(6, 6))
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "expected"),
+    [
+        ("maximum", "", 6),
+        ("minimum", "", 1),
+        ("share first", "xrec", 0.5),  # the second place is shared with nrt
+        ("share last", "nrt", 0.5),
+        ("share last", "pepler", 0.5),
+        ("first on average", "xrec", 1),
+        ("first on average", "peter", 2),
+    ],
+)
+def test_statistics_by_hand(kind, subject, expected):
+    assert statistic(claim(kind, subject=subject), six) == expected
+
+
+def test_statistics_of_two_metrics_by_hand():
+    both = pd.concat([means("m", nrt=(1, 2), cer=(3, 4)), means("other", nrt=(2, 2), cer=(4, 8))])
+    assert statistic(claim("share below", subject="other"), both) == 0.75
+    assert statistic(claim("smallest difference", subject="other"), both) == -4
+
+
+@pytest.mark.parametrize("kind", ["share first", "share last", "first on average"])
+def test_an_order_of_fewer_than_six_generators_decides_nothing(kind):
+    value = statistic(claim(kind, subject="nrt"), six[six["model"] != "xrec"])
+    assert np.isnan(value) and verdict(claim(kind), value) == "not comparable"
+
+
+def test_a_missing_metric_decides_nothing():
+    assert np.isnan(statistic(claim("maximum", metric="absent"), six))
+    assert np.isnan(statistic(claim("share below", subject="absent"), six))
+
+
+def test_the_claims_can_be_decided_and_the_printed_tables_contradict_one():
+    found = claims().to_dict("records")
+    numbers = printed[printed["table"].isin(["III", "IV", "V", "VI"])].rename(columns={"printed": "mean"})
+    verdicts = {one["claim"]: verdict(one, statistic(one, numbers)) for one in found}
+    assert len(verdicts) == len(found) >= 6 and {one["relation"] for one in found} <= set(RELATIONS)
+    assert [name for name, one in verdicts.items() if one == "refuted"] == ["pepler-bleurt"]
+    assert {name for name, one in verdicts.items() if one == "not comparable"} == {
+        "low-binary-recall",
+        "low-binary-f1",
+    }
+
+
 STUDY = {
     "suite": "text",
     "executor": "inline",
     "data": [{"name": "toy-reviews", "users": 12, "items": 10}],
     "extractor": "rules",
-    "generators": [
-        {"name": "item-review", "label": "nrt"},
-        {"name": "most-frequent", "label": "att2seq-paper"},
-        {"name": "most-frequent", "of": "item", "label": "peter"},
-        "reference",
-    ],
+    "generators": [{"name": "item-review", "label": "nrt"}, "item-review", "reference"],
     "judges": ["overlap"],
 }
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """One whose generators write explanations, one whose generators write reviews."""
-    made = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CFBENCH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        for reference in ("paragraph", "written"):
-            given = {**STUDY, "protocol": {"reference": reference}}
-            made.append(api.run(given, out=tmp_path_factory.mktemp("runs") / reference))
-    return made
+def analysed(tmp_path, monkeypatch, **protocol):
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    run = api.run({**STUDY, "protocol": protocol}, out=tmp_path / "run")
+    return run, run_analysis(find("reproduction", [run], installed()), [run], installed(), {})
 
 
-@pytest.fixture(scope="module")
-def table(runs):
-    return analysis.table(runs[:1])
+def test_a_run_is_beside_the_paper(tmp_path, monkeypatch):
+    run, found = analysed(tmp_path, monkeypatch)
+    table = found.table
+    numbers = table[~table["table"].isin(["II", "claims"])]
+    assert set(numbers["model"]) == {"nrt"} and {"III", "IV", "figure 2"} == set(numbers["table"])
+    for row in numbers.to_dict("records"):
+        of_nrt = run.scores[run.scores["model"] == "nrt"]
+        values = of_nrt[of_nrt["metric"] == f"{row['metric']} ({row['judge']})"]["value"].dropna()
+        assert (row["ours"], row["std"], row["n"]) == pytest.approx(
+            (values.mean(), values.std(), len(values))
+        )
+        assert np.isnan(row["printed"]) and np.isnan(row["difference"])
+    row = numbers[numbers["metric"] == "St2Exp-P"].iloc[0]
+    theirs = of_table("III").query("model == 'nrt' and metric == 'St2Exp-P'")["printed"]
+    assert (row["printed_low"], row["printed_high"]) == (theirs.min(), theirs.max())
+    decided = table[table["table"] == "claims"].set_index("metric")
+    assert decided.loc["low-precision", "ours"] == row["ours"]
+    assert decided.loc["xrec-best-recall", "verdict"] == "not comparable"
+    assert any("toy-reviews is not a data set of the paper" in note for note in found.notes)
+    assert "Claims of the paper here" in found.words and analysis.figures(table)
+    assert analysis.latex(table).count("\\begin{table}") == len(found.text.split("\n\n"))
 
 
-def of_item(item, metric):
-    printed = printed_numbers()
-    return printed[(printed["item"] == item) & (printed["metric"] == metric)].set_index(["dataset", "model"])[
-        "printed"
+def test_table_2_counts_the_statements_of_the_run(tmp_path, monkeypatch):
+    run, found = analysed(tmp_path, monkeypatch)
+    ours = found.table[found.table["table"] == "II"].set_index("metric")["ours"]
+    data = run.summaries("data")["toy-reviews"]
+    assert ours["Users"] == data["users"] and ours["Train"] == data["train"]
+    assert ours["Avg/interaction"] * (data["train"] + data["validation"] + data["test"]) == ours["Total"]
+    assert 1 < ours["Unique"] < ours["Total"]
+
+
+def test_interactions_include_those_without_a_training_item():
+    data = {"train": 8, "validation": 1, "test": 1, "excluded from test, not in training": 2, "users": 2}
+    found = sizes(data, {"statements": 20, "distinct": 5})
+    assert (found["Interactions"], found["Avg/interaction"], found["Avg/user"]) == (12, 2, 10)
+
+
+def test_a_data_set_of_the_paper_is_compared_by_value(tmp_path, monkeypatch):
+    table = analysed(tmp_path, monkeypatch)[1].table
+    kept = table[~table["table"].isin(["II", "claims"])][
+        ["table", "metric", "judge", "model", "generator", "ours"]
     ]
+    from cfbench_text.analysis.reproduction import _beside
+
+    found = _beside(kept.assign(dataset="toys"), printed).query("metric == 'St2Exp-P'").iloc[0]
+    assert found["printed"] == 0.0438 and found["difference"] == pytest.approx(found["ours"] - 0.0438)
+    assert np.isnan(found["printed_low"])
 
 
-def test_every_table_is_whole():
-    printed = printed_numbers()
-    sizes = printed.groupby("item").size().to_dict()
-    assert sizes == {
-        "table II": 11 * 5,
-        "table III": 3 * 5 * 6,
-        "table IV": 5 * 5 * 6,
-        "table V": 4 * 5 * 6,
-        "table VI": 6 * 5 * 6,
-        "table VII": 6 * 5 * 5,
-    }
-    assert set(printed["dataset"]) == set(FIVE) and set(printed["model"]) == {"", *GENERATORS}
-    assert not printed.duplicated(["item", "dataset", "metric", "model"]).any()
-    assert printed["printed"].notna().all()
+def test_a_stored_table_is_printed_identically(tmp_path, monkeypatch):
+    found = analysed(tmp_path, monkeypatch)[1]
+    found.table.to_csv(tmp_path / "kept.csv", index=False)
+    kept = pd.read_csv(tmp_path / "kept.csv")
+    assert analysis.text(kept) == found.text and analysis.words(kept) == found.words
+    assert analysis.latex(kept) == analysis.latex(found.table)
 
 
-@pytest.mark.parametrize(
-    ("item", "metric", "low", "high"),
-    [
-        ("table III", "St2Exp-P", 0.0438, 0.3288),  # "ranging from merely 4.38% to 32.88%"
-        ("table III", "St2Exp-R", 0.0027, 0.2986),  # "0.27% on Sports", "29.86% on Beauty"
-        ("table III", "St2Exp-F1", 0.0005, 0.1913),  # "from 0.05% to 19.13%"
-        ("table IV", "StEnt-P", 0.0466, 0.2480),  # "from 4.66% to 24.80%"
-        ("table IV", "StEnt-F1", 0.0061, 0.1381),  # "from 0.61% to 13.81%"
-        ("table V", "AlignScore-P", 0.0720, 0.6046),  # the text says 60.48% where the table has 0.6046
-    ],
-)
-def test_the_printed_numbers_have_the_extremes_that_the_text_names(item, metric, low, high):
-    numbers = of_item(item, metric)
-    assert (numbers.min(), numbers.max()) == (low, high)
+def test_other_generators_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    run = api.run({**STUDY, "generators": ["item-review", "reference"]}, out=tmp_path / "run")
+    assert analysis.incompatibility([run]).startswith("needs texts of a generator of the paper: nrt")
 
 
-def test_sizes_and_harmonic_means_agree_with_one_another():
-    sizes = (
-        printed_numbers()
-        .query("item == 'table II'")
-        .pivot(index="dataset", columns="metric", values="printed")
-    )
-    # What is not in training is dropped from validation and test, so the parts are fewer than the interactions.
-    assert (sizes[["train", "validation", "test"]].sum(axis=1) < sizes["interactions"]).all()
-    for per, of in (("interaction", "interactions"), ("user", "users"), ("item", "items")):
-        assert (sizes[f"statements per {per}"] * sizes[of] / sizes["statements"]).between(0.9, 1.1).all()
-    for item in ("table VI", "table VII"):
-        p, r, f = (of_item(item, f"BERTScore-{part}") for part in "PRF")
-        assert ((2 * p * r / (p + r)) - f).abs().max() < 1.5e-3  # a mean of harmonic means is near
-
-
-def means_of(numbers):
-    return lambda metric: numbers.get(metric, {})
-
-
-def test_claims_are_decided_by_the_means():
-    def said(test, numbers, other="", value=""):
-        claim = {"test": test, "metric": "m", "other": other, "value": value}
-        return verdict(claim, means_of(numbers))
-
-    two = {"m": {"nrt": 0.1, "peter": 0.3}, "n": {"nrt": 0.2, "peter": 0.4}, "few": {"nrt": 1.0}}
-    assert (
-        said("max below", two, value="0.31") == CONFIRMED and said("max below", two, value="0.3") == REFUTED
-    )
-    assert (
-        said("min above", two, value="0.1") == CONFIRMED and said("min above", two, value="0.11") == REFUTED
-    )
-    assert (
-        said("mean below", two, value="0.21") == CONFIRMED and said("mean below", two, value="0.2") == REFUTED
-    )
-    assert said("mean below other", two, other="n") == CONFIRMED
-    assert said("mean below other", two, other="few") == NOT_RUN
-    assert (
-        said("lowest is", two, value="nrt") == CONFIRMED and said("highest is", two, value="nrt") == REFUTED
-    )
-    assert said("highest is", two, value="xrec") == NOT_RUN
-    assert said("transformers above recurrent", two) == CONFIRMED
-    assert said("transformers above recurrent", {"m": {"nrt": 0.1}}) == NOT_RUN
-    assert said("max below", {}, value="1") == NOT_RUN
-
-
-def test_every_claim_names_a_printed_metric_or_figure_2():
-    known = {*printed_numbers()["metric"], "StEnt-bin-F1", "StEnt-bin-R"}
-    table = claims()
-    assert len(table) >= 6 and set(table["metric"]) <= known and set(table["other"]) <= {*known, ""}
-    assert set(table["items"]) <= {*printed_numbers()["item"], "figure 2"}
-    for value in table["value"]:
-        assert value == "" or value in GENERATORS or float(value) >= 0
-
-
-def test_what_the_printed_numbers_say_of_the_claims(table):
-    shares = table[table["item"] == "claims"].drop_duplicates("metric").set_index("metric")["printed"]
-    lowest = of_item("table III", "St2Exp-P").unstack()
-    assert shares["NRT has the lowest precision"] == (lowest.idxmin(axis=1) == "nrt").mean()
-    bleurt = of_item("table VI", "BLEURT").unstack()
-    # The paper's text says "consistently"; its table has another generator in front on each data set.
-    assert shares["PEPLER has the highest BLEURT"] == (bleurt.idxmax(axis=1) == "pepler").mean() == 0.0
-    assert shares["BERTScore is at least 0.8 although precision is low"] == 1.0
-    assert pd.isna(shares["Binary entailment: F1 stays under 12.5%"])  # figure 2 prints no numbers
-
-
-def test_labels_name_generators_of_the_paper():
-    assert [generator_of(label) for label in ("nrt", "cer-paper", "peter-cfbench", "reference", "nrt-2")] == [
-        "nrt",
-        "cer",
-        "peter",
-        "",
-        "",
-    ]
-
-
-def test_means_are_those_of_the_scores(runs, table):
-    scores = runs[0].scores
-    values = scores.query("model == 'nrt' and metric == 'StEnt-R (overlap)'")["value"].dropna()
-    row = table.query("model == 'nrt' and metric == 'StEnt-R'").iloc[0]
-    assert (row["ours"], row["std"], row["n"]) == pytest.approx((values.mean(), values.std(), len(values)))
-    assert (row["item"], row["judge"], row["printed_of"]) == ("table IV", "overlap", ALL_FIVE)
-    assert row["printed"] == pytest.approx(of_item("table IV", "StEnt-R").xs("nrt", level="model").mean())
-    assert pd.isna(row["difference"])  # of other texts
-    assert "reference" not in set(table["model"]) and "att2seq-paper" in set(table["model"])
-
-
-def test_statistics_are_those_of_the_data(runs, table):
-    own = table[table["item"] == "table II"].set_index("metric")["ours"]
-    summary = runs[0].summaries("data")["toy-reviews"]
-    assert own["users"] == summary["users"] == 12
-    assert own["interactions"] == summary["train"] + summary["validation"] + summary["test"]
-    assert own["statements per user"] == pytest.approx(own["statements"] / 12)
-
-
-def test_a_data_set_of_the_paper_has_differences(runs, monkeypatch):
-    monkeypatch.setattr(
-        "cfbench_text.analysis.reproduction.printed_numbers",
-        lambda: printed_numbers().replace({"dataset": {"toys": "toy-reviews"}}),
-    )
-    row = analysis.table(runs[:1]).query("model == 'nrt' and metric == 'StEnt-R'").iloc[0]
-    assert row["printed_of"] == "toy-reviews" and row["printed"] == 0.0127
-    assert row["difference"] == pytest.approx(row["ours"] - 0.0127)
-
-
-def test_written_references_are_table_vii(runs, monkeypatch):
-    with_words = printed_numbers().replace({"metric": {"STS": "ROUGE-L"}})  # which needs no model
-    monkeypatch.setattr("cfbench_text.analysis.reproduction.printed_numbers", lambda: with_words)
-    for given, item in ((runs[:1], "table VI"), (runs[1:], "table VII")):
-        found = analysis.table(given).query("metric == 'ROUGE-L' and model == 'peter'").iloc[0]
-        expected = with_words.query("item == @item and metric == 'ROUGE-L' and model == 'peter'")[
-            "printed"
-        ].mean()
-        assert (found["item"], found["printed"]) == (item, pytest.approx(expected))
-
-
-def test_runs_without_the_papers_generators_are_refused(run):
-    assert analysis.incompatibility([run]).startswith("needs texts of the paper's generators")
-
-
-@pytest.mark.parametrize("form", ["terminal", "latex", "markdown", "html", "json", "csv"])
-def test_every_format_can_be_written(runs, form):
-    given = runs[:1]
-    answer = run_analysis(find("reproduction", given, installed()), given, installed())
-    text = render(answer, given, form)
-    assert "nrt" in text
-    if form == "terminal":
-        assert "Table IV, toy-reviews, judge overlap: ours (printed)" in text and "(0.0442)" in text
-        assert "The paper has no numbers of toy-reviews" in text
-
-
-def test_the_table_can_be_drawn_from_csv(table, tmp_path):
-    table.to_csv(tmp_path / "table.csv", index=False)
-    again = pd.read_csv(tmp_path / "table.csv")
-    assert analysis.text(again) == analysis.text(table) and analysis.latex(again) == analysis.latex(table)
-    assert analysis.words(again) == analysis.words(table)
-    assert len(analysis.figures(again)) == len(analysis.figures(table)) > 0
+def test_metrics_that_are_one_under_overlap_are_found(run, answer):
+    same = {metric: of for (_, metric), of in repeated([run]).items()}
+    assert same["StEnt-P (overlap)"] == same["StEnt-bin-P (overlap)"] == "St2Exp-P (overlap)"
+    assert all(parts(metric)[1] == parts(of)[1] == "overlap" for metric, of in same.items())
+    wide = run.scores.pivot_table(index=["model", "unit"], columns="metric", values="value", dropna=False)
+    for metric, of in same.items():
+        np.testing.assert_array_equal(wide[metric], wide[of])
+    shown = answer("paper-tables").text
+    assert "St2Exp-P (overlap)" in shown and "StEnt-P (overlap)" not in shown

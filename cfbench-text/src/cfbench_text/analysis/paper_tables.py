@@ -7,8 +7,8 @@ controls (reference, shuffled references, most frequent statements) are the colu
     III  statements against a text: St2Exp, SEval       IV  statements against statements: StEnt, StCoh, ...
     V    sentences, chunks, questions: SummaC, AlignScore, QuestEval       VI  similarity: BLEU, BERTScore, ...
 
-Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is table VI of a run with
-``protocol.reference: written``. ``reproduction`` has the printed numbers next to those of a run.
+Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is in ``reproduction``.
+A metric that equals another one in every row (with ``overlap`` five are one) is printed once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_text.analysis.shared import (
     groups_of,
     judge_notes,
-    listed,
-    repeated_metrics,
+    repeated,
+    repetition_notes,
     tidied,
     values_of,
     written,
@@ -66,17 +66,15 @@ class PaperTables:
         return "" if written(runs) else "no texts were written"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: dataset, table, metric (of several with the same values the first), direction, model, role, mean,
-        std (of the sample), n."""
+        """Columns: dataset, table, metric, direction, model, role, mean, std (of the sample), n, same_as (the
+        metric that it equals in every row)."""
         import pandas as pd
 
+        same = repeated(runs)
         lines: list[dict[str, Any]] = []
-        repeated = repeated_metrics(runs)
         for run, cell in written(runs):
             scores = values_of(run, cell.id)
             for column in cell.columns:
-                if column.name in repeated.get(str(cell.labels["dataset"]), {}):
-                    continue
                 values = scores.get(column.name, np.empty(0))
                 values = values[~np.isnan(values)]
                 lines.append(
@@ -90,26 +88,22 @@ class PaperTables:
                         "mean": float(values.mean()) if len(values) else float("nan"),
                         "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
                         "n": len(values),
+                        "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
                     }
                 )
         lines.sort(key=lambda line: list(TABLES).index(line["table"]))
         return pd.DataFrame(lines)
 
     def notes(self, runs: Sequence[Run]) -> Sequence[str]:
-        """Which metrics stand for others, and how reliable the judges are."""
-        found = []
-        for dataset, metrics in repeated_metrics(runs).items():
-            for first in dict.fromkeys(metrics.values()):
-                others = listed([name for name, other in metrics.items() if other == first])
-                found.append(f"{dataset}: {others} equal {first} for every text and are shown once.")
-        return [*found, *judge_notes(runs)]
+        """Which metrics are one here, and how reliable the judges are."""
+        return [*repetition_notes(runs), *judge_notes(runs)]
 
     def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
         return ()
 
     def words(self, table: pd.DataFrame) -> str:
         """How many of the metrics each competitor leads."""
-        table = tidied(table)
+        table = distinct(table)
         leaders = [who for _, rows in groups_of(table, ("dataset", "metric")) if (who := best(rows))]
         if not leaders:
             return ""
@@ -120,10 +114,16 @@ class PaperTables:
     def text(self, table: pd.DataFrame) -> str:
         """The tables as printed in the paper: a block for each, * at the best competitor."""
         blocks = []
-        for labels, rows in groups_of(tidied(table), ("table", "dataset")):
+        for labels, rows in groups_of(distinct(table), ("table", "dataset")):
             heading = f"Table {labels['table']} ({TABLES[labels['table']][0]}), {labels['dataset']}"
             blocks.append(f"{heading}\n{printed(rows).to_string(index_names=False, line_width=WIDTH)}")
         return "\n\n".join(blocks)
+
+
+def distinct(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the metrics that equal an earlier one in every row."""
+    table = tidied(table)
+    return table[table["same_as"].fillna("") == ""] if "same_as" in table.columns else table
 
 
 def table_of(metric: str) -> str:

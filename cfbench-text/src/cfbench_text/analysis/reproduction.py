@@ -1,34 +1,44 @@
-"""The tables of Statement factuality (Kabongo and Guigue 2025) with the printed value next to ours.
+"""``reproduction``: tables II to VII and figure 2 of Statement factuality, the printed value next to ours, and its claims.
 
-- Table II: sizes of the data sets and numbers of statements.
-- Tables III to VI and figure 2: means over the test rows, by generator. Table VII: the same similarities of generators
-  that learn to write reviews, from runs with ``protocol.reference: written``.
-- The claims of the paper, each with a verdict (``published_claims.py``).
-
-The printed numbers are data of this package (``published/statement_factuality.csv``) for five domains of Amazon 2014: toys,
-clothes, beauty, sports, cellphones. A run of another data set has next to it the mean of the printed numbers over the five
-(``printed_of``), which is not a number of the same texts; its differences are left out. The printed verdicts are of
-Llama-3.1-8B and DeBERTa-large-mnli; those of another judge (``judge``) measure something else.
+A run with ``protocol.reference: paragraph`` is compared with tables II to VI and figure 2, one with ``reference: written``
+with table VII. For a data set of the paper, the printed value is that of the data set. For another one there is no printed
+value: the lowest and the highest of the five domains are shown instead, and there is no difference. A generator with a
+variant is the generator of the paper; of two, ``-paper`` decides the claims. Figure 2 has no printed numbers. Metrics that
+are one under a judge (``same_as``) stay in their tables, since each has a printed value of its own; a note names them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.analysis.published_claims import CONFIRMED, NOT_RUN, REFUTED, claims, verdict
-from cfbench_text.analysis.shared import groups_of, judge_notes, listed, records, tidied, values_of, written
+from cfbench_text.analysis.published_factuality import (
+    DOMAINS,
+    GENERATORS,
+    UNNAMED,
+    claims,
+    printed_numbers,
+    statistic,
+    verdict,
+)
+from cfbench_text.analysis.shared import (
+    groups_of,
+    judge_notes,
+    repeated,
+    repetition_notes,
+    tidied,
+    values_of,
+    written,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfbench_core.analyses import Figure
-    from cfbench_core.run_directory import Run
+    from cfbench_core.run_directory import Run, RunCell
 
 SPEC = ComponentSpec(
     id="text/analysis/reproduction",
@@ -37,20 +47,22 @@ SPEC = ComponentSpec(
     papers=("statementfactuality",),
 )
 
-GENERATORS = ("nrt", "att2seq", "cer", "peter", "pepler", "xrec")
-STATISTICS, SIMILARITY, REVIEWS, BINARY, CLAIMS = "table II", "table VI", "table VII", "figure 2", "claims"
-ALL_FIVE = "mean of five"
+STATISTICS, REVIEWS, FIGURE, CLAIMS = "II", "VII", "figure 2", "claims"
+BINARY = "StEnt-bin"
 COLUMNS = (
+    *("table", "dataset", "metric", "judge", "model", "generator", "printed", "printed_std"),
+    *("printed_low", "printed_high", "ours", "std", "n", "difference", "same_as"),
+    *("sentence", "rule", "verdict_printed", "verdict"),
+)
+_WORDS = (
     "dataset",
-    "item",
-    "metric",
     "judge",
     "model",
-    "printed",
-    "printed_of",
-    "ours",
-    "std",
-    "n",
+    "generator",
+    "same_as",
+    "sentence",
+    "rule",
+    "verdict_printed",
     "verdict",
 )
 
@@ -60,262 +72,323 @@ class Reproduction:
         """Nothing to set."""
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
-        named = {generator_of(str(cell.labels["model"])) for _, cell in written(runs)}
-        return "" if named - {""} else f"needs texts of the paper's generators: {', '.join(GENERATORS)}"
+        if any(generator_of(cell) for _, cell in written(runs)):
+            return ""
+        return f"needs texts of a generator of the paper: {', '.join(GENERATORS)}"
 
     def notes(self, runs: Sequence[Run]) -> Sequence[str]:
-        found = list(judge_notes(runs))
-        others = {str(cell.labels["dataset"]) for _, cell in written(runs)} - set(
-            printed_numbers()["dataset"]
-        )
-        if others:
+        """What is not comparable and why, which metrics are one here, and how reliable the judges are."""
+        cells = written(runs)
+        names = {str(cell.labels["dataset"]) for _, cell in cells}
+        other = ", ".join(sorted(names - set(DOMAINS)))
+        absent = [name for name in GENERATORS if name not in {generator_of(cell) for _, cell in cells}]
+        judged = {judge for run, _ in cells for column in run.columns if (judge := parts(column.name)[1])}
+        found = [
+            f"The paper names one number of {UNNAMED} without a direction; it is compared with P, and BARTScore with F."
+        ]
+        if other:
             found.append(
-                f"The paper has no numbers of {listed(sorted(others))}: printed are the means of its five data sets, of "
-                "other texts."
+                f"Not comparable by value: {other} is not a data set of the paper; the range of its five is shown."
             )
-        return found
+        if absent:
+            found.append(
+                f"{', '.join(absent)} did not run: claims about the order of the six generators have no verdict."
+            )
+        if judged:
+            found.append(
+                f"Statements were judged by {', '.join(sorted(judged))}; in the paper by Llama-3.1-8B-Instruct (St2Exp) and "
+                "DeBERTa-large-mnli (StEnt, StCoh), and extracted by a language model."
+            )
+        return [*found, *repetition_notes(runs), *judge_notes(runs)]
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: dataset, item, metric, judge, model, printed, printed_of (the data set), ours, std, n, difference,
-        verdict (of claims)."""
+        """Columns: ``COLUMNS``; one row for each number, and for each claim and judge."""
         import pandas as pd
 
-        ours = pd.DataFrame(
-            [*_statistics(runs), *_means(runs)],
-            columns=["dataset", "item", "metric", "judge", "model", "ours", "std", "n"],
+        printed = printed_numbers()
+        lines = [*_statistics(runs), *_measured(runs, printed)]
+        table = pd.DataFrame(
+            lines, columns=["table", "dataset", "metric", "judge", "model", "generator", *_OURS]
         )
-        both = _next_to_printed(ours)
-        table = pd.concat([both, pd.DataFrame(list(_claims(both)), columns=list(COLUMNS))], ignore_index=True)
-        same = table["printed_of"] == table["dataset"]
-        table["difference"] = (table["ours"] - table["printed"]).where(same)
-        return table[[*COLUMNS[:-1], "difference", "verdict"]]
+        table = _beside(table, printed)
+        decided = pd.DataFrame(list(_claims(table, printed)))
+        return pd.concat([table, decided], ignore_index=True).reindex(columns=list(COLUMNS))
 
     def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
-        from cfbench_core.analyses import Figure
-        from cfbench_core.reports.charts import heat_map
+        from cfbench_core.reports.charts import Bar, bar_chart, heat_map
 
-        drawn = []
-        for labels, rows in groups_of(_of_generators(tidied(table)), ("item", "dataset", "judge")):
-            values, text = _grid(rows)
-            heading = _heading(labels)
+        drawn, table = [], _tidy(table)
+        numbers = table[~table["table"].isin([CLAIMS, STATISTICS])]
+        for labels, rows in groups_of(numbers, ("table", "dataset")):
+            title = f"{_heading(labels['table'])} of Statement factuality, {labels['dataset']}"
+            if labels["table"] == FIGURE:
+                bars = [
+                    Bar(f"{row['metric']}, {row['model']}", row["ours"]) for row in rows.to_dict("records")
+                ]
+                svg = bar_chart(bars, title=title, x_label="mean", direction="higher")
+                drawn.append(Figure(title, svg, "The paper draws this figure and prints no numbers."))
+                continue
+            text = _grid(rows)
+            values = rows.assign(metric=_named(rows)).pivot(index="metric", columns="model", values="ours")
+            values = values.loc[text.index, text.columns]
             svg = heat_map(
-                list(values.index),
-                list(values.columns),
+                list(text.index),
+                list(text.columns),
                 values.to_numpy(dtype=float),
-                title=heading,
-                direction="neither",
+                title=title,
+                direction="higher",
                 text=text.to_numpy().tolist(),
             )
-            drawn.append(Figure(heading, svg, f"Printed: {rows['printed_of'].iloc[0]}.", wide=True))
+            drawn.append(Figure(title, svg, "Ours (printed, or the range of the five domains).", wide=True))
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:
-        sentences = []
-        for labels, rows in groups_of(tidied(table)[table["item"] == CLAIMS], ("dataset", "judge")):
-            counts = [int((rows["verdict"] == name).sum()) for name in (CONFIRMED, REFUTED, NOT_RUN)]
-            judge = f" by {labels['judge']}" if labels["judge"] else ""
-            sentences.append(
-                f"Of the paper's {len(rows)} claims, {counts[0]} hold on {labels['dataset']}{judge}, {counts[1]} do "
-                f"not, and {counts[2]} cannot be decided by this run."
-            )
-        return " ".join(sentences)
+        """How many claims hold here, by judge."""
+        decided = _tidy(table)
+        decided = decided[decided["table"] == CLAIMS]
+        if decided.empty:
+            return ""
+        counts = decided["verdict"].value_counts()
+        listed = ", ".join(
+            f"{counts.get(word, 0)} {word}" for word in ("confirmed", "refuted", "not comparable")
+        )
+        refuted = decided[decided["verdict_printed"] == "refuted"]["sentence"].drop_duplicates().tolist()
+        sentence = f"Claims of the paper here: {listed}."
+        if refuted:
+            sentence += f" Refuted by the paper's own tables: {'; '.join(refuted)}."
+        return sentence
 
     def text(self, table: pd.DataFrame) -> str:
+        """The tables in the paper's form: generators across, ours and the printed value in a cell."""
         from tabulate import tabulate
 
-        blocks = []
-        for heading, heads, lines in _blocks(tidied(table)):
-            blocks.append(f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}")
-        return "\n\n".join(blocks)
+        return "\n\n".join(
+            f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}"
+            for heading, heads, lines in _blocks(table)
+        )
 
     def latex(self, table: pd.DataFrame) -> str:
-        """Each table in the paper's form: metrics in rows, generators in columns."""
         from cfbench_core.reports.latex import tabular
 
         found = [
-            tabular(heads, lines, [False, *([True] * (len(heads) - 1))], f"Statement factuality, {heading}")
-            for heading, heads, lines in _blocks(tidied(table))
+            tabular(heads, lines, [False, *([True] * (len(heads) - 1))], heading)
+            for heading, heads, lines in _blocks(table)
         ]
         return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
 
 
-def printed_numbers() -> pd.DataFrame:
-    """Columns: item, dataset, metric, model, printed, deviation."""
-    import pandas as pd
-
-    file = resources.files("cfbench_text.published") / "statement_factuality.csv"
-    with file.open(encoding="utf-8") as opened:
-        return pd.read_csv(opened, keep_default_na=False, na_values={"deviation": [""]})
+_OURS = ["ours", "std", "n", "same_as"]
 
 
-def generator_of(label: str) -> str:
-    """The paper's generator that a label stands for: ``nrt`` of ``nrt-paper``; "" for another model."""
-    name = re.sub(r"-(paper|cfbench)$", "", label)
-    return name if name in GENERATORS else ""
+def generator_of(cell: RunCell) -> str:
+    """The generator of the paper; "" for another one, and for controls."""
+    name = str(cell.labels["model"]).removesuffix("-paper").removesuffix("-cfbench")
+    return name if not cell.role and name in GENERATORS else ""
 
 
-def _statistics(runs: Sequence[Run]) -> Iterator[tuple[Any, ...]]:
-    """Table II: what the data and statement stages counted."""
-    for run in runs:
-        if run.suite != "text":
-            continue
-        statements = run.summaries("statements")
-        for dataset, summary in run.summaries("data").items():
-            sizes = {name: summary.get(name) for name in ("users", "items", "train", "validation", "test")}
-            parts = [sizes[name] for name in ("train", "validation", "test")]
-            if None not in parts:
-                sizes["interactions"] = sum(int(part or 0) for part in parts)
-            total = statements.get(f"statements of {dataset}", {}).get("statements")
-            sizes["statements"] = total
-            for name, of in (("interaction", "interactions"), ("user", "users"), ("item", "items")):
-                if total is not None and sizes.get(of):
-                    sizes[f"statements per {name}"] = total / sizes[of]
-            for metric, value in sizes.items():
-                if value is not None:
-                    yield dataset, STATISTICS, metric, "", "", float(value), np.nan, np.nan
+def parts(metric: str) -> tuple[str, str]:
+    """ "StEnt-P (nli)" as ("StEnt-P", "nli"); the judge is "" for a metric without one."""
+    name, _, judge = metric.partition(" (")
+    return name, judge.removesuffix(")")
 
 
-def _means(runs: Sequence[Run]) -> Iterator[tuple[Any, ...]]:
-    """The means of every metric that the paper has, by generator."""
-    items = printed_numbers().drop_duplicates("metric").set_index("metric")["item"].to_dict()
-    for run, cell in written(runs):
-        model = generator_of(str(cell.labels["model"]))
-        for name, values in values_of(run, cell.id).items() if model else ():
-            metric, _, judge = name.removesuffix(")").partition(" (")
-            item = BINARY if metric.startswith("StEnt-bin-") else items.get(metric)
-            if item == SIMILARITY and _learns_reviews(run):
-                item = REVIEWS
-            known = values[~np.isnan(values)]
-            if item is not None and len(known):
-                std = float(known.std(ddof=1)) if len(known) > 1 else np.nan
-                dataset, label = str(cell.labels["dataset"]), str(cell.labels["model"])
-                yield dataset, item, metric, judge, label, float(known.mean()), std, len(known)
-
-
-def _learns_reviews(run: Run) -> bool:
-    """Whether generators of the run learn to write the review itself."""
-    if not (run.directory / "config.yaml").is_file():
-        return False
+def of_reviews(run: Run) -> bool:
+    """Whether texts were compared with reviews as written."""
     protocol = run.config.get("protocol") or {}
-    return isinstance(protocol, dict) and protocol.get("reference") == "written"
+    return not isinstance(protocol, str) and protocol.get("reference") == "written"
 
 
-def _next_to_printed(ours: pd.DataFrame) -> pd.DataFrame:
-    """The printed number of the same data set, or the mean of the five, next to each of ours."""
-    printed = printed_numbers()
-    of_five = printed.groupby(["item", "metric", "model"])["printed"].mean()
-    own = printed.set_index(["item", "metric", "model", "dataset"])["printed"]
-    numbers, origins = [], []
-    for row in records(ours):
-        key = (row["item"], row["metric"], generator_of(row["model"]))
-        known = (*key, row["dataset"]) in own.index
-        averaged = key in of_five.index and not (row["item"] == STATISTICS and " per " not in row["metric"])
-        numbers.append(own[(*key, row["dataset"])] if known else of_five[key] if averaged else np.nan)
-        origins.append(row["dataset"] if known else ALL_FIVE if averaged else "")
-    return ours.assign(printed=numbers, printed_of=origins, verdict="")[list(COLUMNS)]
+def _statistics(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    """Table II, of the data sets of these runs."""
+    for run in runs:
+        known = run.summaries("statements")
+        for name, data in run.summaries("data").items():
+            statements = dict(known.get(f"statements of {name}") or known.get(name) or {})
+            for metric, value in sizes(data, statements).items():
+                yield {"table": STATISTICS, "dataset": name, "metric": metric, "ours": value}
 
 
-def _claims(numbers: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """The claims for each data set and judge: the share of the printed data sets that satisfy one, and our verdict.
-
-    A claim about a metric without judge (BERTScore) stands once, with no judge. Of two rows for one generator the variant as
-    published counts.
-    """
-    printed = printed_numbers()
-    five = list(dict.fromkeys(printed["dataset"]))
-    for dataset, own in ((labels["dataset"], rows) for labels, rows in groups_of(numbers, ("dataset",))):
-        for claim in records(claims()):
-            theirs = [
-                verdict(claim, _by_generator(printed[printed["dataset"] == name], claim)) for name in five
-            ]
-            decided = [said == CONFIRMED for said in theirs if said != NOT_RUN]
-            share = float(np.mean(decided)) if decided else np.nan
-            rows = own[(own["item"] == claim["items"]) & (own["metric"] == claim["metric"])]
-            for judge in list(dict.fromkeys(rows["judge"])) or [""]:
-                said = verdict(claim, _by_generator(own[own["judge"] == judge], claim))
-                yield (
-                    dataset,
-                    CLAIMS,
-                    claim["claim"],
-                    judge,
-                    "",
-                    share,
-                    ALL_FIVE,
-                    np.nan,
-                    np.nan,
-                    np.nan,
-                    said,
-                )
+def sizes(data: Any, statements: Any) -> dict[str, float]:
+    """The rows of table II that are known. Interactions include those left out since their item is not in training."""
+    rows = {part: data[part] for part in ("train", "validation", "test") if part in data}
+    unseen = sum(data.get(f"excluded from {part}, not in training", 0) for part in ("validation", "test"))
+    found = {
+        "Users": data.get("users"),
+        "Items": data.get("items"),
+        "Interactions": sum(rows.values()) + unseen,
+        **{part.capitalize(): count for part, count in rows.items()},
+    }
+    total = statements.get("statements")
+    if total is not None:
+        per = {"interaction": sum(rows.values()), "user": data.get("users"), "item": data.get("items")}
+        found |= {f"Avg/{what}": total / count for what, count in per.items() if count}
+        found |= {"Unique": statements.get("distinct"), "Total": total}
+    return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def _by_generator(numbers: pd.DataFrame, claim: dict[str, Any]) -> Any:
-    """``means`` of :func:`verdict`."""
-    column = "ours" if "ours" in numbers else "printed"
-    of_item = numbers[numbers["item"] == claim["items"]]
-
-    def means(metric: str) -> dict[str, float]:
-        rows = of_item[of_item["metric"] == metric].sort_values(
-            "model", key=lambda names: names.str.endswith("-paper")
-        )
-        return {generator_of(str(row["model"])): float(row[column]) for row in records(rows)}
-
-    return means
-
-
-def _of_generators(table: pd.DataFrame) -> pd.DataFrame:
-    return table[~table["item"].isin([STATISTICS, CLAIMS])]
-
-
-def _heading(labels: dict[str, Any]) -> str:
-    judge = f", judge {labels['judge']}" if labels.get("judge") else ""
-    item = str(labels["item"])
-    return f"{item[0].upper()}{item[1:]}, {labels['dataset']}{judge}: ours (printed)"
-
-
-def _grid(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Our means, metrics by generators, and the text with the printed ones."""
-    order = list(dict.fromkeys(rows["metric"]))
-    shown = rows.assign(text=[_both(row) for row in records(rows)])
-    columns = list(dict.fromkeys(rows["model"]))
-    values = shown.pivot(index="metric", columns="model", values="ours").loc[order, columns]
-    return values, shown.pivot(index="metric", columns="model", values="text").loc[order, columns].fillna("")
-
-
-def _size(number: float) -> str:
-    if np.isnan(number):
-        return ""
-    return f"{number:,.0f}" if number == round(number) else f"{number:,.2f}"
+def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Means over the test rows of each generator of the paper and metric of its tables."""
+    same = repeated(runs)
+    known = printed[~printed["table"].isin([STATISTICS, REVIEWS])]
+    place = dict(zip(known["metric"], known["table"], strict=True))
+    for run, cell in written(runs):
+        generator = generator_of(cell)
+        if not generator:
+            continue
+        scores = values_of(run, cell.id)
+        for column in cell.columns:
+            metric, judge = parts(column.name)
+            table = FIGURE if metric.startswith(BINARY) else place.get(metric, "")
+            if of_reviews(run):
+                table = REVIEWS if table == "VI" else ""
+            values = scores.get(column.name, np.empty(0))
+            values = values[~np.isnan(values)]
+            if not table or not len(values):
+                continue
+            yield {
+                "table": table,
+                "dataset": str(cell.labels["dataset"]),
+                "metric": metric,
+                "judge": judge,
+                "model": str(cell.labels["model"]),
+                "generator": generator,
+                "ours": float(values.mean()),
+                "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+                "n": len(values),
+                "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
+            }
 
 
-def _both(row: dict[str, Any]) -> str:
-    """ "0.1234±0.0500 (0.2331)"."""
-    deviation = "" if np.isnan(row["std"]) else f"±{row['std']:.4f}"
-    printed = "" if np.isnan(row["printed"]) else f" ({row['printed']:.4f})"
-    return f"{row['ours']:.4f}{deviation}{printed}"
+def _beside(table: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    """With the printed value of the data set, or else the range of the five domains."""
+    keys = ["table", "metric", "generator"]
+    table = table.assign(generator=table["generator"].fillna(""), judge=table["judge"].fillna(""))
+    known = printed.rename(columns={"model": "generator"})
+    of_domains = known.groupby(keys)["printed"].agg(["min", "max"]).reset_index()
+    of_domains.columns = [*keys, "printed_low", "printed_high"]
+    values = known[["dataset", *keys, "printed", "printed_std"]]
+    found = table.merge(values, on=["dataset", *keys], how="left").merge(of_domains, on=keys, how="left")
+    ours = found["dataset"].isin(DOMAINS)
+    found[["printed_low", "printed_high"]] = found[["printed_low", "printed_high"]].mask(ours)
+    order = [STATISTICS, "III", "IV", FIGURE, "V", "VI", REVIEWS]
+    found["difference"] = found["ours"] - found["printed"]
+    return found.sort_values("table", key=lambda one: one.map(order.index), kind="stable")
+
+
+def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The claims with their statistic as printed and here, once for each judge of the metrics that have one."""
+    chosen = table[~table["table"].isin([STATISTICS, REVIEWS])]
+    chosen = chosen.assign(first=~chosen["model"].astype(str).str.endswith("-paper")).sort_values(
+        "first", kind="stable"
+    )
+    ours = chosen.drop_duplicates(["dataset", "metric", "judge", "generator"])
+    ours = ours.drop(columns="model").rename(columns={"generator": "model", "ours": "mean"})
+    theirs = printed[~printed["table"].isin([STATISTICS, REVIEWS])].rename(columns={"printed": "mean"})
+    judged = dict.fromkeys(ours["metric"][ours["judge"] != ""])
+    for claim in claims().to_dict("records"):
+        needed = {claim["metric"], claim["subject"]} & set(judged)
+        judges = list(dict.fromkeys(ours["judge"][ours["metric"].isin(needed)])) if needed else [""]
+        as_printed = statistic(claim, theirs)
+        for judge in judges:
+            here = statistic(claim, ours[ours["judge"].isin(["", judge])])
+            yield {
+                "table": CLAIMS,
+                "metric": claim["claim"],
+                "judge": judge,
+                "printed": as_printed,
+                "ours": here,
+                "sentence": f"{claim['sentence']} (section {claim['section']})",
+                "rule": rule(claim),
+                "verdict_printed": verdict(claim, as_printed),
+                "verdict": verdict(claim, here),
+            }
+
+
+def rule(claim: Any) -> str:
+    """ "share below: St2Exp-R, St2Exp-P > 0.5"."""
+    of = ", ".join(filter(None, (claim["metric"], claim["subject"])))
+    return f"{claim['statistic']}: {of} {claim['relation']} {claim['threshold']:g}"
 
 
 def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Heading, column heads and lines of each table."""
-    for labels, rows in groups_of(table[table["item"] == STATISTICS], ("dataset",)):
-        lines = [[row["metric"], _size(row["ours"]), _size(row["printed"])] for row in records(rows)]
-        yield f"Table II, {labels['dataset']}", ["", "ours", f"printed ({rows['printed_of'].max()})"], lines
-    for labels, rows in groups_of(_of_generators(table), ("item", "dataset", "judge")):
-        text = _grid(rows)[1]
-        lines = text.reset_index().to_numpy().tolist()
-        yield _heading(labels), ["", *map(str, text.columns)], lines
-    for labels, rows in groups_of(table[table["item"] == CLAIMS], ("dataset",)):
+    """Headings, heads of columns and lines of the tables."""
+    table = _tidy(table)
+    known = table[table["table"] != CLAIMS]
+    for labels, rows in groups_of(known, ("table", "dataset")):
+        heading = f"{_heading(labels['table'])}, {labels['dataset']}: ours (printed)"
+        if labels["table"] == STATISTICS:
+            lines = [[row["metric"], _cell(row)] for row in rows.to_dict("records")]
+            yield heading, ["", str(labels["dataset"])], lines
+            continue
+        text = _grid(rows)
+        lines = [[str(name), *map(str, row)] for name, row in zip(text.index, text.to_numpy(), strict=True)]
+        yield heading, ["", *map(str, text.columns)], lines
+    decided = table[table["table"] == CLAIMS]
+    if len(decided):
+        heads = ["claim", "judge", "decided by", "printed", "", "ours", "verdict"]
         lines = [
             [
                 row["metric"],
                 row["judge"],
-                "" if np.isnan(row["printed"]) else f"{row['printed']:.0%}",
+                row["rule"],
+                _number(row["printed"]),
+                row["verdict_printed"],
+                _number(row["ours"]),
                 row["verdict"],
             ]
-            for row in records(rows)
+            for row in decided.to_dict("records")
         ]
-        heads = ["claim", "judge", "printed", "here"]
-        yield (
-            f"Claims, {labels['dataset']}, and the share of the printed data sets on which they hold",
-            heads,
-            lines,
+        yield "Claims of Statement factuality", heads, lines
+
+
+def _heading(table: str) -> str:
+    return "Figure 2" if table == FIGURE else f"Table {table}"
+
+
+def _named(rows: pd.DataFrame) -> pd.Series:
+    """The metric with its judge."""
+    judged = rows["judge"] != ""
+    return rows["metric"].where(~judged, rows["metric"] + " (" + rows["judge"] + ")")
+
+
+def _grid(rows: pd.DataFrame) -> pd.DataFrame:
+    """Metrics down, generators across."""
+    shown = rows.assign(text=[_cell(row) for row in rows.to_dict("records")], metric=_named(rows))
+    text = shown.pivot(index="metric", columns="model", values="text").fillna("")
+    return text.loc[list(dict.fromkeys(shown["metric"])), list(dict.fromkeys(shown["model"]))]
+
+
+def _cell(row: Any) -> str:
+    """ "0.12±0.20 (0.10±0.18)", or with the range of the five domains "(0.04 to 0.21)"."""
+    if row["table"] == STATISTICS:
+        ours, low, high, printed = (
+            _count(row[name]) for name in ("ours", "printed_low", "printed_high", "printed")
         )
+    else:
+        low, high = _number(row["printed_low"]), _number(row["printed_high"])
+        ours, printed = _spread(row["ours"], row["std"]), _spread(row["printed"], row["printed_std"])
+    if printed:
+        return f"{ours} ({printed})"
+    return f"{ours} ({low} to {high})" if low else ours
+
+
+def _count(value: float) -> str:
+    if np.isnan(value):
+        return ""
+    return f"{value:,.0f}" if value == round(value) else f"{value:.2f}"
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.4f}"
+
+
+def _spread(value: float, deviation: float) -> str:
+    return _number(value) + ("" if np.isnan(deviation) else f"±{deviation:.4f}")
+
+
+def _tidy(table: pd.DataFrame) -> pd.DataFrame:
+    """With empty words where a CSV file has nothing."""
+    table = tidied(table)
+    return table.assign(
+        **{name: table[name].astype(object).where(table[name].notna(), "") for name in _WORDS}
+    )

@@ -55,31 +55,52 @@ def values_of(run: Run, cell: str) -> dict[str, FloatArray]:
     return {metric: np.concatenate(of_one) for metric, of_one in parts.items()}
 
 
-def repeated_metrics(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
-    """For each data set the metrics of a judge whose values are those of another one, for every text: metric -> the first.
-
-    ``overlap`` compares words only, so that several of its metrics are one.
-    """
-    parts: dict[str, dict[str, list[FloatArray]]] = {}
-    for run, cell in written(runs):
-        of_dataset = parts.setdefault(str(cell.labels["dataset"]), {})
-        for metric, values in values_of(run, cell.id).items():
-            if metric.endswith(")"):
-                of_dataset.setdefault(metric, []).append(values)
-    found: dict[str, dict[str, str]] = {}
-    for dataset, metrics in parts.items():
-        first: dict[tuple[bytes, ...], str] = {}
-        for metric, of_cells in metrics.items():
-            name = first.setdefault(tuple((of_cell + 0.0).tobytes() for of_cell in of_cells), metric)
-            if name != metric:
-                found.setdefault(dataset, {})[metric] = name
-    return found
-
-
 def judge_notes(runs: Sequence[Run]) -> list[str]:
     """What was measured of the judges of these runs, each once, marked if they are not shown to be reliable."""
     columns = [column for run in runs for column in run.columns if column.note]
     return list(dict.fromkeys(f"{MARK} {c.note}" if c.doubtful else c.note for c in columns))
+
+
+def repeated(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
+    """By data set and metric the earlier metric of the same judge with the same value in every row, NaN included.
+
+    With ``overlap``, whose verdicts are 0 or 1 and never depend on more than one statement, five metrics are one.
+    """
+    first: dict[tuple[str, str], dict[str, FloatArray]] = {}
+    for run, cell in written(runs):
+        for metric, values in values_of(run, cell.id).items():
+            if metric.endswith(")"):
+                first.setdefault((str(cell.labels["dataset"]), metric), {})[cell.id] = values
+    found: dict[tuple[str, str], str] = {}
+    for place, (key, cells) in enumerate(first.items()):
+        for earlier in list(first)[:place]:
+            alike = earlier[0] == key[0] and _judge(earlier[1]) == _judge(key[1]) and earlier not in found
+            if alike and _equal(first[earlier], cells):
+                found[key] = earlier[1]
+                break
+    return found
+
+
+def _judge(metric: str) -> str:
+    """ "nli" of "StEnt-P (nli)"."""
+    return metric.rpartition(" (")[2]
+
+
+def _equal(some: dict[str, FloatArray], others: dict[str, FloatArray]) -> bool:
+    return some.keys() == others.keys() and all(
+        np.array_equal(values, others[cell], equal_nan=True) for cell, values in some.items()
+    )
+
+
+def repetition_notes(runs: Sequence[Run]) -> list[str]:
+    """One note for each metric that others repeat."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for (dataset, metric), of in repeated(runs).items():
+        groups.setdefault((dataset, of), []).append(metric)
+    return [
+        f"On {dataset}, {', '.join(names)} equal {of} in every row: they are one number."
+        for (dataset, of), names in groups.items()
+    ]
 
 
 def why_no_verdicts(runs: Sequence[Run]) -> str:
@@ -108,14 +129,3 @@ def groups_of(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[dict[
         return
     for values, rows in table.groupby(list(names), sort=False, dropna=False):
         yield dict(zip(names, values, strict=True)), rows
-
-
-def listed(names: Sequence[str]) -> str:
-    """ "a, b and c"."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as dictionaries by column."""
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]

@@ -22,7 +22,7 @@ class Training:
     """The training data of a generator.
 
     Attributes:
-        train: rows with ratings, reviews, statements and reference paragraphs to learn from; some paragraphs are empty.
+        train: rows with ratings, reviews, statements, and ``targets``, the texts to learn to write; some are empty.
         validation: rows for model selection, for example early stopping. Test rows are never included.
         domain: the topics.
         rng: the random stream of the training; torch is seeded from it.

@@ -1,7 +1,7 @@
 """``item-review``: an extractive explanation, the statements of another user's review of the item.
 
 It returns the paragraph of the latest training review of the item by another user that has statements, or an empty
-text if there is none.
+text if there is none. With ``protocol.learn: written`` it returns the latest review itself.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class ItemReview(LookupGenerator):
         rows = training.train
         latest_first = np.argsort(rows.times, kind="stable")[::-1].tolist()
         for row in latest_first:
-            if rows.paragraphs[row]:
-                self._said.setdefault(rows.items[row], []).append((rows.users[row], rows.paragraphs[row]))
+            if rows.targets[row]:
+                self._said.setdefault(rows.items[row], []).append((rows.users[row], rows.targets[row]))
 
     def explain(self, requests: ExplanationRequests, context: Context) -> Sequence[Explanation]:
         return [

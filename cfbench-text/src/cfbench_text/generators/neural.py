@@ -198,7 +198,7 @@ class SequenceGenerator(ABC):
     def fit(self, training: Training) -> Mapping[str, Any]:
         import torch
 
-        encoding = self.encoding = Encoding.of(training.train, self.learned_words(training.train.paragraphs))
+        encoding = self.encoding = Encoding.of(training.train, self.learned_words(training.train.targets))
         with _seeded(int(training.rng.integers(2**62))):
             self.network = self.build(encoding).to(self.device())
             for name in ("user", "item"):
@@ -245,7 +245,7 @@ class SequenceGenerator(ABC):
         import torch
 
         assert self.encoding is not None
-        texts = [self.encoding.vocabulary.encode(text, self.config.length) for text in rows.paragraphs]
+        texts = [self.encoding.vocabulary.encode(text, self.config.length) for text in rows.targets]
         targets = np.full((len(texts), max(map(len, texts), default=0) or 1), PAD, dtype=np.int64)
         for place, numbers in enumerate(texts):
             targets[place, : len(numbers)] = numbers

@@ -1,11 +1,7 @@
-"""Numbers that papers print, as data.
+"""Numbers that papers print, and their claims, as data.
 
-``statement_factuality.csv``: Statement factuality (Kabongo and Guigue 2025), table II (statistics of the data sets) and
-tables III to VII (means and standard deviations over the test rows). Metrics have the names of the columns here: BERT-F1
-is BERTScore-F; AlignScore and SummaC, which the paper gives once, are the direction from the explanation to the reference
-(``-P``), QuestEval and BARTScore the mean of both directions (``-F``). Att2Seq's StEnt-F1 on Toys is printed as 0.00410,
-which is read as 0.0410: it lies between the values of other generators with the same precision and recall. Figure 2 prints
-no numbers.
-
-``statement_factuality_claims.csv``: sentences of the paper as statements that numbers decide (``published_claims.py``).
+``statement_factuality.csv``: tables II to VII of Statement factuality, by section; ``deviation`` is the standard deviation
+over test rows. The values of figure 2 are not printed. StEnt-F1 of Att2Seq on Toys is printed with five decimals (0.00410);
+its neighbours suggest 0.0410. ``statement_factuality_claims.csv``: its headline claims, decided in
+``analysis/published_factuality.py``.
 """

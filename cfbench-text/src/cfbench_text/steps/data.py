@@ -27,7 +27,7 @@ def read_data(context: TaskContext, reviews: Reviews) -> dict[str, Any]:
     split = divide(
         reviews, given["split"], given["train"], given["validation"], given["min_reviews_per_user"]
     )
-    ReviewFolder.write(context.output, reviews, split.parts)
+    ReviewFolder.write(context.output, reviews, split.parts, given["learn"] == "written")
     return reviews.summary(split.report)
 
 
@@ -54,7 +54,8 @@ def load_data(context: TaskContext) -> SplitReviews:
 @functools.lru_cache(maxsize=8)
 def _corpus(reviews: Path, statements: Path) -> Corpus:
     """Cached for the next chunk; the folder of an artifact identifies its content."""
-    return Corpus.load(reviews, statements, ReviewFolder(reviews).domain)
+    folder = ReviewFolder(reviews)
+    return Corpus.load(reviews, statements, folder.domain, folder.learn_written)
 
 
 def choose_units(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,11 @@ def _between(texts: int, total: int, done: float) -> int:
     return texts + int(min(GROUP, total - texts) * done)
 
 
+def _digest(statement: str) -> bytes:
+    """Short enough that a million distinct statements can be counted in memory."""
+    return hashlib.blake2b(statement.encode(), digest_size=8).digest()
+
+
 def _usage(extractor: Extractor) -> dict[str, Any]:
     found = extractor.usage() if hasattr(extractor, "usage") else {}
     return {"usage": dict(found)} if found else {}
@@ -40,6 +46,7 @@ def extract_statements(context: TaskContext) -> dict[str, Any]:
     extractor: Extractor = create(context.parameters["extractor"])
     domain, reviews, known = folder.domain, folder.reviews, folder.known
     tally, exact, total = Tally(), 0, len(reviews)
+    distinct: set[bytes] = set()
     if hasattr(extractor, "begin"):  # it queries a model, which takes longer than reading a batch
         extractor.begin(
             lambda done, prompts: context.report(_between(tally.texts, total, done / prompts), total)
@@ -54,6 +61,7 @@ def extract_statements(context: TaskContext) -> dict[str, Any]:
             to.write(rows.tolist(), [one.triplets for one in found])
             failures.write(_failed(rows.tolist(), found))
             tally.add(found)
+            distinct.update(_digest(triplet.statement) for one in found for triplet in one.triplets)
             context.report(tally.texts, total)
             if known is not None:
                 truth = known.triplets_by_row(rows)
@@ -66,7 +74,7 @@ def extract_statements(context: TaskContext) -> dict[str, Any]:
             f" than the {most:.0%} that protocol.max_failed permits; responses are cached, the same command resumes"
         )
     signatures = {context.parameters["extractor"]["component"]: dict(extractor.signature())}
-    summary = {"signatures": signatures, **tally.summary(), **_usage(extractor)}
+    summary = {"signatures": signatures, **tally.summary(), "distinct": len(distinct), **_usage(extractor)}
     if tally.failed:
         summary["note"] = f"the extraction of {tally.failed} of {total} reviews failed ({tally.reasons})"
     return summary if known is None else {**summary, "exact": exact / max(1, total)}

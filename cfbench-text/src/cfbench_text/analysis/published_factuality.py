@@ -1,0 +1,108 @@
+"""What Statement factuality prints: the numbers of its tables, and its headline claims with the statistic that decides each.
+
+The claims and thresholds were written down from the paper's words and tables, before the study file was run. A statistic is
+computed from the means of a table (one for each data set and generator):
+
+- ``maximum``, ``minimum``: over all data sets and generators.
+- ``share below``: of the data sets and generators, in how many ``metric`` is below the metric ``subject``.
+- ``share first``, ``share last``: of the data sets, in how many the generator ``subject`` is the best, or the worst.
+- ``first on average``: the place of the generator ``subject`` by the mean over data sets; 1 is the best.
+- ``smallest difference``: ``metric`` - ``subject``, over all data sets and generators.
+
+All these metrics are better when higher.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GENERATORS = ("nrt", "att2seq", "cer", "peter", "pepler", "xrec")
+DOMAINS = ("toys", "clothes", "beauty", "sports", "cellphones")
+OUR_NAMES = {
+    "BERT-P": "BERTScore-P",
+    "BERT-R": "BERTScore-R",
+    "BERT-F1": "BERTScore-F",
+    "BART": "BARTScore-F",
+    "AlignScore": "AlignScore-P",
+    "SummaC-ZS": "SummaC-ZS-P",
+    "SummaC-Conv": "SummaC-Conv-P",
+    "QuestEval": "QuestEval-F",
+}
+"""Metrics of which the paper prints one number under a name without a direction, or with another name."""
+UNNAMED = "AlignScore, SummaC and BARTScore"
+RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": operator.lt, ">": operator.gt, "=": operator.eq}
+RANKING = ("share first", "share last", "first on average")
+SAME = 1e-9
+
+
+def printed_numbers() -> pd.DataFrame:
+    """Columns: table, section, dataset, model, metric, printed, printed_std; metrics under the names of this suite."""
+    table = _read("statement_factuality.csv").rename(
+        columns={"domain": "dataset", "generator": "model", "value": "printed", "deviation": "printed_std"}
+    )
+    return table.assign(metric=table["metric"].replace(OUR_NAMES))
+
+
+def claims() -> pd.DataFrame:
+    """Columns: claim, section, sentence, statistic, metric, subject, relation, threshold."""
+    return _read("statement_factuality_claims.csv")
+
+
+def statistic(claim: Mapping[Any, Any], means: pd.DataFrame) -> float:
+    """The statistic of a claim; NaN if a metric or generator that it needs is missing.
+
+    Args:
+        means: columns dataset, model, metric, mean; one row for each.
+    """
+    known = means.dropna(subset=["mean"])
+    grid = known[known["metric"] == claim["metric"]].pivot(index="dataset", columns="model", values="mean")
+    kind, subject = claim["statistic"], claim["subject"]
+    if grid.empty:
+        return float("nan")
+    if kind in ("maximum", "minimum"):
+        return float(grid.max(axis=None) if kind == "maximum" else grid.min(axis=None))
+    if kind in RANKING:
+        return _of_ranking(kind, subject, grid)
+    other = known[known["metric"] == subject].pivot(index="dataset", columns="model", values="mean")
+    difference = (grid - other).stack().dropna()
+    if difference.empty:
+        return float("nan")
+    return float((difference < -SAME).mean() if kind == "share below" else difference.min())
+
+
+def _of_ranking(kind: str, subject: str, grid: pd.DataFrame) -> float:
+    """Only of data sets on which all six generators of the paper were run; one that ties is neither first nor last."""
+    if not set(GENERATORS) <= set(grid.columns):
+        return float("nan")
+    full = grid[list(GENERATORS)].dropna()
+    if full.empty:
+        return float("nan")
+    others = full.drop(columns=subject)
+    if kind == "first on average":
+        return 1.0 + float((others.mean() > full[subject].mean() + SAME).sum())
+    if kind == "share first":
+        return float((full[subject] > others.max(axis=1) + SAME).mean())
+    return float((full[subject] < others.min(axis=1) - SAME).mean())
+
+
+def verdict(claim: Mapping[Any, Any], value: float) -> str:
+    """confirmed, refuted, or not comparable (the statistic is missing)."""
+    if value != value:
+        return "not comparable"
+    holds = RELATIONS[claim["relation"]](value, float(claim["threshold"]))
+    return "confirmed" if holds else "refuted"
+
+
+def _read(name: str) -> pd.DataFrame:
+    import pandas as pd
+
+    with (resources.files("cfbench_text.published") / name).open(encoding="utf-8") as opened:
+        table = pd.read_csv(opened)
+    words = [column for column in table.columns if column in ("generator", "subject")]
+    return table.assign(**{column: table[column].fillna("") for column in words})
