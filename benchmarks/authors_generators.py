@@ -49,13 +49,12 @@ def main() -> None:
             [compare(getattr(options, name), batch(seed, options.rows)) for seed in range(options.batches)]
         )
         columns = ("rating", "log_probabilities", "loss", "gradients")
-        found = dict(zip(columns, differences.max(axis=0).tolist(), strict=True))
+        found = dict(zip(columns, [float(f"{value:.2g}") for value in differences.max(axis=0)], strict=True))
         rows.append({"generator": name, "batches": options.batches, "rows": options.rows, **found})
         print(rows[-1], flush=True)
     if options.keep:
-        keep(
-            options.keep, rows, f"python benchmarks/authors_generators.py NRT PETER CER --rows {options.rows}"
-        )
+        command = f"python benchmarks/authors_generators.py NRT PETER CER --rows {options.rows}"
+        keep(options.keep, rows, ["generator"], command)
 
 
 def batch(seed: int, rows: int) -> Batch:
