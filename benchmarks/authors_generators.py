@@ -26,8 +26,9 @@ from results import keep
 from torch import nn
 
 from cfbench_text.generators import cer, nrt, peter
+from cfbench_text.generators.batches import Batch
 from cfbench_text.generators.language import BEGIN, END, PAD, SPECIAL, Vocabulary
-from cfbench_text.generators.neural import Batch, Encoding
+from cfbench_text.generators.neural import Encoding
 
 LENGTH, USERS, ITEMS, WORDS = 15, 40, 30, 500
 

@@ -13,8 +13,8 @@ import torch
 
 from cfbench_core.errors import UserError
 from cfbench_text.generators import cer, nrt, nrt_paper, peter, peter_paper
+from cfbench_text.generators.batches import Loss
 from cfbench_text.generators.language import END, PAD, UNKNOWN
-from cfbench_text.generators.neural import Loss
 from cfbench_text.generators.peter import PAIR
 from cfbench_text.generators.recipes import Recipe, shuffled, train, validation_loss
 

@@ -22,15 +22,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.generators.neural import (
-    Batch,
-    Encoding,
-    Loss,
-    NeuralGenerator,
-    WordConfig,
-    rating_loss,
-    word_loss,
-)
+from cfbench_text.generators.batches import Batch, Loss
+from cfbench_text.generators.neural import Encoding, NeuralGenerator, WordConfig, rating_loss, word_loss
 
 if TYPE_CHECKING:
     from torch import Tensor

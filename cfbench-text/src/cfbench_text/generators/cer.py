@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
+from cfbench_text.generators.batches import Batch
 from cfbench_text.generators.language import BEGIN, PAD
-from cfbench_text.generators.neural import Batch, Encoding
+from cfbench_text.generators.neural import Encoding
 from cfbench_text.generators.peter import PAIR, PETER
 from cfbench_text.generators.peter import Config as PeterConfig
 

@@ -24,11 +24,10 @@ from cfbench_core.config import Help, Range
 from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.generators import nrt_paper
+from cfbench_text.generators.batches import Batch, Loss
 from cfbench_text.generators.neural import (
     SHARED,
-    Batch,
     Encoding,
-    Loss,
     NeuralGenerator,
     WordConfig,
     rating_loss,

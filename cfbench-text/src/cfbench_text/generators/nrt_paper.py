@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
-from cfbench_text.generators.neural import Batch, Encoding, Loss, rating_loss, word_loss
+from cfbench_text.generators.batches import Batch, Loss
+from cfbench_text.generators.neural import Encoding, rating_loss, word_loss
 from cfbench_text.generators.recipes import Recipe
 
 if TYPE_CHECKING:

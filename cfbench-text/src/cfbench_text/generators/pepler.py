@@ -23,16 +23,9 @@ from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.generators.base import Training
+from cfbench_text.generators.batches import Batch, Loss
 from cfbench_text.generators.language import Vocabulary
-from cfbench_text.generators.neural import (
-    Batch,
-    Encoding,
-    Loss,
-    NeuralConfig,
-    NeuralGenerator,
-    rating_loss,
-    word_loss,
-)
+from cfbench_text.generators.neural import Encoding, NeuralConfig, NeuralGenerator, rating_loss, word_loss
 from cfbench_text.generators.pretrained import State, Tokens, cache_state, embedded, output
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from cfbench_text.generators.recipes import Recipe
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cfbench_text.generators.neural import Batch
+    from cfbench_text.generators.batches import Batch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -16,10 +16,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from cfbench_text.generators.base import Training
-    from cfbench_text.generators.neural import Batch, SequenceGenerator
+    from cfbench_text.generators.batches import Batch, Loss
 
 CLIP = 1.0
 """The maximum norm of the gradient."""
+
+
+class Learner(Protocol):
+    """A generator with a network (``torch.nn.Module``) and the validation losses so far."""
+
+    network: Any
+    history: list[float]
+
+    def loss(self, batch: Batch) -> Loss: ...
+    def cross_entropy(self, rows: Batch) -> float: ...
+    def device(self) -> Any: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +58,7 @@ class Recipe:
     by_length: bool = True
 
 
-def train(
-    generator: SequenceGenerator, learned: Batch, validation: Batch, training: Training, recipe: Recipe
-) -> None:
+def train(generator: Learner, learned: Batch, validation: Batch, training: Training, recipe: Recipe) -> None:
     """Trains until the validation loss stops falling. An earlier call's weights are restored if none are better."""
     import torch
 
@@ -85,7 +94,7 @@ def train(
         network.load_state_dict(best_state)
 
 
-def validation_loss(generator: SequenceGenerator, rows: Batch, recipe: Recipe) -> float:
+def validation_loss(generator: Learner, rows: Batch, recipe: Recipe) -> float:
     """What decides which epoch is the best, see :class:`Recipe`."""
     import torch
 

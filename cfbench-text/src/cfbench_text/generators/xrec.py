@@ -49,8 +49,9 @@ from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests, Rows
 from cfbench_text.generators.base import Context, Explanation, Training
+from cfbench_text.generators.batches import Batch, Loss
 from cfbench_text.generators.language import Vocabulary
-from cfbench_text.generators.neural import Batch, Encoding, Loss, SequenceConfig, SequenceGenerator, word_loss
+from cfbench_text.generators.neural import Encoding, SequenceConfig, SequenceGenerator, word_loss
 from cfbench_text.generators.pretrained import State, Tokens, cache_state, embedded, output
 from cfbench_text.generators.profiles import (
     NoProfiles,
