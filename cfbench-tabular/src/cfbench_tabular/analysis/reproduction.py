@@ -56,6 +56,17 @@ SPEC = ComponentSpec(
 )
 
 
+WHAT = {
+    "table 4": "average ranks, valid counterfactuals",
+    "table 5": "average ranks, valid and realistic counterfactuals",
+    "figure 4": "standard deviation of the time per explanation in seconds",
+    "figure 5": "counterfactuals that a second call reproduces",
+    "figure 6": "factuals with a valid counterfactual",
+    "figure 7": "factuals with a valid and realistic counterfactual",
+}
+"""What each table and figure shows."""
+
+
 class Reproduction:
     def __init__(self, config: None = None) -> None:
         """Nothing to set."""
@@ -103,7 +114,8 @@ class Reproduction:
             if values.isna().all(axis=None):
                 continue
             about = place({"model": labels["model"]}, table)
-            heading = f"{str(labels['item']).capitalize()} of CF-tabular: ours (printed){': ' + about if about else ''}"
+            item = str(labels["item"])
+            heading = f"{item.capitalize()} of CF-tabular, {WHAT[item]}: ours (printed){', ' + about if about else ''}"
             better = "lower" if labels["item"] in (*RANKED, SECONDS) else "higher"
             svg = heat_map(
                 list(values.index),
@@ -121,7 +133,9 @@ class Reproduction:
         sentences = []
         for labels, own in groups_of(table, ("model",)):
             about = place(labels, table)
-            sentences += [f"{about}: {said}" if about else said for said in _sentences(own)]
+            said = " ".join(_sentences(own))
+            if said:
+                sentences.append(f"{about}: {said}" if about else said)
         return " ".join(sentences)
 
     def text(self, table: pd.DataFrame) -> str:
