@@ -1,0 +1,106 @@
+"""Verdicts on printed numbers and claims of a paper, by one rule for all suites.
+
+A printed number is *confirmed* when the 95% interval of ours lies within a margin of it, *refuted* when the interval lies
+wholly outside of the margin, and *undecided* when it lies across. The margin is a share of the printed number, or its printed
+deviation where that is larger. A claim compares a statistic with a threshold: it is *confirmed* when the whole interval
+satisfies the relation, *refuted* when no part of it does, and else *undecided*. A value without an interval (a count, a share of
+cases that were all observed) counts as an interval of length zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+CONFIRMED = "confirmed"
+REFUTED = "refuted"
+UNDECIDED = "undecided"
+NOT_REPRODUCIBLE = "not reproducible"
+NOT_COMPARABLE = "not comparable"
+VERDICTS = (CONFIRMED, REFUTED, UNDECIDED, NOT_REPRODUCIBLE, NOT_COMPARABLE)
+"""All verdicts in the order in which they are counted."""
+
+MARGIN = 0.1
+"""The default margin: a tenth of the printed number."""
+
+_RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": lambda value, threshold: value < threshold,
+    "<=": lambda value, threshold: value <= threshold,
+    ">": lambda value, threshold: value > threshold,
+    ">=": lambda value, threshold: value >= threshold,
+}
+RELATIONS = tuple(_RELATIONS)
+
+
+class Interval(NamedTuple):
+    """A value with its 95% interval. NaN as a limit: the value is exact. NaN as the value: there is none."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The interval; the value twice where it has none."""
+        low = self.value if math.isnan(self.low) else self.low
+        return low, self.value if math.isnan(self.high) else self.high
+
+
+class Verdict(NamedTuple):
+    """One of ``VERDICTS``, and its reason in a few words; the reason of a decided one is what was compared."""
+
+    word: str
+    reason: str = ""
+
+
+def number_verdict(
+    printed: float, ours: Interval, *, deviation: float = math.nan, margin: float = MARGIN
+) -> Verdict:
+    """Whether our number is the printed one.
+
+    Args:
+        printed: the number in the paper.
+        ours: our number with its interval.
+        deviation: the printed "+-" of the number, NaN where there is none.
+        margin: the share of the printed number by which ours may differ.
+    """
+    if math.isnan(printed):
+        return Verdict(NOT_COMPARABLE, "no number is printed")
+    if math.isnan(ours.value):
+        return Verdict(NOT_REPRODUCIBLE, "not measured here")
+    around = abs(printed) * margin
+    if not math.isnan(deviation):
+        around = max(around, deviation)
+    low, high = ours.limits
+    allowed = f"{printed - around:.3g} to {printed + around:.3g}"
+    if printed - around <= low and high <= printed + around:
+        return Verdict(CONFIRMED, f"within {allowed}")
+    if high < printed - around or low > printed + around:
+        return Verdict(REFUTED, f"outside {allowed}")
+    return Verdict(UNDECIDED, f"across a limit of {allowed}")
+
+
+def claim_verdict(statistic: Interval, relation: str, threshold: float) -> Verdict:
+    """Whether a claim "statistic relation threshold" holds.
+
+    Raises:
+        ValueError: for an unknown relation.
+    """
+    if relation not in _RELATIONS:
+        raise ValueError(f"relation must be one of {', '.join(RELATIONS)}, not {relation!r}")
+    if math.isnan(statistic.value):
+        return Verdict(NOT_REPRODUCIBLE, "not measured here")
+    low, high = statistic.limits
+    holds = [_RELATIONS[relation](limit, threshold) for limit in (low, high)]
+    shown = f"{low:.3g} to {high:.3g}" if low != high else f"{statistic.value:.3g}"
+    reason = f"{shown} against {relation} {threshold:.3g}"
+    if all(holds):
+        return Verdict(CONFIRMED, reason)
+    return Verdict(UNDECIDED if any(holds) else REFUTED, reason)
+
+
+def count_verdicts(words: Iterable[str]) -> str:
+    """ "7 confirmed, 4 refuted": how often each verdict occurs, in the order of ``VERDICTS``."""
+    found = list(words)
+    return ", ".join(f"{found.count(word)} {word}" for word in VERDICTS if word in found)

@@ -1,0 +1,74 @@
+"""Verdicts against a plain enumeration of the cases, and their properties."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cfbench_core.verdicts import (
+    CONFIRMED,
+    NOT_COMPARABLE,
+    NOT_REPRODUCIBLE,
+    REFUTED,
+    RELATIONS,
+    UNDECIDED,
+    Interval,
+    claim_verdict,
+    count_verdicts,
+    number_verdict,
+)
+
+NUMBERS = st.floats(-1e6, 1e6)
+
+
+@pytest.mark.parametrize(
+    ("ours", "deviation", "word"),
+    [
+        (Interval(0.52, 0.48, 0.54), math.nan, CONFIRMED),
+        (Interval(0.52, 0.48, 0.56), math.nan, UNDECIDED),
+        (Interval(0.60, 0.56, 0.64), math.nan, REFUTED),
+        (Interval(0.60, 0.56, 0.64), 0.2, CONFIRMED),  # the printed deviation is larger than the margin
+        (Interval(0.54), math.nan, CONFIRMED),
+        (Interval(0.56), math.nan, REFUTED),
+        (Interval(math.nan), math.nan, NOT_REPRODUCIBLE),
+    ],
+)
+def test_a_number_is_confirmed_within_its_margin(ours: Interval, deviation: float, word: str) -> None:
+    assert number_verdict(0.5, ours, deviation=deviation).word == word
+
+
+def test_a_number_that_is_not_printed_is_not_comparable() -> None:
+    assert number_verdict(math.nan, Interval(1.0)).word == NOT_COMPARABLE
+
+
+@given(NUMBERS, NUMBERS, NUMBERS, st.sampled_from(RELATIONS), NUMBERS)
+def test_a_claim_is_decided_by_its_whole_interval(
+    one: float, other: float, value: float, relation: str, threshold: float
+) -> None:
+    low, _, high = sorted((one, value, other))
+    inside = [low, *(low + (high - low) * part for part in (0.25, 0.5, 0.75)), high]
+    holds = [eval_relation(point, relation, threshold) for point in inside]
+    word = claim_verdict(Interval(value, low, high), relation, threshold).word
+    assert (word == CONFIRMED) == all(holds)
+    assert (word == REFUTED) == (not any(holds))
+
+
+def eval_relation(value: float, relation: str, threshold: float) -> bool:
+    equal = value == threshold and "=" in relation
+    return equal or (value < threshold if relation.startswith("<") else value > threshold)
+
+
+def test_a_claim_without_a_statistic_is_not_reproducible() -> None:
+    assert claim_verdict(Interval(math.nan), "<", 1).word == NOT_REPRODUCIBLE
+
+
+def test_an_unknown_relation_names_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="one of <, <=, >, >="):
+        claim_verdict(Interval(1.0), "==", 1)
+
+
+def test_verdicts_are_counted_in_their_order() -> None:
+    assert count_verdicts(["refuted", "confirmed", "refuted"]) == "1 confirmed, 2 refuted"
