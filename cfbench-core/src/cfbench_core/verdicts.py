@@ -1,10 +1,10 @@
 """Verdicts on printed numbers and claims of a paper, by one rule for all suites.
 
-A printed number is *confirmed* when the 95% interval of ours lies within a margin of it, *refuted* when the interval lies
-wholly outside of the margin, and *undecided* when it lies across. The margin is a share of the printed number, or its printed
-deviation where that is larger. A claim compares a statistic with a threshold: it is *confirmed* when the whole interval
-satisfies the relation, *refuted* when no part of it does, and else *undecided*. A value without an interval (a count, a share of
-cases that were all observed) counts as an interval of length zero.
+A printed number is *confirmed* when the 95% interval of ours lies within a margin of it, *refuted* when the interval
+lies wholly outside of the margin, and *undecided* when it lies across. The margin is a share of the printed number, or
+its printed deviation where that is larger. A claim compares a statistic with a threshold: it is *confirmed* when the
+whole interval satisfies the relation, *refuted* when no part of it does, and else *undecided*. A value without an
+interval (a count, a share of cases that were all observed) counts as an interval of length zero.
 """
 
 from __future__ import annotations
