@@ -7,7 +7,7 @@ where it applies, and ``cfbench analyse NAME RUN...`` prints its table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -140,11 +140,13 @@ def run_analysis(
     runs: Sequence[Run],
     registry: Registry,
     options: Mapping[str, Any] | Document = _DEFAULTS,
+    rows: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
 ) -> Answer:
     """The result of one analysis, or why it does not apply to these runs.
 
     Args:
         options: of the analysis, as Python data or as a document with ``--set`` changes.
+        rows: chooses the rows of the table that are shown, drawn and put in words; all if None.
 
     Raises:
         UserError: for wrong options, and if the analysis fails.
@@ -156,6 +158,7 @@ def run_analysis(
         if incompatibility:
             return Answer(spec.name, spec.summary, incompatibility=incompatibility)
         table = analysis.table(runs)
+        table = table if rows is None else rows(table)
         words, figures = analysis.words(table), tuple(analysis.figures(table))
         text = str(analysis.text(table)) if hasattr(analysis, "text") else ""
         latex = str(analysis.latex(table)) if hasattr(analysis, "latex") else ""

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-KINDS = ("suite", "dataset", "recommender", "classifier", "explainer", "metric", "analysis", "executor")
+KINDS = (
+    "suite",
+    "dataset",
+    "recommender",
+    "classifier",
+    "explainer",
+    "metric",
+    "analysis",
+    "replication",
+    "executor",
+)
 """Kinds of component in the order in which they are listed. A suite may have others."""
 
 ROLES = ("certified", "reference", "baseline")

@@ -15,10 +15,10 @@ from cfbench_core.registry import installed
 from cfbench_core.reports.analysis import render
 from cfbench_core.run_directory import Run
 from cfbench_tabular.analysis.published_claims import BEST, claims
-from cfbench_tabular.analysis.reproduction import ALGORITHMS, Reproduction, printed_numbers
+from cfbench_tabular.analysis.reproduction import ALGORITHMS, Config, Reproduction, printed_numbers
 from cfbench_tabular.study import NAMES
 
-analysis = Reproduction()
+analysis = Reproduction(Config())
 METRICS = ("validity", "realistic", "L2", "sparsity")
 
 
@@ -256,3 +256,26 @@ def test_a_run_without_data_summaries_is_supported(study: Any) -> None:
     table = analysis.table([old])
     assert analysis.words(table) and analysis.figures(table)
     assert not (table["item"] == "table A1").where(table["ours"].notna(), False).any()
+
+
+def test_a_number_is_confirmed_within_a_tenth_of_the_printed_one(study: Any) -> None:
+    table = analysis.table([study])
+    known = table[table["item"].isin(["table 4", "table 5", "figure 6", "figure 7"])].dropna(subset=["ours"])
+    near = (known["difference"].abs() <= 0.1 * known["printed"]).map({True: "confirmed", False: "refuted"})
+    assert (known["verdict"] == near).all() and known["verdict"].nunique() == 2
+    missing = table[table["ours"].isna()]
+    assert set(missing["verdict"]) == {"not reproducible"} and (missing["reason"] != "").all()
+    wide = Reproduction(Config(margin=100.0)).table([study]).dropna(subset=["ours"])
+    assert set(wide.loc[wide["item"] == "table 4", "verdict"]) == {"confirmed"}
+
+
+def test_numbers_of_other_networks_are_not_comparable_but_claims_are(
+    study: Any, write: Any, make_cell: Any
+) -> None:
+    values = {name: [1.0, 1.0] for name in METRICS}
+    own = write(*(make_cell(name, values, model="mlp") for name in ALGORITHMS), name="own")
+    (own.directory / "config.yaml").write_text("suite: tabular\n")
+    table = analysis.table([study, own])
+    known = table[table["model"] == "mlp"].dropna(subset=["ours"])
+    assert set(known.loc[known["item"] != "table 6", "verdict"]) == {"not comparable"}
+    assert set(known.loc[known["item"] == "table 6", "verdict"]) <= {"confirmed", "refuted"}

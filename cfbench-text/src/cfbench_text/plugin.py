@@ -14,7 +14,9 @@ PACKAGE = "cfbench_text"
 
 @hookimpl
 def cfbench_components() -> list[ComponentSpec]:
-    return component_specs(PACKAGE, "suite", "extractor", "generator", "judge", "labelset", "analysis")
+    return component_specs(
+        PACKAGE, "suite", "extractor", "generator", "judge", "labelset", "analysis", "replication"
+    )
 
 
 @hookimpl

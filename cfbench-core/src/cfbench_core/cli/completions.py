@@ -48,3 +48,8 @@ def executors(context: click.Context, parameter: click.Parameter, incomplete: st
 def datasets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     found = installed().components("dataset")
     return [component.spec.name for component in found if component.spec.name.startswith(incomplete)]
+
+
+def replications(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    found = installed().components("replication")
+    return [component.spec.name for component in found if component.spec.name.startswith(incomplete)]

@@ -25,7 +25,7 @@ from cfbench_core.errors import AnalysisWarning, DamageWarning, UserError
 from cfbench_core.plain_text import visible_lines
 from cfbench_core.specs import resolve
 
-RESUMABLE = {"run", "evaluate", "explain", "data", "tune"}
+RESUMABLE = {"run", "evaluate", "explain", "data", "tune", "reproduce"}
 """Commands that resume when they are called again."""
 
 ENVIRONMENT_ERRORS = {
@@ -92,7 +92,7 @@ cli = RootGroup(
     help="Which counterfactual explainer should I trust, for this model, on this data?",
     sections={
         "Discover": _section("list", "describe", "plugins", "doctor"),
-        "Run": _section("init", "plan", "run", "evaluate", "status", "tune"),
+        "Run": _section("init", "plan", "run", "evaluate", "status", "tune", "reproduce"),
         "Read results": _section("report", "explain", "compare", "analyse", "cite"),
         "Data and cache": _section("data", "cache"),
         "Extend": _section("new-plugin", "check", "completion"),

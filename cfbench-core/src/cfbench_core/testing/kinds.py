@@ -1,19 +1,24 @@
-"""The checks of each kind that no suite defines alone: contracts, data sets, analyses, executors, stores and suites."""
+"""The checks of each kind that no suite defines alone: contracts, data sets, analyses, replications, executors, stores and
+suites."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from cfbench_core.analyses import Analysis
+from cfbench_core.api import prepare
 from cfbench_core.contracts import Contract
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.executors import Executor, Finished, Started
 from cfbench_core.outcomes import Outcome
+from cfbench_core.papers import papers_for
 from cfbench_core.registry import Registry
+from cfbench_core.replications import SCALES, Replication, prepare_study
 from cfbench_core.specs import ComponentSpec, resolve
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
@@ -83,6 +88,46 @@ def _loaded(dataset: Any) -> Any:
 def analysis_is_light(subject: Subject) -> None:
     """Can it be imported without torch, pandas and the like, so that listing what applies costs nothing?"""
     require_light(subject.spec.target)
+
+
+# Replications
+
+
+def replication_is_light(subject: Subject) -> None:
+    """Can it be imported without torch, pandas and the like, so that listing papers costs nothing?"""
+    require_light(subject.spec.target)
+
+
+def names_what_exists(subject: Subject) -> None:
+    """Do its paper, its analysis and the configurations of its studies exist, and do its studies measure something?"""
+    from cfbench_core.registry import installed
+
+    found = subject.create()
+    require(isinstance(found, Replication), f"{subject.spec.target} must return a Replication")
+    require(found.paper in subject.spec.papers, f"its spec does not cite its paper {found.paper!r}")
+    papers_for(subject.spec)
+    installed().find(subject.spec.suite, "analysis", found.analysis)
+    measured = {name for item in found.items for name in item.studies}
+    for study in found.studies:
+        require(study.name in measured, f"no table or figure needs the study {study.name}")
+        require(bool(study.changes), f"the study {study.name} exists at no scale")
+        unknown = sorted({*study.changes, *study.minutes} - {*SCALES})
+        require(not unknown, f"the study {study.name} has the unknown scales {', '.join(unknown)}")
+        package, _, path = study.config.partition(":")
+        require((resources.files(package) / path).is_file(), f"{study.config} does not exist")
+
+
+def plans_its_studies(subject: Subject) -> None:
+    """Can each study be planned at each of its scales?"""
+    for study in subject.create().studies:
+        for scale in study.changes:
+            access = DataAccess(planning=True)
+            try:
+                planned = prepare_study(study, scale, (), prepare, access=access)
+            except UserError as error:
+                where = f"the study {study.name} cannot be planned at the scale {scale}"
+                raise Misbehaviour(f"{where}: {' '.join(error.lines)}") from error
+            require(bool(planned.plan.cells), f"the study {study.name} has no cell at the scale {scale}")
 
 
 # Executors
@@ -218,6 +263,7 @@ def plans_its_default_configuration(subject: Subject) -> None:
 KIND_CHECKS: Mapping[str, tuple[Check, ...]] = {
     "dataset": checks_of(loads_the_same_data_again),
     "analysis": checks_of(analysis_is_light),
+    "replication": checks_of(replication_is_light, names_what_exists, plans_its_studies),
     "executor": checks_of(ends_every_task_once),
     "store": checks_of(keeps_artifacts_whole),
     "suite": checks_of(suite_is_light, plans_its_default_configuration),

@@ -11,6 +11,10 @@
 - Table 6: its claims, as places among the ten algorithms (``published_claims.py``).
 - Table A1: area under the ROC curve and accuracy of the networks on the test rows.
 
+Each number and each claim has a verdict (``cfbench_core.verdicts``). Ranks and shares are of all factuals of the
+study, so they are compared without an interval. Times, and numbers of another reading of the columns, are not
+comparable by value.
+
 ``cfbench advise RUN`` draws the trees of figures 8 (``--set by=strategy``) and 9.
 
 The printed numbers are data of this package (``published/cf_tabular.csv``). They are of 22 data sets; a run without the raw
@@ -21,12 +25,26 @@ tables, except A1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.verdicts import (
+    CONFIRMED,
+    MARGIN,
+    NOT_COMPARABLE,
+    REFUTED,
+    UNDECIDED,
+    Interval,
+    Verdict,
+    claim_verdict,
+    count_verdicts,
+    number_verdict,
+)
 from cfbench_tabular.analysis.printed_numbers import (
     ALGORITHMS,
     BY_GROUP,
@@ -52,6 +70,7 @@ SPEC = ComponentSpec(
     id="tabular/analysis/reproduction",
     summary="The tables of CF-tabular: the printed value next to ours",
     target=f"{__name__}:Reproduction",
+    config=f"{__name__}:Config",
     papers=("cftabular2021",),
 )
 
@@ -67,9 +86,18 @@ WHAT = {
 """What each table and figure shows."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How near a number must be to the printed one."""
+
+    margin: Annotated[
+        float, Range(above=0), Help("the share of a printed number by which ours may differ")
+    ] = MARGIN
+
+
 class Reproduction:
-    def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         if not any(published(run) for run in runs):
@@ -89,7 +117,7 @@ class Reproduction:
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: model, item (table 4, ...), group, dataset, measure, explainer, printed, ours, difference,
-        printed_factuals, factuals."""
+        printed_factuals, factuals, verdict, reason."""
         import pandas as pd
 
         printed = printed_numbers()
@@ -101,8 +129,14 @@ class Reproduction:
             tables.append(pd.concat([both, claims], ignore_index=True).assign(model=study.model))
         table = pd.concat(tables, ignore_index=True)
         table["difference"] = table["ours"] - table["printed"]
+        own_networks = _published_models(runs)
+        verdicts = [
+            _verdict(row, row["model"] in own_networks, self.config.margin)
+            for row in table.to_dict("records")
+        ]
+        table["verdict"], table["reason"] = zip(*verdicts, strict=True)
         columns = ["model", *KEYS, "printed", "ours", "difference", "printed_factuals", "factuals"]
-        return table[columns]
+        return table[[*columns, "verdict", "reason"]]
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.analyses import Figure
@@ -153,7 +187,7 @@ class Reproduction:
                 )
                 blocks.append(f"{item['item']}{where}, {what}: ours (printed)\n{lines}")
             if claims := _claims_shown(own):
-                head = ["algorithm", "claim: among the best", "data", "place (printed)", "holds"]
+                head = ["algorithm", "claim: among the best", "data", "place (printed)", "verdict"]
                 lines = tabulate(claims, head, tablefmt="simple")
                 blocks.append(f"table 6{where}: places among the ten algorithms\n{lines}")
         return "\n\n".join(blocks)
@@ -165,6 +199,23 @@ class Reproduction:
             about = place(labels, table)
             found += _latex_of(own, f", {about}" if about else "")
         return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+
+
+def _published_models(runs: Sequence[Run]) -> set[str]:
+    """The models of the published study: its networks, on its rows."""
+    return {str(cell.labels["model"]) for run in runs if published(run) for cell in run.cells()}
+
+
+def _verdict(row: Mapping[Any, Any], same_networks: bool, margin: float) -> Verdict:
+    """The verdict on a printed number, or on a claim of table 6."""
+    ours = Interval(row["ours"])
+    if row["item"] == ITEM:
+        return claim_verdict(ours, "<=", BEST)
+    if not np.isnan(row["ours"]) and row["item"] == SECONDS:
+        return Verdict(NOT_COMPARABLE, "time of another machine")
+    if not np.isnan(row["ours"]) and not same_networks:
+        return Verdict(NOT_COMPARABLE, "other networks, splits and readings of the columns")
+    return number_verdict(row["printed"], ours, margin=margin)
 
 
 def _sentences(table: pd.DataFrame) -> Iterator[str]:
@@ -184,8 +235,11 @@ def _sentences(table: pd.DataFrame) -> Iterator[str]:
             yield f"{item.capitalize()}: {near} of {len(rows)} ranks differ by one or less."
     held = table[table["item"] == ITEM].dropna(subset=["ours"])
     if len(held):
-        true = int((held["ours"] <= BEST).sum())
+        true = int((held["verdict"] == CONFIRMED).sum())
         yield f"Table 6: {true} of {len(held)} claims hold here (among the best {BEST} of the ten algorithms)."
+    decided = known[known["verdict"].isin([CONFIRMED, REFUTED, UNDECIDED])]
+    for name, rows in decided.groupby("item", sort=False):
+        yield f"{str(name).capitalize()}, numbers: {count_verdicts(rows['verdict'])}."
     quality = tidied(table)
     rows = quality[(quality["item"] == QUALITY)].dropna(subset=["ours"])
     if len(rows):
@@ -209,7 +263,7 @@ def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
         caption = f"CF-tabular, {labels['item']}{about}: ours (printed)."
         yield tabular(["data", "measure", *names], lines, [False, False, *([True] * len(names))], caption)
     if claims := _claims_shown(table):
-        heads = ["algorithm", "among the best", "data", "place (printed)", "holds"]
+        heads = ["algorithm", "among the best", "data", "place (printed)", "verdict"]
         caption = f"CF-tabular, table 6{about}: places among the ten algorithms."
         yield tabular(heads, claims, [False, False, False, True, False], caption)
     quality = table[table["item"] == QUALITY]
@@ -257,7 +311,7 @@ def _claims_drawn(table: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _claims_shown(table: pd.DataFrame) -> list[list[str]]:
-    """The claims of table 6 with a place here: algorithm, measure, group, place (printed), and whether it holds."""
+    """The claims of table 6 with a place here: algorithm, measure, group, place (printed), and verdict."""
     rows = table[table["item"] == ITEM].dropna(subset=["ours"])
     return [
         [
@@ -265,7 +319,7 @@ def _claims_shown(table: pd.DataFrame) -> list[list[str]]:
             row["measure"],
             row["group"],
             f"{row['ours']:.0f}" + ("" if np.isnan(row["printed"]) else f" ({row['printed']:.0f})"),
-            "yes" if row["ours"] <= BEST else "no",
+            row["verdict"],
         ]
         for row in rows.to_dict("records")
     ]

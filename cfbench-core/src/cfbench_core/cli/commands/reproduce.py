@@ -1,0 +1,209 @@
+"""``cfbench reproduce``: the tables and figures of a paper, printed and measured, each with a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cfbench_core.cli import completions, options, output
+from cfbench_core.cli.exit_codes import FAILED, OK
+from cfbench_core.cli.group import subcommand
+from cfbench_core.cli.options import StudyOptions
+from cfbench_core.errors import UserError
+from cfbench_core.registry import Component, installed
+from cfbench_core.replications import (
+    SCALES,
+    SMALL,
+    Replication,
+    compared,
+    find_replication,
+    loaded_replication,
+    prepare_study,
+    run_folder,
+)
+
+if TYPE_CHECKING:
+    from cfbench_core.run_directory import Run
+
+TEXT_FORMATS = ("terminal", "csv", "markdown", "html", "latex", "json")
+
+
+@subcommand(
+    "reproduce",
+    examples=(
+        "cfbench reproduce                                 papers, and what of them is reproduced",
+        "cfbench reproduce cf-tabular --list               its tables and figures, with the cost of each",
+        "cfbench reproduce cf-tabular table-4              a small version, minutes",
+        "cfbench reproduce cf-tabular --scale paper        everything, at the size of the paper",
+        "cfbench reproduce cf-tabular table-4 --format latex > table-4.tex",
+    ),
+)
+@click.argument("paper", required=False, shell_complete=completions.replications)
+@click.argument("items", metavar="[ITEM]...", nargs=-1)
+@click.option(
+    "--scale", type=click.Choice(SCALES), default=SMALL, show_default=True, help="Size of the study."
+)
+@click.option("--list", "listing", is_flag=True, help="List tables and figures; compute nothing.")
+@click.option("--format", "form", type=click.Choice(TEXT_FORMATS), default="terminal", show_default=True)
+@options.study
+def command(
+    paper: str | None, items: tuple[str, ...], scale: str, listing: bool, form: str, study: StudyOptions
+) -> int:
+    """Reproduce tables and figures of a PAPER: run what they need, and compare with the printed numbers.
+
+    ITEM is a table or figure such as table-3; without it, all that can be reproduced. Each number and each claim gets a
+    verdict: confirmed, refuted, undecided, not reproducible or not comparable, with the reason. Without PAPER, or with
+    --list, nothing is computed. Runs are stored below reproductions/PAPER/SCALE, or in the folder given by --out; a command
+    that was stopped resumes when it is called again.
+    """
+    if study.suite is not None:
+        raise UserError("--suite does not apply to reproduce: the paper determines the suite")
+    if paper is None or listing:
+        _list(
+            [find_replication(paper)[0]] if paper else installed().components("replication"),
+            form,
+            bool(paper),
+        )
+        return OK
+    component, replication = find_replication(paper)
+    chosen = replication.chosen(items)
+    folder = run_folder(paper, scale, study.out)
+    runs = [
+        _run(replication, one.name, scale, folder / one.name, study)
+        for one in replication.studies_of(chosen, scale)
+    ]
+    found = compared(component, replication, chosen, scale, runs)
+    _show(found.answer, runs, form)
+    return FAILED if any(run.exit_code for run in runs) else OK
+
+
+def _run(replication: Replication, name: str, scale: str, out: Path, study: StudyOptions) -> Run:
+    """Runs one study, with its progress on stderr."""
+    import dataclasses
+
+    from cfbench_core.cli.prepare import prepared
+    from cfbench_core.cli.running import execute_shown
+
+    (chosen,) = (one for one in replication.studies if one.name == name)
+    if not study.quiet:
+        click.echo(f"study {name} of {replication.title}, scale {scale}: {out}", err=True)
+
+    def preparing(file: Path, *, set: Any, **more: Any) -> Any:
+        return prepared(
+            file,
+            changes=set,
+            suite=None,
+            data_dir=study.data_dir,
+            allow_env=study.allow_env,
+            offline=study.offline,
+            quiet=study.quiet,
+            **more,
+        )
+
+    planned = prepare_study(
+        chosen, scale, study.changes, preparing, executor=study.executor, workers=study.workers
+    )
+    if not planned.plan.to_run:
+        raise UserError(
+            f"the study {name} of {replication.title} has nothing to run here: cfbench plan shows the reasons"
+        )
+    return execute_shown(planned, dataclasses.replace(study, out=out))
+
+
+def _show(answer: Any, runs: list[Run], form: str) -> None:
+    from cfbench_core.reports.analysis import render, show
+
+    answer.required_table(runs)
+    if form == "terminal":
+        show(answer, output.stdout_console())
+        click.echo("\n" + "\n".join(f"Report: {run.directory / 'report.html'}" for run in runs))
+    else:
+        click.echo(render(answer, runs, form), nl=False)
+
+
+def _list(found: list[Component], form: str, whole: bool) -> None:
+    """Papers with their tables and figures, and what it costs to reproduce them."""
+    if form not in ("terminal", "json"):
+        raise click.UsageError("a list is shown with --format terminal or json")
+    loaded = [(component, loaded_replication(component)) for component in found]
+    if form == "json":
+        output.as_json([_described(component, replication) for component, replication in loaded])
+        return
+    if not loaded:
+        click.echo("No installed suite brings a replication of a paper.")
+    for place, (component, replication) in enumerate(loaded):
+        if place:
+            click.echo()
+        output.heading(f"{component.spec.name}: {replication.title}")
+        rows = [
+            [
+                item.name,
+                item.caption,
+                *(_cost(replication, item.name, scale) for scale in SCALES),
+                item.reason,
+            ]
+            for item in replication.items
+        ]
+        output.table(["item", "shows", *SCALES, "remark"], rows, indent="  ", spare=["shows", "remark"])
+        if whole:
+            _studies(replication)
+    if loaded and not whole:
+        click.echo(
+            "\nTimes are CPU time of all tasks, as measured. Reproduce one: cfbench reproduce PAPER [ITEM]..."
+        )
+
+
+def _studies(replication: Replication) -> None:
+    click.echo()
+    output.heading("studies")
+    rows = [
+        [
+            study.name,
+            ", ".join(item.name for item in replication.items if study.name in item.studies),
+            study.needs,
+        ]
+        for study in replication.studies
+    ]
+    output.table(["study", "measures", "needs"], rows, indent="  ", spare=["needs"])
+
+
+def _cost(replication: Replication, item: str, scale: str) -> str:
+    """ "12 min" of the studies of an item; "-" where there is none at this scale."""
+    (names,) = (one.studies for one in replication.items if one.name == item)
+    studies = [one for one in replication.studies if one.name in names and scale in one.changes]
+    if not studies:
+        return "-"
+    if any(scale not in one.minutes for one in studies):
+        return "not measured"
+    minutes = sum(one.minutes[scale] for one in studies)
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
+
+
+def _described(component: Component, replication: Replication) -> dict[str, Any]:
+    return {
+        "paper": component.spec.name,
+        "suite": component.spec.suite,
+        "title": replication.title,
+        "stored": replication.stored,
+        "items": [
+            {
+                "item": item.name,
+                "caption": item.caption,
+                "studies": item.studies,
+                "reason": item.reason,
+            }
+            for item in replication.items
+        ],
+        "studies": [
+            {
+                "study": one.name,
+                "config": one.config,
+                "changes": one.changes,
+                "minutes": one.minutes,
+                "needs": one.needs,
+            }
+            for one in replication.studies
+        ],
+    }

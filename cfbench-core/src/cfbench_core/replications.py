@@ -1,0 +1,270 @@
+"""Replications of papers: components of kind "replication", run by ``cfbench reproduce``.
+
+A replication says which studies measure the tables, figures and claims of a paper. A study is a configuration that a
+package ships, with changes for each scale; the result is one analysis of all runs of the studies, whose table names
+the table or figure of each row in one column, and has the printed number, ours, and a verdict (``verdicts.py``).
+Studies run as any configuration does, so they are resumed, share the cache, and use every executor.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.specs import resolve
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.analyses import Answer
+    from cfbench_core.api import Prepared
+    from cfbench_core.run_directory import Run
+
+SMALL, PAPER = "small", "paper"
+SCALES = (SMALL, PAPER)
+"""A version that shows the way on a laptop, and the size of the paper (or the largest that its data allow)."""
+
+FOLDER = Path("reproductions")
+"""Where runs of replications are stored, below the working directory: FOLDER/PAPER/SCALE/STUDY."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicationStudy:
+    """A configuration that measures some tables of a paper.
+
+    Attributes:
+        name: of its run directory.
+        config: ``"package:folder/file.yaml"``, shipped with the package.
+        changes: for each scale that it has, changes such as ``"protocol.users=20"``.
+        minutes: for each scale, the measured CPU time of all tasks in minutes; a scale that was not measured is missing.
+        needs: what a user must bring besides the installed packages, in a few words; empty if nothing.
+    """
+
+    name: str
+    config: str
+    changes: Mapping[str, tuple[str, ...]]
+    minutes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    needs: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedItem:
+    """A table, a figure or the claims of a paper.
+
+    Attributes:
+        name: ``"table-3"``, ``"figure-2"``, ``"claims"``.
+        caption: what it shows, in one line.
+        studies: the studies that measure it, by name; none if it is not reproduced.
+        rows: the values in the analysis's column that belong to it.
+        reason: why it is not reproduced, or only in part; empty if it is whole.
+    """
+
+    name: str
+    caption: str
+    studies: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replication:
+    """The tables, figures and claims of one paper, and how they are measured.
+
+    Attributes:
+        title: of the paper, in a few words.
+        paper: its key in the package's ``papers.toml``.
+        studies: what is run.
+        items: what is printed.
+        analysis: the name of the analysis of the same suite that compares.
+        options: of the analysis.
+        column: of the analysis's table, that says to which item a row belongs.
+        stored: the name of the stored result in the documentation; empty if there is none.
+    """
+
+    title: str
+    paper: str
+    studies: tuple[ReplicationStudy, ...]
+    items: tuple[PublishedItem, ...]
+    analysis: str
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    column: str = "item"
+    stored: str = ""
+
+    def __post_init__(self) -> None:
+        known = [study.name for study in self.studies]
+        for item in self.items:
+            unknown = [name for name in item.studies if name not in known]
+            if unknown:
+                raise ValueError(
+                    f"replication of {self.paper}: {item.name} names unknown studies {', '.join(unknown)}"
+                )
+            if not item.studies and not item.reason:
+                raise ValueError(
+                    f"replication of {self.paper}: {item.name} needs studies, or a reason why it has none"
+                )
+
+    def chosen(self, names: Sequence[str]) -> list[PublishedItem]:
+        """The items of these names; all that are reproduced if none is given.
+
+        Raises:
+            UserError: for an unknown name, and for an item that no study measures.
+        """
+        if not names:
+            return [item for item in self.items if item.studies]
+        known = {item.name: item for item in self.items}
+        found = []
+        for name in names:
+            if name not in known:
+                hint = did_you_mean(name, list(known))
+                raise UserError(f"no table or figure {name!r} in {self.title}.{hint}  ({', '.join(known)})")
+            if not known[name].studies:
+                raise UserError(f"{name} of {self.title} is not reproduced: {known[name].reason}")
+            found.append(known[name])
+        return found
+
+    def studies_of(self, items: Sequence[PublishedItem], scale: str) -> list[ReplicationStudy]:
+        """The studies that measure some items, each once, in their order.
+
+        Raises:
+            UserError: if none of them exists at this scale.
+        """
+        needed = {name for item in items for name in item.studies}
+        found = [study for study in self.studies if study.name in needed and scale in study.changes]
+        if not found:
+            named = ", ".join(item.name for item in items)
+            raise UserError(f"{named} of {self.title}: there is no study at the scale {scale}")
+        return found
+
+    def rows(self, table: pd.DataFrame, items: Sequence[PublishedItem]) -> pd.DataFrame:
+        """The rows of the analysis's table that belong to these items."""
+        wanted = {value for item in items for value in (item.rows or (item.name,))}
+        return table[table[self.column].isin(wanted)]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What ``cfbench reproduce`` found: the runs, and their comparison with the printed numbers."""
+
+    replication: Replication
+    scale: str
+    runs: tuple[Run, ...]
+    answer: Answer
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Printed and measured numbers with their verdicts."""
+        return self.answer.required_table(self.runs)
+
+
+def find_replication(name: str, registry: Registry | None = None) -> tuple[Component, Replication]:
+    """The replication of that name, in whatever suite.
+
+    Raises:
+        UserError: if there is none, with the nearest spelling.
+    """
+    registry = registry or installed()
+    found = {component.spec.name: component for component in registry.components("replication")}
+    if name not in found:
+        hint = did_you_mean(name, list(found))
+        known = f"  ({', '.join(found)})" if found else "  No installed suite brings one."
+        raise UserError(f"no replication {name!r}.{hint}{known}")
+    return found[name], loaded_replication(found[name])
+
+
+def loaded_replication(component: Component) -> Replication:
+    """What the function that a replication's spec names returns.
+
+    Raises:
+        UserError: if it is no Replication.
+    """
+    found = resolve(component.spec.target)()
+    if not isinstance(found, Replication):
+        raise UserError(f"{component.spec.id}: {component.spec.target} must return a Replication")
+    return found
+
+
+def reproduce(
+    paper: str,
+    items: Sequence[str] = (),
+    *,
+    scale: str = SMALL,
+    out: str | Path | None = None,
+    registry: Registry | None = None,
+    set: Sequence[str] = (),
+    fresh: bool = False,
+    observer: Any = None,
+    **options: Any,
+) -> Reproduction:
+    """Runs the studies of some tables and figures of a paper and compares them with the printed numbers.
+
+    Args:
+        paper: a replication, as ``cfbench list replications`` names it.
+        items: tables and figures, such as "table-3"; all if empty.
+        scale: "small" or "paper".
+        out: the folder of the runs, one for each study; ``reproductions/PAPER/SCALE`` if None. Called again, it resumes.
+        set: further changes of every study's configuration.
+        fresh: compute everything again, whatever the cache holds.
+        observer: is notified of progress.
+        options: as in :func:`cfbench_core.api.prepare`.
+
+    Raises:
+        UserError: for an unknown paper, table or scale, and for studies that cannot run here.
+    """
+    from cfbench_core.api import execute, prepare
+
+    component, replication = find_replication(paper, registry)
+    folder = run_folder(paper, scale, out)
+
+    def run_study(study: ReplicationStudy) -> Run:
+        prepared = prepare_study(study, scale, set, prepare, registry=registry, **options)
+        return execute(prepared, out=folder / study.name, fresh=fresh, observer=observer)
+
+    chosen = replication.chosen(items)
+    runs = [run_study(study) for study in replication.studies_of(chosen, scale)]
+    return compared(component, replication, chosen, scale, runs, registry)
+
+
+def run_folder(paper: str, scale: str, out: str | Path | None = None) -> Path:
+    """The folder of the runs of a replication."""
+    if scale not in SCALES:
+        raise UserError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
+    return Path(out) if out is not None else FOLDER / paper / scale
+
+
+def prepare_study(
+    study: ReplicationStudy, scale: str, changes: Sequence[str], preparing: Any, **options: Any
+) -> Prepared:
+    """Reads and plans the configuration of a study by ``preparing``, a function as ``api.prepare`` is."""
+    package, _, path = study.config.partition(":")
+    with ExitStack() as files:
+        file = files.enter_context(resources.as_file(resources.files(package) / path))
+        prepared: Prepared = preparing(file, set=[*study.changes[scale], *changes], **options)
+    return prepared
+
+
+def compared(
+    component: Component,
+    replication: Replication,
+    items: Sequence[PublishedItem],
+    scale: str,
+    runs: Sequence[Run],
+    registry: Registry | None = None,
+) -> Reproduction:
+    """The analysis of the runs, of these items only."""
+    from cfbench_core import analyses
+
+    registry = registry or installed()
+    analysis = registry.find(component.spec.suite, "analysis", replication.analysis)
+    answer = analyses.run_analysis(
+        analysis, runs, registry, replication.options, rows=lambda table: replication.rows(table, items)
+    )
+    answer = dataclasses.replace(answer, question=f"{replication.title}: printed and measured numbers")
+    return Reproduction(replication, scale, tuple(runs), answer)
