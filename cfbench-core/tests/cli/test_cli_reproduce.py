@@ -1,0 +1,137 @@
+"""``cfbench reproduce``: a paper's numbers next to ours, from configurations that a package ships."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from cfbench_core.errors import UserError
+from cfbench_core.replications import (
+    PublishedItem,
+    Replication,
+    ReplicationStudy,
+    find_replication,
+    reproduce,
+)
+from cfbench_core.run_directory import Run
+
+from .conftest import Command, Install
+
+PLUGIN = """
+from cfbench_core.hooks import hookimpl
+
+@hookimpl
+def cfbench_components():
+    import toy_replication
+    return toy_replication.SPECS
+"""
+
+
+@pytest.fixture
+def paper(toy: Path, install: Install) -> Path:
+    install("cfbench-toy-paper", "1.0", PLUGIN)
+    return toy
+
+
+def test_numbers_get_verdicts_and_their_run_is_stored(paper: Path, cfbench: Command) -> None:
+    found = cfbench("reproduce", "digits", "table-1", "table-2", "--format", "csv")
+    assert found.code == 0, found.err
+    rows = {row["item"]: row for row in csv.DictReader(io.StringIO(found.out))}
+    assert float(rows["table-1"]["ours"]) == mean_of_sums(20)
+    assert [rows[item]["verdict"] for item in ("table-1", "table-2")] == ["confirmed", "refuted"]
+    assert Run(paper / "reproductions/digits/small/sums").exit_code == 0
+    assert "study sums of Digits, scale small" in found.err
+
+
+def mean_of_sums(count: int) -> float:
+    return sum(sum(map(int, str(2 * number))) for number in range(count)) / count
+
+
+def test_only_the_chosen_table_is_shown(paper: Path, cfbench: Command) -> None:
+    found = cfbench("reproduce", "digits", "table-2", "--format", "csv", "--out", "mine")
+    assert [row["item"] for row in csv.DictReader(io.StringIO(found.out))] == ["table-2"]
+    assert "1 numbers were compared" in cfbench("reproduce", "digits", "table-2", "--out", "mine").out
+    assert (paper / "mine/sums/scores.parquet").is_file() and not (paper / "reproductions").exists()
+
+
+def test_the_scale_changes_the_study(paper: Path, cfbench: Command) -> None:
+    found = cfbench("reproduce", "digits", "table-1", "--scale", "paper", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(found.out))
+    assert float(row["ours"]) == mean_of_sums(40)
+
+
+def test_a_change_on_the_command_line_is_applied_last(paper: Path, cfbench: Command) -> None:
+    found = cfbench("reproduce", "digits", "table-1", "--set", "data.count=10", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(found.out))
+    assert float(row["ours"]) == mean_of_sums(10)
+
+
+def test_a_second_call_resumes(paper: Path, cfbench: Command) -> None:
+    first = cfbench("reproduce", "digits", "table-1", "--format", "csv")
+    second = cfbench("reproduce", "digits", "table-1", "--format", "csv")
+    assert first.out == second.out
+    lines = (paper / "reproductions/digits/small/sums/outcomes.jsonl").read_text().splitlines()
+    last = {outcome["key"]: outcome["status"] for outcome in map(json.loads, lines)}
+    assert set(last.values()) == {"cached"}
+
+
+def test_a_failed_study_ends_with_exit_code_1(paper: Path, cfbench: Command) -> None:
+    found = cfbench("reproduce", "digits", "table-3")
+    assert found.code == 1
+
+
+def test_the_list_shows_tables_costs_and_reasons(paper: Path, cfbench: Command) -> None:
+    shown = cfbench("reproduce", "digits", "--list").out
+    assert "digits: Digits" in shown and "nothing is measured" in shown
+    (line,) = (line for line in shown.splitlines() if line.strip().startswith("table-1"))
+    assert "90 min" in line and "not measured" in line
+    whole = json.loads(cfbench("reproduce", "digits", "--list", "--format", "json").out)
+    assert [item["item"] for item in whole[0]["items"]] == ["table-1", "table-2", "table-3", "figure-1"]
+    assert not (paper / "reproductions").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("digts",), "Did you mean 'digits'?"),
+        (("digits", "table-11"), "Did you mean 'table-1'?"),
+        (("digits", "figure-1"), "figure-1 of Digits is not reproduced: nothing is measured"),
+        (("digits", "table-3", "--scale", "paper"), "there is no study at the scale paper"),
+        (("broken",), "must return a Replication"),
+        (("digits", "--suite", "toy"), "--suite does not apply"),
+    ],
+)
+def test_a_wrong_call_is_one_line(
+    paper: Path, cfbench: Command, arguments: tuple[str, ...], line: str
+) -> None:
+    found = cfbench("reproduce", *arguments)
+    assert found.code == 2 and line in found.err and len(found.err.strip().splitlines()) == 1
+
+
+def test_without_a_suite_that_has_papers_nothing_is_listed(toy: Path, cfbench: Command) -> None:
+    if any(True for _ in json.loads(cfbench("list", "replications", "--format", "json").out or "[]")):
+        pytest.skip("other distributions that are installed here bring replications")
+    assert "No installed suite brings a replication" in cfbench("reproduce").out
+
+
+def test_the_call_from_python_is_the_same(paper: Path) -> None:
+    found = reproduce("digits", ["table-1"], out=paper / "here")
+    assert found.table["verdict"].tolist() == ["confirmed"]
+    assert [run.directory for run in found.runs] == [paper / "here/sums"]
+    with pytest.raises(UserError, match="scale must be one of small, paper"):
+        reproduce("digits", scale="large")
+    assert find_replication("digits")[1].title == "Digits"
+
+
+def test_a_replication_cannot_name_unknown_studies_or_hide_a_reason() -> None:
+    study = ReplicationStudy(name="a", config="p:a.yaml", changes={"small": ()})
+    for item in (
+        PublishedItem(name="table-1", caption="c", studies=("b",)),
+        PublishedItem(name="table-1", caption="c"),
+    ):
+        with pytest.raises(ValueError, match="table-1"):
+            Replication(title="T", paper="p", studies=(study,), items=(item,), analysis="a")
