@@ -45,14 +45,14 @@ class ReplicationStudy:
         config: ``"package:folder/file.yaml"``, shipped with the package.
         changes: for each scale that it has, changes such as ``"protocol.users=20"``.
         minutes: for each scale, the measured CPU time of all tasks in minutes; a scale that was not measured is missing.
-        needs: what a user must bring besides the installed packages, in a few words; empty if nothing.
+        needs: for a scale, what a user must bring besides the installed packages and public data, in a few words.
     """
 
     name: str
     config: str
     changes: Mapping[str, tuple[str, ...]]
     minutes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    needs: str = ""
+    needs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,19 +7,19 @@ import pytest
 from cfbench_core import api
 from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
+from cfbench_core.verdicts import RELATIONS
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
-    RELATIONS,
     claims,
     printed_numbers,
     statistic,
     verdict,
 )
-from cfbench_text.analysis.reproduction import Reproduction, parts, sizes
+from cfbench_text.analysis.reproduction import Config, Reproduction, _with_verdicts, parts, sizes
 from cfbench_text.analysis.shared import repeated
 
-analysis = Reproduction()
+analysis = Reproduction(Config())
 printed = printed_numbers()
 
 
@@ -119,7 +119,7 @@ def test_statistics_of_two_metrics_by_hand():
 @pytest.mark.parametrize("kind", ["share first", "share last", "first on average"])
 def test_an_order_of_fewer_than_six_generators_decides_nothing(kind):
     value = statistic(claim(kind, subject="nrt"), six[six["model"] != "xrec"])
-    assert np.isnan(value) and verdict(claim(kind), value) == "not comparable"
+    assert np.isnan(value) and verdict(claim(kind), value).word == "not reproducible"
 
 
 def test_a_missing_metric_decides_nothing():
@@ -130,10 +130,10 @@ def test_a_missing_metric_decides_nothing():
 def test_the_claims_can_be_decided_and_the_printed_tables_contradict_one():
     found = claims().to_dict("records")
     numbers = printed[printed["table"].isin(["III", "IV", "V", "VI"])].rename(columns={"printed": "mean"})
-    verdicts = {one["claim"]: verdict(one, statistic(one, numbers)) for one in found}
+    verdicts = {one["claim"]: verdict(one, statistic(one, numbers)).word for one in found}
     assert len(verdicts) == len(found) >= 6 and {one["relation"] for one in found} <= set(RELATIONS)
     assert [name for name, one in verdicts.items() if one == "refuted"] == ["pepler-bleurt"]
-    assert {name for name, one in verdicts.items() if one == "not comparable"} == {
+    assert {name for name, one in verdicts.items() if one == "not reproducible"} == {
         "low-binary-recall",
         "low-binary-f1",
     }
@@ -172,7 +172,7 @@ def test_a_run_is_beside_the_paper(tmp_path, monkeypatch):
     assert (row["printed_low"], row["printed_high"]) == (theirs.min(), theirs.max())
     decided = table[table["table"] == "claims"].set_index("metric")
     assert decided.loc["low-precision", "ours"] == row["ours"]
-    assert decided.loc["xrec-best-recall", "verdict"] == "not comparable"
+    assert decided.loc["xrec-best-recall", "verdict"] == "not reproducible"
     assert any("toy-reviews is not a data set of the paper" in note for note in found.notes)
     assert "Claims of the paper here" in found.words and analysis.figures(table)
     assert analysis.latex(table).count("\\begin{table}") == len(found.text.split("\n\n"))
@@ -228,3 +228,17 @@ def test_metrics_that_are_one_under_overlap_are_found(run, answer):
         np.testing.assert_array_equal(wide[metric], wide[of])
     shown = answer("paper-tables").text
     assert "St2Exp-P (overlap)" in shown and "StEnt-P (overlap)" not in shown
+
+
+def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
+    table = pd.DataFrame(
+        {
+            "dataset": ["toys", "toys", "toys", "guitars"],
+            "ours": [0.5, 0.5, 0.9, 0.5],
+            "std": [0.1, 1.0, 0.1, 0.1],
+            "n": [100, 100, 100, 100],
+            "printed": [0.52, 0.52, 0.52, np.nan],
+        }
+    )
+    found = _with_verdicts(table, 0.1)
+    assert found["verdict"].tolist() == ["confirmed", "undecided", "refuted", "not comparable"]

@@ -118,9 +118,9 @@ def names_what_exists(subject: Subject) -> None:
 
 
 def plans_its_studies(subject: Subject) -> None:
-    """Can each study be planned at each of its scales?"""
+    """Can each study be planned at each of its scales that needs nothing special?"""
     for study in subject.create().studies:
-        for scale in study.changes:
+        for scale in study.changes.keys() - study.needs.keys():
             access = DataAccess(planning=True)
             try:
                 planned = prepare_study(study, scale, (), prepare, access=access)

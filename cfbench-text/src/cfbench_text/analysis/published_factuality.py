@@ -14,10 +14,11 @@ All these metrics are better when higher.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from cfbench_core.verdicts import NOT_REPRODUCIBLE, Interval, Verdict, claim_verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,6 @@ OUR_NAMES = {
 }
 """Metrics of which the paper prints one number under a name without a direction, or with another name."""
 UNNAMED = "AlignScore, SummaC and BARTScore"
-RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": operator.lt, ">": operator.gt, "=": operator.eq}
 RANKING = ("share first", "share last", "first on average")
 SAME = 1e-9
 
@@ -91,12 +91,11 @@ def _of_ranking(kind: str, subject: str, grid: pd.DataFrame) -> float:
     return float((full[subject] < others.min(axis=1) - SAME).mean())
 
 
-def verdict(claim: Mapping[Any, Any], value: float) -> str:
-    """confirmed, refuted, or not comparable (the statistic is missing)."""
+def verdict(claim: Mapping[Any, Any], value: float) -> Verdict:
+    """Whether a claim holds for a statistic; NaN: what it needs was not run."""
     if value != value:
-        return "not comparable"
-    holds = RELATIONS[claim["relation"]](value, float(claim["threshold"]))
-    return "confirmed" if holds else "refuted"
+        return Verdict(NOT_REPRODUCIBLE, "a metric, judge or generator that it needs was not run")
+    return claim_verdict(Interval(value), claim["relation"], float(claim["threshold"]))
 
 
 def _read(name: str) -> pd.DataFrame:

@@ -10,12 +10,15 @@ are one under a judge (``same_as``) stay in their tables, since each has a print
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from cfbench_core.analyses import Figure
+from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.verdicts import MARGIN, NOT_COMPARABLE, Interval, Verdict, count_verdicts, number_verdict
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
@@ -44,15 +47,27 @@ SPEC = ComponentSpec(
     id="text/analysis/reproduction",
     summary="The tables of Statement factuality: the printed value next to ours",
     target=f"{__name__}:Reproduction",
+    config=f"{__name__}:Config",
     papers=("statementfactuality",),
 )
 
 STATISTICS, REVIEWS, FIGURE, CLAIMS = "II", "VII", "figure 2", "claims"
 BINARY = "StEnt-bin"
+ITEMS = {
+    STATISTICS: "table-ii",
+    "III": "table-iii",
+    "IV": "table-iv",
+    FIGURE: "figure-2",
+    "V": "table-v",
+    "VI": "table-vi",
+    REVIEWS: "table-vii",
+    CLAIMS: CLAIMS,
+}
+"""The tables and figures by the names that ``cfbench reproduce`` uses."""
 COLUMNS = (
-    *("table", "dataset", "metric", "judge", "model", "generator", "printed", "printed_std"),
+    *("item", "table", "dataset", "metric", "judge", "model", "generator", "printed", "printed_std"),
     *("printed_low", "printed_high", "ours", "std", "n", "difference", "same_as"),
-    *("sentence", "rule", "verdict_printed", "verdict"),
+    *("sentence", "rule", "verdict_printed", "verdict", "reason"),
 )
 _WORDS = (
     "dataset",
@@ -67,9 +82,18 @@ _WORDS = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How near a number must be to the printed one."""
+
+    margin: Annotated[
+        float, Range(above=0), Help("the share of a printed number by which ours may differ")
+    ] = MARGIN
+
+
 class Reproduction:
-    def __init__(self, config: None = None) -> None:
-        """Nothing to set."""
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
     def incompatibility(self, runs: Sequence[Run]) -> str:
         if any(generator_of(cell) for _, cell in written(runs)):
@@ -112,7 +136,9 @@ class Reproduction:
         )
         table = _beside(table, printed)
         decided = pd.DataFrame(list(_claims(table, printed)))
-        return pd.concat([table, decided], ignore_index=True).reindex(columns=list(COLUMNS))
+        table = pd.concat([_with_verdicts(table, self.config.margin), decided], ignore_index=True)
+        table["item"] = table["table"].map(ITEMS)
+        return table.reindex(columns=list(COLUMNS))
 
     def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
         from cfbench_core.reports.charts import Bar, bar_chart, heat_map
@@ -148,10 +174,7 @@ class Reproduction:
         decided = decided[decided["table"] == CLAIMS]
         if decided.empty:
             return ""
-        counts = decided["verdict"].value_counts()
-        listed = ", ".join(
-            f"{counts.get(word, 0)} {word}" for word in ("confirmed", "refuted", "not comparable")
-        )
+        listed = count_verdicts(decided["verdict"])
         refuted = decided[decided["verdict_printed"] == "refuted"]["sentence"].drop_duplicates().tolist()
         sentence = f"Claims of the paper here: {listed}."
         if refuted:
@@ -275,6 +298,22 @@ def _beside(table: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values("table", key=lambda one: one.map(order.index), kind="stable")
 
 
+def _with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """Whether each number is the printed one, by the interval of its mean; numbers of other data sets are not compared."""
+    found = []
+    for row in table.to_dict("records"):
+        half = (
+            1.96 * row["std"] / np.sqrt(row["n"]) if row["n"] and not np.isnan(row["std"]) else float("nan")
+        )
+        ours = Interval(row["ours"], row["ours"] - half, row["ours"] + half)
+        if row["dataset"] in DOMAINS:
+            found.append(number_verdict(row["printed"], ours, margin=margin))
+        else:
+            found.append(Verdict(NOT_COMPARABLE, "not a data set of the paper"))
+    words, reasons = zip(*found, strict=True) if found else ((), ())
+    return table.assign(verdict=list(words), reason=list(reasons))
+
+
 def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The claims with their statistic as printed and here, once for each judge of the metrics that have one."""
     chosen = table[~table["table"].isin([STATISTICS, REVIEWS])]
@@ -299,8 +338,9 @@ def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, An
                 "ours": here,
                 "sentence": f"{claim['sentence']} (section {claim['section']})",
                 "rule": rule(claim),
-                "verdict_printed": verdict(claim, as_printed),
-                "verdict": verdict(claim, here),
+                "verdict_printed": verdict(claim, as_printed).word,
+                "verdict": verdict(claim, here).word,
+                "reason": verdict(claim, here).reason,
             }
 
 

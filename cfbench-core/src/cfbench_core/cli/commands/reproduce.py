@@ -162,7 +162,7 @@ def _studies(replication: Replication) -> None:
         [
             study.name,
             ", ".join(item.name for item in replication.items if study.name in item.studies),
-            study.needs,
+            "; ".join(f"{scale}: {text}" for scale, text in study.needs.items()),
         ]
         for study in replication.studies
     ]

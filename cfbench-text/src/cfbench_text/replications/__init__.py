@@ -1,0 +1,1 @@
+"""Replications of papers about the factuality of explanation texts."""

@@ -1,0 +1,80 @@
+"""Statement factuality (Kabongo and Guigue 2025): six generators, five domains, metrics over statements.
+
+The study of the paper needs language models and a large GPU. Its small version runs here: Musical Instruments, whose reviews
+are of the same source, four of the generators, extraction by rules and a judge that compares words. Its numbers are not
+comparable with the printed ones, its claims are. Table VII compares with reviews as written, which is a study of its own.
+"""
+
+from __future__ import annotations
+
+from cfbench_core.replications import PublishedItem, Replication, ReplicationStudy
+from cfbench_core.specs import ComponentSpec
+
+SPEC = ComponentSpec(
+    id="text/replication/statement-factuality",
+    summary="Statement factuality: six generators on five domains (tables II to VII, figure 2)",
+    target=f"{__name__}:statement_factuality",
+    papers=("statementfactuality",),
+)
+
+_CONFIG = "cfbench_text:replications/statement_factuality.yaml"
+_SMALL = (
+    "data=[musical-instruments]",
+    "extractor=rules",
+    "judges=[overlap]",
+    "metrics=[st2exp, stent, stent-bin, stcoh, bleu, rouge]",
+    "generators=[{name: nrt, epochs: 30}, {name: att2seq, epochs: 30}, {name: peter, dimensions: 128, hidden: 256, "
+    "epochs: 30}, {name: cer, dimensions: 128, hidden: 256, epochs: 30}, reference, shuffled-reference]",
+    "protocol.rows=200",
+)
+_REVIEWS = ("protocol.learn=written", "protocol.reference=written")
+_NEEDS = {"paper": "a GPU of 40 GB and the models of the paper (Llama 3, DeBERTa, GPT-2, Llama 2)"}
+
+
+def statement_factuality(config: None = None) -> Replication:
+    """What is run, and what is printed."""
+    return Replication(
+        title="Statement factuality",
+        paper="statementfactuality",
+        analysis="reproduction",
+        column="item",
+        stored="replication-statement-factuality",
+        studies=(
+            ReplicationStudy(
+                name="explanations", config=_CONFIG, changes={"small": _SMALL, "paper": ()}, needs=_NEEDS
+            ),
+            ReplicationStudy(
+                name="reviews",
+                config=_CONFIG,
+                changes={"small": (*_SMALL, *_REVIEWS), "paper": _REVIEWS},
+                needs=_NEEDS,
+            ),
+        ),
+        items=(
+            _item("table-ii", "sizes of the data sets"),
+            _item("table-iii", "St2Exp: precision, recall and F1 of statements by a language model"),
+            _item("table-iv", "StEnt and StCoh: entailment and contradiction of statements"),
+            _item("figure-2", "StEnt-bin: share of entailed statements"),
+            _item("table-v", "SummaC, AlignScore and QuestEval of whole texts"),
+            _item("table-vi", "similarity of texts: BERTScore, BARTScore, BLEURT, STS"),
+            PublishedItem(
+                name="table-vii",
+                caption="generators that learn reviews as they were written",
+                studies=("reviews",),
+                reason=_REASON,
+            ),
+            PublishedItem(
+                name="claims",
+                caption="headline claims with the statistic that decides each",
+                studies=("explanations",),
+                reason="claims about the order of the six generators need PEPLER and XRec (scale paper)",
+            ),
+        ),
+    )
+
+
+_REASON = "the small version is on Musical Instruments, without the paper's models: not comparable by value"
+
+
+def _item(name: str, caption: str) -> PublishedItem:
+    return PublishedItem(name=name, caption=caption, studies=("explanations",), reason=_REASON)
