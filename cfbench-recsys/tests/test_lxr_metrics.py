@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfbench_recsys.metrics.base import compute_metrics
+from cfbench_recsys.metrics.lxr_curves import Config as CurvesConfig
+from cfbench_recsys.metrics.lxr_curves import LxrCurves, point_name
 from cfbench_recsys.metrics.lxr_del_p import LxrDelP, lxr_del_p
 from cfbench_recsys.metrics.lxr_ins_p import LxrInsP
 from cfbench_recsys.metrics.lxr_ndcg_p import LxrNdcgP, lxr_ndcg_p
@@ -54,3 +56,20 @@ def test_they_equal_the_mean_over_eleven_points(draw_implicit, link: str, data: 
         assert results["LXR-INS-P"][b] == pytest.approx(
             np.mean([case.value(x, item) for x in ins]), abs=1e-12
         )
+
+
+@pytest.mark.parametrize("link", ["sigmoid", "softmax", "identity"])
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_the_means_of_the_curves_are_the_metrics(draw_implicit, link: str, data: st.DataObject) -> None:
+    case, importances = draw_implicit(data, "item")
+    case.link = link
+    metrics = [LxrPosP(Config(t=(2,))), LxrNdcgP(), LxrDelP(), LxrInsP(), LxrCurves(CurvesConfig(t=2))]
+    results = compute_metrics(metrics, case.implicit(importances))
+    for curve in ("POS-P@2", "NDCG-P", "DEL-P", "INS-P"):
+        points = np.stack([results[point_name(curve, share)] for share in range(0, 101, 10)])
+        assert points.mean(axis=0) == pytest.approx(results[f"LXR-{curve}"], abs=1e-12)
+    for b, (user, [item]) in enumerate(case.units()):
+        assert results[point_name("DEL-P", 0)][b] == pytest.approx(case.value(case.histories[user], item))
+        assert results[point_name("INS-P", 0)][b] == pytest.approx(case.value(set(), item))
+        assert results[point_name("DEL-P", 100)][b] == pytest.approx(case.value(set(), item))
