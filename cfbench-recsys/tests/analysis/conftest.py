@@ -26,7 +26,7 @@ Write = Callable[..., Run]
 
 
 def direction(metric: str) -> str:
-    name = metric.partition("@")[0].partition(":")[0].removeprefix("curve ")
+    name = metric.partition("@")[0].partition("[")[0].removeprefix("curve-")
     return "" if name in NEITHER else DIRECTIONS.get(name, "higher")
 
 

@@ -12,7 +12,7 @@ curves = Curves()
 def scores(lowest: float, last: float) -> dict[str, list[float]]:
     """Two users with two items each; all have the same value at every share."""
     values = {0: 1.0, 50: lowest, 100: last}
-    return {f"curve POS-P@20: {share}%": [value] * 4 for share, value in values.items()}
+    return {f"curve-POS-P@20[{share}%]": [value] * 4 for share, value in values.items()}
 
 
 def test_a_curve_that_rises_again_is_measured_from_its_lowest_point(write: Any, make_cell: Any) -> None:
@@ -38,7 +38,7 @@ def test_a_curve_that_rises_again_is_measured_from_its_lowest_point(write: Any, 
 
 
 def test_curves_of_insertion_have_no_lowest_point(write: Any, make_cell: Any) -> None:
-    values = {f"curve INS-P: {share}%": [share / 100, share / 100] for share in (0, 50, 100)}
+    values = {f"curve-INS-P[{share}%]": [share / 100, share / 100] for share in (0, 50, 100)}
     table = curves.table([write(make_cell("lxr", values))])
     assert (table["direction"] == "higher").all()
     assert table["against"].isna().all() and curves.words(table) == ""

@@ -50,7 +50,7 @@ SPEC = ComponentSpec(
 
 REMOVAL = "lower"
 """The direction of the curves of removals."""
-_POINT = re.compile(r"^curve (?P<curve>.+): (?P<share>\d+)%$")
+_POINT = re.compile(r"^curve-(?P<curve>.+)\[(?P<share>\d+)%\]$")
 
 
 def _points(columns: Sequence[Column]) -> dict[str, dict[int, Column]]:

@@ -56,8 +56,8 @@ def curve_names(t: int) -> dict[str, str]:
 
 
 def point_name(curve: str, share: int) -> str:
-    """ "curve POS-P@20: 70%"."""
-    return f"curve {curve}: {share}%"
+    """ "curve-POS-P@20[70%]"."""
+    return f"curve-{curve}[{share}%]"
 
 
 class LxrCurves:

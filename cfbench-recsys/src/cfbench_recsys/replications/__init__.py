@@ -1,0 +1,1 @@
+"""Replications of papers about counterfactual explanations of recommenders."""
