@@ -275,7 +275,8 @@ def _means_by_level(means: pd.DataFrame, metric: str, title: str, qualities: str
     levels = list(dict.fromkeys(means["checkpoint"]))
     means = means.assign(place=means["checkpoint"].map(levels.index))
     places = style_numbers(means)
-    for _, rows in means.groupby("top"):
+    ends = means[means["top"].isin([means["top"].min(), means["top"].max()])]
+    for _, rows in ends.groupby("top"):
         heading = f"{metric}, top {int(rows['top'].iloc[0])}, across levels: {title}"
         svg = line_chart(
             lines(rows, "place", places),

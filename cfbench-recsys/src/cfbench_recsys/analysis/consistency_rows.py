@@ -78,7 +78,7 @@ class Comparison:
         low, high = estimate.interval()
         spread = _spread(np.stack([self.estimates[number].means.point for number in which]))
         ranked = ranks(self.samples[0].costs(estimate.point))
-        for place, top in enumerate(dict.fromkeys((1, self.places))):
+        for place, top in enumerate(range(1, self.places + 1)):
             counts = self._explanations(which, top, 1)
             for m, level, e in np.ndindex(estimate.point.shape[1:]):
                 at = (place, m, level, e)
@@ -137,7 +137,7 @@ class Comparison:
 
 
 class _Estimates:
-    """The results of one run: agreement (K, M + 1, 4) among all users and size-matched; means (1 or 2, M, L, E)."""
+    """The results of one run: agreement (K, M + 1, 4) among all users and size-matched; means (K, M, L, E)."""
 
     def __init__(self, plain: Estimate, matched: Estimate, means: Estimate) -> None:
         self.plain = plain

@@ -136,9 +136,9 @@ def size_matched(sample: Sample, draws: IntArray) -> FloatArray:
 
 
 def level_means(sample: Sample, draws: IntArray) -> FloatArray:
-    """(R, 2, M, L, E) means of each explainer at each level, at top 1 and at top K."""
+    """(R, K, M, L, E) means of each explainer at each level, at top 1, 2, ..., K."""
     weights = _weights(draws, sample.users)
-    return np.stack([sample.means(weights, top) for top in (1, sample.places)], axis=1)
+    return np.stack([sample.means(weights, top) for top in range(1, sample.places + 1)], axis=1)
 
 
 def _agreement(sample: Sample, weights: FloatArray, top: int) -> FloatArray:
