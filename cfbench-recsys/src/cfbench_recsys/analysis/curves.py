@@ -53,12 +53,18 @@ REMOVAL = "lower"
 _POINT = re.compile(r"^curve-(?P<curve>.+)\[(?P<share>\d+)%\]$")
 
 
+def point_of(column: str) -> tuple[str, int] | None:
+    """("POS-P@20", 70) of "curve-POS-P@20[70%]"; None of any other metric."""
+    match = _POINT.match(column)
+    return (match["curve"], int(match["share"])) if match else None
+
+
 def _points(columns: Sequence[Column]) -> dict[str, dict[int, Column]]:
     """The columns of each curve by share."""
     found: dict[str, dict[int, Column]] = {}
     for column in columns:
-        if match := _POINT.match(column.name):
-            found.setdefault(match["curve"], {})[int(match["share"])] = column
+        if point := point_of(column.name):
+            found.setdefault(point[0], {})[point[1]] = column
     return found
 
 
