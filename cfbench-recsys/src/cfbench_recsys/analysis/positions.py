@@ -36,6 +36,7 @@ from cfbench_recsys.analysis.shared import (
     place,
     settings,
     style_numbers,
+    unit_ranks,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Positions:
         """Columns: the labels, metric, direction, explainer, role, rank, against, mean, ci_low, ci_high,
         n."""
         statements = Statements()
-        ranks = {str(run.directory): _ranks(run) for run in runs}
+        ranks = {str(run.directory): unit_ranks(run) for run in runs}
         for setting in settings(runs, self._wanted):
             for column in setting.columns_of(self.config.metrics):
                 common = {**setting.labels, "metric": column.name, "direction": column.direction}
@@ -138,12 +139,6 @@ def _more(row: Any) -> str:
 
 def _towards(row: Any) -> float:
     return float(row["mean"]) * EASIER[base(row["metric"])]
-
-
-def _ranks(run: Run) -> dict[str, pd.Series[float]]:
-    """Each cell's units with the rank of their item."""
-    listed = run.scores[["cell", "unit", "rank"]].dropna().drop_duplicates(["cell", "unit"])
-    return {str(cell): rows.set_index("unit")["rank"] for cell, rows in listed.groupby("cell")}
 
 
 def _state(

@@ -128,6 +128,12 @@ def settings(runs: Sequence[Run], wanted: Wanted, apart: Collection[str] = ()) -
     return [Setting(labels, tuple(methods)) for labels, methods in found.values()]
 
 
+def unit_ranks(run: Run) -> dict[str, pd.Series[float]]:
+    """The rank of each unit's item in its list, by cell; a cell without ranks (list level) is not there."""
+    listed = run.scores[["cell", "unit", "rank"]].dropna().drop_duplicates(["cell", "unit"])
+    return {str(cell): rows.set_index("unit")["rank"] for cell, rows in listed.groupby("cell")}
+
+
 def _run_names(runs: Sequence[Run]) -> list[str]:
     names = [run.directory.resolve().name for run in runs]
     return names if len(set(names)) == len(names) else [str(run.directory) for run in runs]
