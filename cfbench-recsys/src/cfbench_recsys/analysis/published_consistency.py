@@ -23,7 +23,7 @@ from cfbench_recsys.analysis.consistency import SPEARMAN, Config, Consistency
 from cfbench_recsys.analysis.consistency_rows import ALL_USERS, LEVEL_MEAN, MATCHED, TOP_1
 from cfbench_recsys.analysis.measured_means import split_label
 from cfbench_recsys.analysis.shared import base
-from cfbench_recsys.published import read_published
+from cfbench_recsys.analysis.published_tables import read_published
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from cfbench_recsys.analysis.curves import point_of
 from cfbench_recsys.analysis.measured_means import MeasuredMeans, config_of, measure, split_label
 from cfbench_recsys.analysis.published_claims import claim_rows
 from cfbench_recsys.analysis.shared import refined
-from cfbench_recsys.published import read_published
+from cfbench_recsys.analysis.published_tables import read_published
 
 if TYPE_CHECKING:
     import pandas as pd

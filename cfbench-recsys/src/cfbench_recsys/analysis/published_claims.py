@@ -1,0 +1,183 @@
+"""Decides claims of a paper by a statistic of means: those that it prints, and those of runs.
+
+A claim has terms (explainers, models, data sets, ...; separated by spaces, empty for any), a ``contrast``, which is the
+label in which its two sides differ, and the values of both sides (``subject``, ``against``). What the sides have in
+common is a setting. ``claim_statistics.py`` has the statistics. The interval of a statistic is the middle 95% of its
+values over draws of users; the statistics of printed means have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cfbench_core.run_directory import TIME
+from cfbench_core.verdicts import NOT_COMPARABLE, Interval, Verdict, claim_verdict
+from cfbench_recsys.analysis.claim_statistics import OF_ORDERS, STATISTICS, FloatArray
+from cfbench_recsys.analysis.measured_means import LABELS, VARIANTS, MeasuredMeans
+from cfbench_recsys.edits import IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TERMS = ("explainer", "model", "dataset", "level", "format", "k", "scope", "metric")
+LOWER = ("POS-P", "#Perturb", TIME.name)
+"""Metrics of which the lower is the better one; their sign is changed where a claim is about the best of several."""
+BEST = "most-often-best"
+UNPRINTED = Verdict(NOT_COMPARABLE, "the paper prints no numbers on it")
+
+
+class Decided(NamedTuple):
+    """The statistic of a claim, in how many settings both sides have means, and the terms without any."""
+
+    statistic: Interval
+    settings: int
+    absent: tuple[str, ...]
+
+
+def claim_rows(claims: pd.DataFrame, printed: MeasuredMeans, ours: MeasuredMeans) -> Iterator[dict[str, Any]]:
+    """A row for each claim and each variant of the explainers that was run.
+
+    Keys: claim, section, sentence, rule, variant, printed, verdict_printed, ours, ci_low, ci_high, n (settings),
+    verdict, reason.
+    """
+    variants = [name for name in VARIANTS if name in set(ours.frame["variant"])] or [""]
+    for claim in claims.to_dict("records"):
+        theirs = decide(claim, printed)
+        known = not np.isnan(theirs.statistic.value)
+        as_printed = _verdict(claim, theirs) if known else UNPRINTED
+        for variant in variants:
+            here = decide(claim, ours.of_variant(variant))
+            verdict = _verdict(claim, here)
+            without = f"; without {', '.join(here.absent)}" if here.absent and here.settings else ""
+            yield {
+                **{name: claim[name] for name in ("claim", "section", "sentence")},
+                "rule": rule(claim),
+                "variant": variant,
+                "printed": theirs.statistic.value,
+                "verdict_printed": as_printed.word,
+                "ours": here.statistic.value,
+                "ci_low": here.statistic.low,
+                "ci_high": here.statistic.high,
+                "n": here.settings,
+                "verdict": verdict.word,
+                "reason": verdict.reason + without,
+            }
+
+
+def rule(claim: Mapping[Any, Any]) -> str:
+    """ "share-lowest of POS-P, lxr against lime-rs shap accent > 0.5"."""
+    of = f" of {claim['metric']}" if claim["metric"] else ""
+    sides = " against ".join(filter(None, (claim["subject"], claim["against"])))
+    sides = f", {sides}" if sides else ""
+    return f"{claim['statistic']}{of}{sides} {claim['relation']} {float(claim['threshold']):g}"
+
+
+def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
+    """The statistic of a claim; its value is NaN where no setting has means of both sides, or a model has none."""
+    frame = _selected(claim, means.frame)
+    missing = _absent(claim, frame)
+    nothing = Decided(Interval(np.nan), 0, missing)
+    if frame.empty or set(missing) & set(_listed(claim["model"])):
+        return nothing
+    values = means.values
+    if claim["statistic"] == BEST:
+        values = values * np.where(means.frame["metric"].isin(LOWER), -1.0, 1.0)
+    sides = _orders(claim, frame) if claim["statistic"] in OF_ORDERS else _options(claim, frame)
+    subject, against = (_taken(values, rows) for rows in sides)
+    found = STATISTICS[claim["statistic"].replace(BEST, "most-often-highest")](subject, against)
+    if np.isnan(found[0]):
+        return nothing
+    known = [~np.isnan(side[0]).all(axis=-1) for side in (subject, against) if side.shape[-1]]
+    counted = int(np.logical_and.reduce(known).sum())
+    drawn = found[1:][~np.isnan(found[1:])]
+    limits = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (np.nan, np.nan)
+    return Decided(Interval(float(found[0]), float(limits[0]), float(limits[1])), counted, missing)
+
+
+def _verdict(claim: Mapping[Any, Any], decided: Decided) -> Verdict:
+    return claim_verdict(decided.statistic, str(claim["relation"]), float(claim["threshold"]))
+
+
+def _listed(text: Any) -> list[str]:
+    return str(text).split()
+
+
+def _wanted(claim: Mapping[Any, Any]) -> dict[str, list[str]]:
+    """The values of each label that a claim is about; a label without a term is not there."""
+    terms = {name: _listed(claim[name]) for name in TERMS if name != claim["contrast"] and claim[name]}
+    both = [*_listed(claim["subject"]), *_listed(claim["against"])]
+    if both:
+        terms[str(claim["contrast"])] = both
+    elif claim["explainer"]:
+        terms["explainer"] = _listed(claim["explainer"])
+    return terms
+
+
+def _selected(claim: Mapping[Any, Any], frame: pd.DataFrame) -> pd.DataFrame:
+    """The means that a claim is about; of all places together unless it compares places."""
+    wanted = _wanted(claim)
+    chosen = frame[frame["rank"] == ""] if "rank" not in wanted else frame
+    for label, values in wanted.items():
+        chosen = chosen[chosen[label].isin(values)]
+    return chosen
+
+
+def _absent(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[str, ...]:
+    """Explainers, models and data sets of a claim without any mean."""
+    wanted = _wanted(claim)
+    found = []
+    for label in ("explainer", "model", "dataset"):
+        present = set(frame[label])
+        found += [name for name in wanted.get(label, ()) if name not in present]
+    return tuple(found)
+
+
+def _options(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[IntArray, IntArray]:
+    """For each side (settings, options): positions of means, -1 where there is none."""
+    contrast = str(claim["contrast"])
+    subject = _listed(claim["subject"]) or list(dict.fromkeys(frame[contrast]))
+    common = [name for name in LABELS if name != contrast]
+    return _grids(frame, common, contrast, subject, _listed(claim["against"]))
+
+
+def _orders(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[IntArray, IntArray]:
+    """For each side (settings, explainers), a setting for each pair of a value of both sides."""
+    contrast = str(claim["contrast"])
+    names = list(dict.fromkeys(frame["explainer"]))
+    common = [name for name in LABELS if name not in (contrast, "explainer")]
+    pairs = [(one, other) for one in _listed(claim["subject"]) for other in _listed(claim["against"])]
+    sides: tuple[list[IntArray], list[IntArray]] = ([], [])
+    for one, other in pairs:
+        keyed = frame[frame[contrast].isin([one, other])]
+        of_one, of_other = keyed[keyed[contrast] == one], keyed[keyed[contrast] == other]
+        settings = keyed[common].drop_duplicates()
+        for side, rows in zip(sides, (of_one, of_other), strict=True):
+            side.append(_grid(rows, settings, "explainer", names))
+    return np.concatenate(sides[0]), np.concatenate(sides[1])
+
+
+def _grids(
+    frame: pd.DataFrame, common: list[str], contrast: str, subject: list[str], against: list[str]
+) -> tuple[IntArray, IntArray]:
+    settings = frame[common].drop_duplicates()
+    return _grid(frame, settings, contrast, subject), _grid(frame, settings, contrast, against)
+
+
+def _grid(frame: pd.DataFrame, settings: pd.DataFrame, columns: str, names: Iterable[str]) -> IntArray:
+    """(settings, names) the positions of the means of these settings, -1 where there is none."""
+    names, common = list(names), list(settings.columns)
+    place = {key: row for row, key in enumerate(settings.itertuples(index=False, name=None))}
+    grid = np.full((len(place), len(names)), -1, dtype=np.int64)
+    chosen = frame[frame[columns].isin(names)]
+    keys = chosen[common].itertuples(index=False, name=None)
+    for position, key, name in zip(chosen.index, keys, chosen[columns], strict=True):
+        grid[place[key], names.index(name)] = position
+    return grid
+
+
+def _taken(values: FloatArray, positions: IntArray) -> FloatArray:
+    """(resamples, settings, options), NaN where there is no mean."""
+    return np.where(positions < 0, np.nan, values[:, positions])
