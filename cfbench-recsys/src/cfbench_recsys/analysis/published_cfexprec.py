@@ -22,10 +22,7 @@ import numpy as np
 from cfbench_core.plan import Column
 from cfbench_core.run_directory import TIME
 from cfbench_recsys.analysis.measured_means import MeasuredMeans, config_of, measure, split_label
-<<<<<<< HEAD
-=======
 from cfbench_recsys.analysis.published_claims import claim_rows
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
 from cfbench_recsys.labels import ANY_BUDGET, NO_BUDGET
 
 if TYPE_CHECKING:
@@ -33,12 +30,8 @@ if TYPE_CHECKING:
 
     from cfbench_core.run_directory import Run
 
-<<<<<<< HEAD
-NATIVE = ("lime-rs", "shap", "prince", "accent", "lxr")
-=======
 WITH_IMPORTANCES = ("lime-rs", "shap", "accent", "lxr")
 NATIVE = (*WITH_IMPORTANCES, "prince")
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
 GRAPH = ("grease", "cf-gnnexplainer", "cf2", "clear", "unr-explainer", "c2explainer", "c2explainer-add")
 EXPLAINERS = (*NATIVE, *GRAPH)
 METRICS = ("POS-P", "NEG-P", "Gini", "PN-S", "PN-R", "#Perturb", TIME.name)
@@ -48,12 +41,9 @@ GRAPHS = ("lightgcn", "gformer", "simgcl")
 KS = (3, 5)
 SCOPE, OWN_SCOPE = "k-hop-3", "user-vector"
 USERS = 500
-<<<<<<< HEAD
-=======
 DATASETS = ("amazon-fashion", "ml-1m", "yahoo-music")
 STANDS_IN = "debian-all"
 """A data set of the size of Yahoo! Music, which needs a signed agreement."""
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
 COSTS = "table-6"
 SIZES = "table-2"
 KEYS = ("item", "dataset", "model", "explainer", "level", "format", "scope", "k", "metric")
@@ -78,24 +68,12 @@ def printed_numbers() -> pd.DataFrame:
     """Columns: KEYS, page, printed, printed_deviation, state; printed is NaN where a cell of a table has no number."""
     table = _read("cfexprec.csv")
     graph = table["model"] == "lightgcn"
-<<<<<<< HEAD
-    importances = (table["table"] == 3) | ((table["table"] == 6) & table["explainer"].isin(NATIVE))
-    explicit = graph | (table["explainer"] == "prince") | (table["table"] == 4)
-    formats = np.where(explicit, "explicit", np.where(importances, "implicit", ""))
-    scopes = np.where(graph, SCOPE, np.where(table["model"] == "mf", OWN_SCOPE, ""))
-    return table.assign(
-        item="table-" + table["table"].astype(str), format=formats, scope=scopes, k=table["k"].map(_whole)
-    ).rename(columns={"deviation": "printed_deviation"})[
-        [*KEYS, "page", "printed", "printed_deviation", "state"]
-    ]
-=======
     explicit = graph | (table["explainer"] == "prince") | (table["table"] == "4")
     formats = np.where(explicit, "explicit", np.where(table["model"] == "mf", "implicit", ""))
     scopes = np.where(graph, SCOPE, np.where(table["model"] == "mf", OWN_SCOPE, ""))
     return table.assign(item="table-" + table["table"], format=formats, scope=scopes).rename(
         columns={"deviation": "printed_deviation"}
     )[[*KEYS, "page", "printed", "printed_deviation", "state"]]
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
 
 
 def claims() -> pd.DataFrame:
@@ -107,17 +85,6 @@ def printed_means() -> MeasuredMeans:
     """The printed numbers of explainers as means without resamples."""
     table = printed_numbers()
     table = table[(table["item"] != SIZES) & table["printed"].notna()]
-<<<<<<< HEAD
-    frame = table.assign(
-        metric=table["metric"].str.partition("@")[0], rank="", run="", variant="", k=table["k"].astype(str)
-    )
-    return MeasuredMeans(frame.reset_index(drop=True), frame["printed"].to_numpy(np.float64)[None, :])
-
-
-def measured(runs: Sequence[Run]) -> MeasuredMeans:
-    """The means of the paper's explainers and metrics in these runs."""
-    return measure(runs, EXPLAINERS, METRICS, AT_RANKS)
-=======
     frame = table.assign(metric=table["metric"].str.partition("@")[0], rank="", run="", variant="")
     return MeasuredMeans(frame.reset_index(drop=True), frame["printed"].to_numpy(np.float64)[None, :])
 
@@ -145,7 +112,6 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
     if not other_data and len(table):
         table = table[table["dataset"].isin((*DATASETS, STANDS_IN))]
     return table, list(claim_rows(claims(), printed_means(), means))
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
 
 
 def numbers(runs: Sequence[Run], means: MeasuredMeans) -> pd.DataFrame:
@@ -179,26 +145,14 @@ def notes(runs: Sequence[Run]) -> Iterator[str]:
         if users != USERS:
             yield f"{run.directory.name} explains {users} users, the paper {USERS}."
     names = {str(cell.labels.get("dataset")) for run in runs for cell in run.cells()}
-<<<<<<< HEAD
-    if "debian-all" in names:
-        yield "debian-all stands for Yahoo! Music, whose data needs a signed agreement: like size, other numbers."
-=======
     if STANDS_IN in names:
         yield f"{STANDS_IN} stands for Yahoo! Music, whose data needs a signed agreement: like size, other numbers."
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
     yield (
         "A printed mean counts as uncertain by what its printed deviation over explanations means for 500 users. Seconds are"
         " of another machine; claims about them compare explainers on one machine."
     )
 
 
-<<<<<<< HEAD
-def _whole(k: float) -> str:
-    return "" if np.isnan(k) else f"{k:.0f}"
-
-
-=======
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
 def _sizes(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     """Table 2, of the data sets of these runs."""
     found = {name: data for run in runs for name, data in run.summaries("data").items()}
@@ -229,15 +183,11 @@ def items_of(row: Mapping[Any, Any], scopes: int) -> Iterator[str]:
     model, implicit = row["model"], row["format"] == "implicit"
     if row["metric"] == TIME.name:
         # as in the paper: edits of the methods that give no importances
-<<<<<<< HEAD
-        if row["k"] == "5" and row["scope"] in (SCOPE, OWN_SCOPE) and implicit == (row["explainer"] in NATIVE[:2] + NATIVE[3:]):
-=======
         if (
             row["k"] == "5"
             and row["scope"] in (SCOPE, OWN_SCOPE)
             and implicit == (row["explainer"] in NATIVE[:2] + NATIVE[3:])
         ):
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
             yield COSTS
         return
     if row["rank"]:
@@ -292,14 +242,10 @@ def _failed(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
             name, variant = split_label(str(cell.labels[run.layout.row]), cell.labels, EXPLAINERS)
             if cell.done or cell.role or not name:
                 continue
-<<<<<<< HEAD
-            row = {name: str(cell.labels.get(name, "")) for name in ("dataset", "model", "level", "format", "scope", "k")}
-=======
             row = {
                 name: str(cell.labels.get(name, ""))
                 for name in ("dataset", "model", "level", "format", "scope", "k")
             }
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
             row |= {"explainer": name, "variant": variant, "rank": "", "run": ""}
             state = cell.status + (f": {cell.reason}" if cell.reason else "")
             for column in [*cell.columns, TIME]:
@@ -318,18 +264,12 @@ def _not_run(printed: pd.DataFrame, ours: pd.DataFrame, keys: list[str]) -> pd.D
     same = printed[printed["item"].isin(ours["item"]) & (printed["item"] != SIZES)]
     known = same.merge(ours[keys].drop_duplicates(), on=keys, how="left", indicator=True)
     absent = known[known["_merge"] == "left_only"].drop(columns="_merge")
-<<<<<<< HEAD
-    return absent.assign(rank="", run="", variant="", reason=[
-        row["state"] and f"the paper: {row['state']}" for row in absent.to_dict("records")
-    ])
-=======
     return absent.assign(
         rank="",
         run="",
         variant="",
         reason=[row["state"] and f"the paper: {row['state']}" for row in absent.to_dict("records")],
     )
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846
 
 
 def _incomparable(row: Mapping[Any, Any]) -> str:
@@ -361,14 +301,6 @@ def _with_text(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read(name: str) -> pd.DataFrame:
-<<<<<<< HEAD
-    import pandas as pd
-
-    with (resources.files("cfbench_recsys.published") / name).open(encoding="utf-8") as opened:
-        table = pd.read_csv(opened, dtype={"section": str, "rank": str} if "claims" in name else None)
-    words = [column for column in table.columns if column not in ("k", "printed", "deviation", "threshold") or "claims" in name and column == "k"]
-    return table.assign(**{name: table[name].fillna("") for name in words})
-=======
     """A table of the package, with empty text where it has none."""
     import pandas as pd
 
@@ -377,4 +309,3 @@ def _read(name: str) -> pd.DataFrame:
         table = pd.read_csv(opened, dtype=str, keep_default_na=False)
     known = [column for column in numbers if column in table.columns]
     return table.assign(**{column: pd.to_numeric(table[column]) for column in known})
->>>>>>> e47bd1bb71d65708475d1fb0ef5892173dd71846

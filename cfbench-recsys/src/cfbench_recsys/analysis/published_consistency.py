@@ -1,9 +1,9 @@
 """Table 1 and figure 1 of Consistency beyond top-1, its claims, and the same numbers of runs.
 
-Table 1 (MF, the first three items) is of Yahoo! Music, whose data needs a signed agreement; its numbers are not comparable with
-those of other data, its claims are. Figure 1 (VAE, MovieLens 1M) prints no numbers. The claims are decided by the analysis
-``consistency``, of the explainers as published and as cfbench improves them, each on its own. A statistic of several data sets
-is their mean, its interval that of independent data sets. The statistics:
+Table 1 (MF, the first three items) is of Yahoo! Music, whose data needs a signed agreement; its numbers are not
+comparable with those of other data, its claims are. Figure 1 (VAE, MovieLens 1M) prints no numbers. The claims are
+decided by the analysis ``consistency``, of the explainers as published and as cfbench improves them, each on its own.
+A statistic of several data sets is their mean, its interval that of independent data sets. The statistics:
 
 - ``agreement-K``: Spearman's rho between levels of quality, mean over pairs and T, of the first K items;
 - ``gain``, ``matched-gain``: that of the five first items less that of the first, of all users or as many explanations;
@@ -22,8 +22,8 @@ from cfbench_core.verdicts import NOT_COMPARABLE, Interval, claim_verdict
 from cfbench_recsys.analysis.consistency import SPEARMAN, Config, Consistency
 from cfbench_recsys.analysis.consistency_rows import ALL_USERS, LEVEL_MEAN, MATCHED, TOP_1
 from cfbench_recsys.analysis.measured_means import split_label
-from cfbench_recsys.analysis.shared import base
 from cfbench_recsys.analysis.published_tables import read_published
+from cfbench_recsys.analysis.shared import base
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,11 @@ def incompatibility(runs: Sequence[Run], other_data: bool) -> str:
     """Why there is nothing to compare; empty if there is. Reads plans only."""
     analysis = Consistency(Config(metrics=METRICS, controls=()))
     usable = [run for run in runs if other_data or _of_paper(run)]
-    return analysis.incompatibility(usable) if usable else f"needs one of {', '.join(DATASETS)} (or other_data: true)"
+    return (
+        analysis.incompatibility(usable)
+        if usable
+        else f"needs one of {', '.join(DATASETS)} (or other_data: true)"
+    )
 
 
 def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
@@ -73,8 +77,11 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
 
 def notes(runs: Sequence[Run]) -> Iterator[str]:
     """What to know before trusting the comparison."""
-    yield "Table 1 is of Yahoo! Music, whose data needs a signed agreement: its numbers are not comparable with other data."
-    yield "POS-P and NEG-P average each user's own steps; the metric's description has the departures from the printed formula."
+    yield (
+        "Table 1 is of Yahoo! Music, whose data needs a signed agreement: its numbers are not comparable with those of "
+        "other data."
+    )
+    yield "POS-P and NEG-P average each user's own steps; the description of the metric has the departures from the formula."
 
 
 def consistency_of(runs: Sequence[Run], variant: str) -> pd.DataFrame:
@@ -88,7 +95,8 @@ def consistency_of(runs: Sequence[Run], variant: str) -> pd.DataFrame:
     table = analysis.table(own)
     table = table[table["n_seeds"] == table["n_seeds"].max()]
     names = table["explainer"].astype(str).str.removesuffix(f"-{variant}")
-    return table.assign(explainer=names)
+    found: pd.DataFrame = table.assign(explainer=names)
+    return found
 
 
 def _of_paper(run: Run) -> bool:
@@ -97,7 +105,9 @@ def _of_paper(run: Run) -> bool:
 
 def _variant(run: Run) -> str:
     """The variant of a run's explainers."""
-    names = [split_label(str(cell.labels.get("explainer", "")), cell.labels, EXPLAINERS) for cell in run.cells()]
+    names = [
+        split_label(str(cell.labels.get("explainer", "")), cell.labels, EXPLAINERS) for cell in run.cells()
+    ]
     return "paper" if any(variant == "paper" for _, variant in names) else "cfbench"
 
 
@@ -214,7 +224,9 @@ def _share_best(means: pd.DataFrame) -> Interval:
     groups = [rows for _, rows in means.groupby(["checkpoint", "metric"]) if "lxr" in set(rows["explainer"])]
     if not groups:
         return Interval(np.nan)
-    return Interval(float(np.mean([(rows.loc[rows["explainer"] == "lxr", "rank"] <= 1).all() for rows in groups])))
+    return Interval(
+        float(np.mean([(rows.loc[rows["explainer"] == "lxr", "rank"] <= 1).all() for rows in groups]))
+    )
 
 
 def _printed_statistic(claim: Mapping[Any, Any]) -> float:

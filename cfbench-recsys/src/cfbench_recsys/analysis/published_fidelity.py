@@ -1,8 +1,9 @@
 """Refined fidelity's figure 1 and its claims, and the same numbers of runs.
 
-The paper prints one figure and no table. Its left column are curves over the share of the profile that is removed, its right
-column bars over the length of the explanation. The claims (``published/refined_fidelity_claims.csv``) are sentences of sections
-2.2 and 4.1 about MF on MovieLens 1M; the metrics are those of the paper, contradictory interactions included ("-all").
+The paper prints one figure and no table. Its left column are curves over the share of the profile that is removed,
+its right column bars over the length of the explanation. The claims (``published/refined_fidelity_claims.csv``) are
+sentences of sections 2.2 and 4.1 about MF on MovieLens 1M; the metrics are those of the paper, contradictory
+interactions included ("-all").
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy as np
 from cfbench_recsys.analysis.curves import point_of
 from cfbench_recsys.analysis.measured_means import MeasuredMeans, config_of, measure, split_label
 from cfbench_recsys.analysis.published_claims import claim_rows
-from cfbench_recsys.analysis.shared import refined
 from cfbench_recsys.analysis.published_tables import read_published
+from cfbench_recsys.analysis.shared import refined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,7 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
 
 def notes(runs: Sequence[Run]) -> Iterator[str]:
     """What to know before trusting the comparison."""
-    yield "The paper prints a figure without numbers: its claims are decided, its bars and curves are drawn next to no number."
+    yield "The paper prints a figure without numbers: its claims are decided, its bars and curves are not comparable."
     for run in runs:
         protocol: Mapping[str, Any] = config_of(run).get("protocol") or {}
         users = int(protocol.get("users", USERS))

@@ -128,7 +128,9 @@ PAPERS: Mapping[str, Paper] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    paper: Annotated[Literal["cfexprec", "refined-fidelity", "beyond-top-1"], Help("whose numbers and claims")] = "cfexprec"
+    paper: Annotated[
+        Literal["cfexprec", "refined-fidelity", "beyond-top-1"], Help("whose numbers and claims")
+    ] = "cfexprec"
     other_data: Annotated[bool, Help("also compare data sets that are not of the paper")] = False
 
 
