@@ -10,6 +10,7 @@ from tabulate import tabulate
 from cfbench_core.config import fields_of
 from cfbench_core.papers import Paper, papers_for
 from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.reproduction_levels import level_of
 from cfbench_core.specs import resolve
 
 KIND_TITLES = {
@@ -19,6 +20,7 @@ KIND_TITLES = {
     "explainer": "Explainers",
     "metric": "Metrics",
     "analysis": "Analyses",
+    "replication": "Replications of papers",
     "executor": "Executors",
     "generator": "Generators",
     "extractor": "Extractors",
@@ -63,12 +65,21 @@ def table(components: list[Component]) -> str:
             "provides": axes(c.spec.provides),
             "needs": "; ".join(f"{kind}: {axes(values)}" for kind, values in c.spec.needs.items()),
             "papers": "; ".join(reference(paper) for paper in papers_for(c.spec)),
+            "reproduced": reproduced(c),
             "from": f"`{c.distribution}`",
         }
         for c in components
     ]
     shown = [key for key in rows[0] if any(row[key] for row in rows)]
     return tabulate([[row[key] for key in shown] for row in rows], headers=shown, tablefmt="github")
+
+
+def reproduced(component: Component) -> str:
+    """ "agrees with the code (variant: paper): the same answers as ..."."""
+    found = level_of(component.spec)
+    if found is None:
+        return ""
+    return f"{found.level}{f' ({found.variant})' if found.variant else ''}: {found.evidence}"
 
 
 def reference(paper: Paper) -> str:

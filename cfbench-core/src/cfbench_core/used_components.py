@@ -13,6 +13,7 @@ from cfbench_core.config.code_references import IMPORT, origin
 from cfbench_core.config.fields import hints_of, unwrap
 from cfbench_core.errors import UserError
 from cfbench_core.papers import Paper, papers_for
+from cfbench_core.reproduction_levels import level_of
 from cfbench_core.specs import ComponentSpec
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ def describe_used(suite: str, config: Any, plan: Plan, registry: Registry) -> li
             "distribution": distribution,
             "version": spec.version,
             "papers": _papers(spec),
+            "reproduction": _reproduction(spec),
         }
         for label, spec, distribution in used
     ]
@@ -162,6 +164,15 @@ def _papers(spec: ComponentSpec) -> list[dict[str, Any]]:
         return [dataclasses.asdict(paper) for paper in papers_for(spec)]
     except ValueError:
         return []
+
+
+def _reproduction(spec: ComponentSpec) -> dict[str, str] | None:
+    """How far the component is the method of its paper; None where its package states nothing that can be read."""
+    try:
+        found = level_of(spec)
+    except ValueError:
+        return None
+    return dataclasses.asdict(found) if found else None
 
 
 def cite(run: Run | str | Path) -> list[Paper]:

@@ -21,6 +21,7 @@ from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.papers import papers_for, short_references
 from cfbench_core.presets import Preset, presets_of
 from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.reproduction_levels import level_of
 from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plural, resolve
 
 
@@ -79,8 +80,24 @@ def _described(component: Component, registry: Registry) -> dict[str, Any]:
         "compatible_with": {
             kind: [p.spec.name for p in fitting] for kind, fitting, _ in partners(component, registry)
         },
+        "reproduction": _reproduction(component.spec),
         "text": _docstring(component.spec.target),
     }
+
+
+def _reproduction(spec: ComponentSpec) -> dict[str, str] | None:
+    """How far the component is the method of its paper; None where its package does not say it."""
+    found = level_of(spec)
+    return dataclasses.asdict(found) if found else None
+
+
+def _reproduced(spec: ComponentSpec) -> str:
+    """The level of reproduction with its evidence, in lines."""
+    found = level_of(spec)
+    if found is None:
+        return ""
+    of = f" ({found.variant})" if found.variant else ""
+    return f"{found.level}{of}\n{click.wrap_text(found.evidence, 90)}"
 
 
 def _show(component: Component, registry: Registry) -> None:
@@ -96,6 +113,7 @@ def _show(component: Component, registry: Registry) -> None:
     facts = {
         "certificate": spec.certificate,
         "papers": _references(spec),
+        "reproduced": _reproduced(spec),
         **{
             axis: values(spec.provides, axis, axes)
             for axis in [*axes, *spec.provides]

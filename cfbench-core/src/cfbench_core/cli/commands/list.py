@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.papers import short_references
 from cfbench_core.registry import Component, Registry, installed, known_extras
+from cfbench_core.reproduction_levels import level_of
 from cfbench_core.specs import KINDS, plural
 
 CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
@@ -66,7 +68,9 @@ def _kind(given: str, registry: Registry) -> str:
 
 def _described(component: Component) -> dict[str, Any]:
     origin = {"distribution": component.distribution, "distribution_version": component.distribution_version}
-    return {**vars(component.spec), **origin}
+    found = level_of(component.spec)
+    level = {"reproduction": dataclasses.asdict(found)} if found else {}
+    return {**vars(component.spec), **origin, **level}
 
 
 def _tables(found: Sequence[Component], registry: Registry) -> None:
@@ -93,18 +97,21 @@ def _table(suite: str, kind: str, components: Sequence[Component], registry: Reg
     if kind in CHOSEN_BY_CAPABILITY:
         shown = used(components, axes)
         needs = ["needs"] if any(component.spec.needs for component in components) else []
-        columns = [kind, *shown, *needs, "from", "papers"]
+        levels = {component.spec.name: level_of(component.spec) for component in components}
+        reproduced = ["reproduced"] if any(levels.values()) else []
+        columns = [kind, *shown, *needs, *reproduced, "from", "papers"]
         rows = [
             [
                 component.spec.name,
                 *(values(component.spec.provides, axis, axes) for axis in shown),
                 *(needed(component.spec, axes) for _ in needs),
+                *(found.level if (found := levels[component.spec.name]) else "-" for _ in reproduced),
                 component.distribution,
                 short_references(component.spec) or "-",
             ]
             for component in components
         ]
-        output.table(columns, rows, spare=["needs", "from", "papers"])
+        output.table(columns, rows, spare=["reproduced", "needs", "from", "papers"])
         return
     rows = [[component.spec.name, component.distribution, component.spec.summary] for component in components]
     output.table([kind, "from", "summary"], rows, spare=["from"])
