@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from cfbench_core.api import analyse
 from cfbench_core.run_directory import Run
 
@@ -31,12 +33,16 @@ def main() -> None:
     parser.add_argument("command", help="that made the run")
     parser.add_argument("--agreement", action="store_true", help="store the shares of identical answers, too")
     parser.add_argument("--analysis", help="store the table of this analysis instead of the means")
+    parser.add_argument("--set", action="append", default=[], help="an option of the analysis, NAME=VALUE")
     parser.add_argument("--also", action="append", default=[], help="another run for the analysis")
     options = parser.parse_args()
     run = Run(options.directory)
     if options.analysis:
         runs = [run, *map(Run, options.also)]
-        analyse(options.analysis, runs).round(4).to_csv(f"{options.name}.csv", index=False)
+        given = {
+            name: yaml.safe_load(value) for name, _, value in (one.partition("=") for one in options.set)
+        }
+        analyse(options.analysis, runs, **given).round(4).to_csv(f"{options.name}.csv", index=False)
         write_origin(runs, options.name, options.command)
         return
     store(run, options.name, options.command)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mkdocs.exceptions import PluginError
-from result_tables import against_published, ours
+from result_tables import against_published, ours, replications
 
 MACROS: dict[str, Callable[..., str]] = {
     "table": ours.table,
@@ -28,6 +28,10 @@ MACROS: dict[str, Callable[..., str]] = {
     "against_study": against_published.against_study,
     "claims_of_study": against_published.claims_of_study,
     "against_literature": against_published.against_literature,
+    "claims_of_paper": replications.claims_of_paper,
+    "verdicts_of_paper": replications.verdicts_of_paper,
+    "numbers_of_paper": replications.numbers_of_paper,
+    "counted_claims": replications.counted_claims,
 }
 CALL = re.compile(r"\{\{ (\w+\(.*?\)) \}\}")
 

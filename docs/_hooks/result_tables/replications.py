@@ -1,0 +1,94 @@
+"""Replications of papers: claims and numbers with their verdicts, from the stored table of ``cfbench reproduce``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from cfbench_core.verdicts import VERDICTS, count_verdicts
+from result_tables.stored import shown, stored
+
+OF_CLAIMS = ("claims", "table 6")
+"""The items that are claims; the others are numbers."""
+_APART = ("variant", "judge", "model")
+"""What distinguishes several decisions on one claim."""
+
+
+def claims_of_paper(name: str) -> str:
+    """Each claim, what decides it, and the verdicts: ``claims_of_paper("replication-beyond-top-1")``."""
+    table = stored(name)
+    rows = table[table["item"].isin(OF_CLAIMS)]
+    several = [column for column in _APART if column in rows and rows[column].dropna().nunique() > 1]
+    lines = []
+    for row in rows.to_dict("records"):
+        line = {"claim": _claim(row)}
+        line |= {column: _text(row.get(column)) for column in several}
+        line |= {"decided by": _text(row.get("rule")) or "place among the ten, at most 4"}
+        line |= {"printed": _number(row["printed"]), "by its numbers": _text(row.get("verdict_printed"))}
+        line |= {"here": _interval(row), "verdict": row["verdict"]}
+        lines.append(line)
+    found = pd.DataFrame(lines)
+    return shown(found.loc[:, (found != "").any()])
+
+
+def verdicts_of_paper(name: str) -> str:
+    """How many numbers and claims have which verdict, by table and figure."""
+    table = stored(name)
+    counts = pd.crosstab(table["item"], table["verdict"]).reindex(columns=list(VERDICTS), fill_value=0)
+    counts = counts.loc[list(dict.fromkeys(table["item"])), (counts != 0).any()]
+    return shown(counts.rename_axis(None, axis=1).reset_index())
+
+
+def numbers_of_paper(name: str, where: str, rows: str, columns: str) -> str:
+    """Some numbers in the paper's form, "ours (printed)": ``numbers_of_paper("name", where=..., ...)``."""
+    chosen = stored(name).query(where).dropna(subset=["ours"])
+    chosen = chosen.assign(text=[_both(row) for row in chosen.to_dict("records")])
+    down, across = rows.split(", "), columns.split(", ")
+    filled = chosen.assign(**{column: chosen[column].fillna("").astype(str) for column in (*down, *across)})
+    wide = filled.pivot_table(index=down, columns=across, values="text", aggfunc="first", sort=False).fillna(
+        ""
+    )
+    wide.columns = [
+        " ".join(filter(None, name)) if isinstance(name, tuple) else name for name in wide.columns
+    ]
+    return shown(wide.reset_index())
+
+
+def counted_claims(name: str, of: str = "") -> str:
+    """ "7 confirmed, 4 refuted": of the claims of a paper, or of one variant, in a sentence."""
+    table = stored(name)
+    rows = table[table["item"].isin(OF_CLAIMS)]
+    if of:
+        column, value = of.split("=")
+        rows = rows[rows[column] == value]
+    return count_verdicts(rows["verdict"])
+
+
+def _claim(row: Mapping[Any, Any]) -> str:
+    if _text(row.get("sentence")):
+        return str(row["sentence"])
+    group = _text(row.get("group"))
+    return f"{row['explainer']} is among the best by {row['measure']}" + (f", {group} data" if group else "")
+
+
+def _interval(row: Mapping[Any, Any]) -> str:
+    low, high = row.get("ci_low", math.nan), row.get("ci_high", math.nan)
+    if any(isinstance(end, str) or math.isnan(end) for end in (low, high)):
+        return _number(row["ours"])
+    return f"{_number(row['ours'])} ({_number(low)} to {_number(high)})"
+
+
+def _both(row: Mapping[Any, Any]) -> str:
+    printed = _number(row["printed"])
+    return f"{_number(row['ours'])} ({printed})" if printed else _number(row["ours"])
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.3g}"
+
+
+def _text(value: Any) -> str:
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
