@@ -2,7 +2,7 @@
 
     apt-get update
     python scripts/build_debian_datasets.py debian-python          # into the package cfbench_recsys
-    python scripts/build_debian_datasets.py debian-all --out data/debian-all
+    python scripts/build_debian_datasets.py debian-all --output data/debian-all
 
 Reads the index that ``apt-get update`` left on this machine (or one named with ``--index``, with its
 ``Release`` file), applies the rule of ``cfbench_recsys/debian_index.py``, and writes ``<id>.csv.gz``
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("id", choices=sorted(RULES))
     parser.add_argument(
-        "--out", type=Path, default=PACKAGE_DATA, help="folder; default: where the package keeps data"
+        "--output", type=Path, default=PACKAGE_DATA, help="folder; default: where the package keeps data"
     )
     parser.add_argument(
         "--index", type=Path, help="a Packages file (plain, .gz, .xz); default: apt's, on this machine"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 AT_ONCE = 50_000
 """Rows of a large table that are read at once."""
 
-REWRITE = "the same cfbench run with --out on this directory rewrites it"
+REWRITE = "the same cfbench run with --output on this directory rewrites it"
 
 
 class RunFiles:
