@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--codename", default="bookworm", help="the release to take of those that apt knows")
     chosen = parser.parse_args(arguments)
     try:
-        print(build(chosen.id, chosen.out, chosen.index, chosen.release, chosen.codename))
+        print(build(chosen.id, chosen.output, chosen.index, chosen.release, chosen.codename))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
