@@ -65,6 +65,7 @@ EDITABLE = [
 PARALLEL = ("--numprocesses=auto", "--dist=loadfile")
 """A process per core; the tests of a file share its fixtures, so they stay together."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+PACKAGING = ("build", "hatchling>=1.27", "twine")
 TYPES = ("mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
 
 
@@ -103,10 +104,15 @@ def coverage(session: nox.Session) -> None:
 
 @nox.session
 def wheels(session: nox.Session) -> None:
-    """Builds a wheel of each distribution into dist/."""
+    """Builds the sdist of each distribution, and from it the wheel, into dist/; the same commit gives the same bytes."""
     shutil.rmtree(WHEELS, ignore_errors=True)
-    session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(WHEELS),
-                *(f"./{name}" for name in DISTRIBUTIONS))  # fmt: skip
+    session.install(*PACKAGING)
+    committed = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True)
+    epoch = os.environ.get("SOURCE_DATE_EPOCH") or committed.stdout.strip() or "315532800"  # 1980, as of zip
+    for name in DISTRIBUTIONS:
+        session.run("python", "-m", "build", "--no-isolation", "--outdir", str(WHEELS), name,
+                    env={"SOURCE_DATE_EPOCH": epoch}, silent=True)  # fmt: skip
+    session.run("twine", "check", "--strict", *sorted(map(str, WHEELS.iterdir())))
 
 
 @nox.session
@@ -195,5 +201,5 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def e2e(session: nox.Session) -> None:
     """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
-    session.install("pytest", "pytest-xdist", "pyyaml")
+    session.install("pytest", "pytest-xdist", "pyyaml", *PACKAGING)
     session.run("pytest", "tests", *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})

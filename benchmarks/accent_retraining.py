@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--removals", type=int, default=6)
     parser.add_argument("--dimensions", type=int, default=16)
     parser.add_argument("--ridge", type=float, default=2.0)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/accent-retraining"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/accent-retraining"))
     options = parser.parse_args()
     observed = read(options.data)
     draw = np.random.default_rng(0)
@@ -81,7 +81,7 @@ def main() -> None:
                 )
     same = ["data", "dimensions", "ridge", "effect", "negatives", "damping"]
     keep(
-        options.out,
+        options.output,
         rows,
         same,
         f"python benchmarks/accent_retraining.py DATA --users {options.users} --removals {options.removals}",

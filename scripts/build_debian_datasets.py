@@ -2,7 +2,7 @@
 
     apt-get update
     python scripts/build_debian_datasets.py debian-python          # into the package cfbench_recsys
-    python scripts/build_debian_datasets.py debian-all --out data/debian-all
+    python scripts/build_debian_datasets.py debian-all --output data/debian-all
 
 Reads the index that ``apt-get update`` left on this machine (or one named with ``--index``, with its
 ``Release`` file), applies the rule of ``cfbench_recsys/debian_index.py``, and writes ``<id>.csv.gz``
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("id", choices=sorted(RULES))
     parser.add_argument(
-        "--out", type=Path, default=PACKAGE_DATA, help="folder; default: where the package keeps data"
+        "--output", type=Path, default=PACKAGE_DATA, help="folder; default: where the package keeps data"
     )
     parser.add_argument(
         "--index", type=Path, help="a Packages file (plain, .gz, .xz); default: apt's, on this machine"
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--codename", default="bookworm", help="the release to take of those that apt knows")
     chosen = parser.parse_args(arguments)
     try:
-        print(build(chosen.id, chosen.out, chosen.index, chosen.release, chosen.codename))
+        print(build(chosen.id, chosen.output, chosen.index, chosen.release, chosen.codename))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

@@ -161,7 +161,7 @@ def test_of_many_figures_a_report_has_the_first_and_says_how_to_see_all(run: Run
     assert in_report.count("<figure") == 12 and in_report.index("8 more figures") > in_report.index(
         "Figure 3"
     )
-    assert f"All 20 figures: <code>cfbench analyse means {run.directory} --out means.html" in in_report
+    assert f"All 20 figures: <code>cfbench analyse means {run.directory} --output means.html" in in_report
     assert render_answer(answer, [run], "html").count("<figure") == 20
 
 
@@ -195,7 +195,7 @@ def test_numbers_have_four_digits_for_people_and_all_of_them_for_programs(run: R
     assert '"share": 0.123456789' in written["json"] and '"share": null' in written["json"]
     assert "| a\\|b | 0.1235 | 1,234,567 | yes |" in re.sub(" +", " ", written["markdown"])
     assert "&lt;c&gt;" in written["html"] and "How many?" in written["html"]
-    assert "0.1235" in written["terminal"] and "Many." in written["terminal"]
+    assert "0.1235" in written["table"] and "Many." in written["table"]
 
 
 def test_people_get_intervals_in_one_column_and_what_is_the_same_everywhere_in_a_line() -> None:
@@ -237,7 +237,7 @@ def test_a_narrow_terminal_shows_fewer_numbers_rather_than_pieces_of_words() -> 
 
 def test_an_empty_table_is_said_to_be_empty(run: Run) -> None:
     answer = analyses.Answer("means", "How many?", table=FRAME.head(0))
-    assert "The table is empty" in render_answer(answer, [run], "terminal")
+    assert "The table is empty" in render_answer(answer, [run], "table")
     assert "The table is empty" in render_answer(answer, [run], "markdown")
     assert "0 rows" in render_answer(answer, [run], "html")
 

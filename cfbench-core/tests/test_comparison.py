@@ -108,7 +108,7 @@ def test_runs_over_other_units_cannot_be_compared_and_say_so(first: Run, other: 
     second = other(scores=lambda frame: frame.assign(unit="x" + frame["unit"]))
     found = [d for d in compare(first, second).differences if d.metric != "time"]
     assert found and {(d.verdict, d.n) for d in found} == {("no common units", 0)}
-    assert "60 no common units" in compare(first, second).render("md")
+    assert "60 no common units" in compare(first, second).render("markdown")
 
 
 def test_cells_of_one_run_only_and_other_outcomes_are_listed(first: Run, other: Callable[..., Run]) -> None:
@@ -120,7 +120,7 @@ def test_cells_of_one_run_only_and_other_outcomes_are_listed(first: Run, other: 
     assert found.only_first == ("toy-shop/mf/lime-rs/item/5",)
     assert Change(SHAP, "ok", "failed: ValueError: no | bar") in found.outcomes
     assert compare(other_way := Run(found.second), first).only_second == found.only_first
-    assert r"no \| bar" in found.render("md") and "no | bar" in found.render("text")
+    assert r"no \| bar" in found.render("markdown") and "no | bar" in found.render("table")
     assert other_way.cells("failed")
 
 

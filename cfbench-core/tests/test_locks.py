@@ -40,7 +40,7 @@ def test_a_folder_is_locked_until_it_is_released(tmp_path: Path, flock: str) -> 
     assert not locks.is_locked(folder)
     lock = locks.FolderLock(folder)
     assert locks.is_locked(folder)
-    with pytest.raises(UserError, match="another cfbench is running in it; wait, or give another --out"):
+    with pytest.raises(UserError, match="another cfbench is running in it; wait, or give another --output"):
         locks.FolderLock(folder)
     lock.release()
     lock.release()

@@ -66,7 +66,9 @@ def test_debian_all_documents_how_it_is_built(monkeypatch: pytest.MonkeyPatch, t
     assert caught.value.lines[0] == (
         "debian-all: not found in $CFBENCH_DATA_DIR (not set), ./data or the cache."
     )
-    assert "python scripts/build_debian_datasets.py debian-all --out data/debian-all" in caught.value.lines[1]
+    assert (
+        "python scripts/build_debian_datasets.py debian-all --output data/debian-all" in caught.value.lines[1]
+    )
 
 
 def test_the_script_builds_the_same_bytes_every_time_and_they_are_found(
@@ -94,7 +96,7 @@ def test_the_script_builds_the_same_bytes_every_time_and_they_are_found(
     for out in ("one", "data/debian-all"):
         arguments = [
             "debian-all",
-            "--out",
+            "--output",
             str(tmp_path / out),
             "--index",
             str(index),
@@ -111,7 +113,7 @@ def test_the_script_builds_the_same_bytes_every_time_and_they_are_found(
     data = dataset.load(dataset.find(OFFLINE))
     assert data.counts() == {"users": 3, "items": 3, "interactions": 9}
     assert (data.about["release"], data.about["released"]) == ("Debian 12.9", "Sat, 11 Jan 2025 09:00:00 UTC")
-    assert builder.main(["debian-all", "--out", str(tmp_path), "--index", str(tmp_path / "nowhere")]) == 2
+    assert builder.main(["debian-all", "--output", str(tmp_path), "--index", str(tmp_path / "nowhere")]) == 2
 
 
 def test_debian_all_is_as_published_where_it_was_built() -> None:

@@ -250,7 +250,7 @@ def test_messy_files_go_from_init_to_a_sentence(name, tmp_path, monkeypatch, cap
     document["protocol"]["factuals"] = 4
     few = {"explainers": ["nearest-enemy"], "classifiers": ["logistic-regression"], "executor": "inline"}
     Path("study.yaml").write_text(yaml.safe_dump({**document, **few}, allow_unicode=True), encoding="utf-8")
-    assert main(["run", "study.yaml", "--out", "run"]) == 0
+    assert main(["run", "study.yaml", "--output", "run"]) == 0
     capsys.readouterr()
     assert main(["explain", "run"]) == 0
     assert " instead of " in capsys.readouterr().out

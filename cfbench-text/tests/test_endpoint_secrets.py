@@ -286,7 +286,7 @@ def test_no_file_of_a_run_holds_the_key(serve, monkeypatch, tmp_path, capsys, ex
 
     server = serve(reply)
     path = study(tmp_path, f"{{name: llm, endpoint: '{server.url}', key: {name}, retries: 0}}", executor)
-    call = ["run", str(path), "--out", "out", "--allow-env", name]
+    call = ["run", str(path), "--output", "out", "--allow-env", name]
     assert main(call) == 1
     assert any("bad key" in file.read_text() for file in (tmp_path / "out" / "logs").glob("*.txt"))
     replies["bad"] = False

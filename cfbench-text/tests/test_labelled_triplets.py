@@ -168,7 +168,7 @@ def test_the_command_writes_a_row_for_each_extractor_and_names_no_text(tmp_path,
     path = written(tmp_path, ROW)
     out = tmp_path / "out.csv"
     arguments = ["evaluate-extractor", str(path), "--domain", "musical-instruments", "--half", "all"]
-    assert main([*arguments, "--extractor", "rules", "--out", str(out), "--errors", "5"]) == 0
+    assert main([*arguments, "--extractor", "rules", "--output", str(out), "--errors", "5"]) == 0
     head, row = out.read_text().splitlines()
     assert dict(zip(head.split(","), row.split(","), strict=True))["extractor"] == "rules"
     assert "strap" not in capsys.readouterr().out

@@ -42,7 +42,7 @@ def written(path, rows=ROWS, names=("user", "item", "text", "reference")):
 @pytest.mark.parametrize("name", ["mine.jsonl", "mine.csv"])
 def test_one_line_scores_texts_against_the_references_in_the_file(name, tmp_path, capsys):
     path = written(tmp_path / name)
-    assert main(["evaluate", "--suite", "text", str(path), "--out", "run", "--executor", "inline"]) == 0
+    assert main(["evaluate", "--suite", "text", str(path), "--output", "run", "--executor", "inline"]) == 0
     assert "mine" in capsys.readouterr().out
     scores = pd.read_parquet("run/scores.parquet")
     rows = scores[scores["metric"] == "ROUGE-1"].groupby("model")["value"].mean()

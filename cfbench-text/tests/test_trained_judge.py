@@ -171,8 +171,17 @@ def test_the_command_trains_keeps_and_is_recognised_by_a_meta_evaluation(folder,
         saved(tmp_path / f"{name}.jsonl", texts(name, seed)) for name, seed in (("one", 1), ("two", 2))
     )
     out = tmp_path / "judge.json"
-    arguments = [str(one), str(two), "--reviews", "toy-reviews", "--encoder", str(folder), "--out", str(out)]
-    assert main(["train-judge", *arguments, "--keep"]) == 0
+    arguments = [
+        str(one),
+        str(two),
+        "--reviews",
+        "toy-reviews",
+        "--encoder",
+        str(folder),
+        "--output",
+        str(out),
+    ]
+    assert main(["train-judge", *arguments, "--store"]) == 0
     told = capsys.readouterr().out
     assert "not trained on" in told and "two" in told
     found = read(out)
@@ -182,14 +191,14 @@ def test_the_command_trains_keeps_and_is_recognised_by_a_meta_evaluation(folder,
     assert "text/judge/trained" in kept and str(tmp_path) not in kept.replace(str(folder), "")
 
     options = f"{{name: trained, model: {folder}, path: {out}}}"
-    assert main(["meta-evaluate", str(one), "--judge", options, "--metric", "stent", "--keep"]) == 0
+    assert main(["meta-evaluate", str(one), "--judge", options, "--metric", "stent", "--store"]) == 0
     said = capsys.readouterr()
     assert "was trained on 40 of the 40 texts of one" in said.err
     assert own_file().read_text() == kept
 
 
 def test_the_command_needs_something_to_train_on(tmp_path, capsys):
-    assert main(["train-judge", "--out", str(tmp_path / "x.json")]) == 2
+    assert main(["train-judge", "--output", str(tmp_path / "x.json")]) == 2
     assert "name a label set" in capsys.readouterr().err
 
 

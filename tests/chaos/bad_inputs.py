@@ -137,7 +137,7 @@ def _problem_of_lines(lines: list[str] | None, folder: Path) -> str:
 
 def _problem_of_command(folder: Path, lines: list[str] | None) -> str:
     """Whether the command says the same, in one call; None: the configuration can be planned."""
-    command = ["plan"] if lines is None else ["run", "--offline", "--out", str(folder / "out")]
+    command = ["plan"] if lines is None else ["run", "--offline", "--output", str(folder / "out")]
     done = subprocess.run(
         studies.command(command[0], folder / "study.yaml", *command[1:]),
         capture_output=True,

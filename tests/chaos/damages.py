@@ -193,7 +193,7 @@ def trials(budget: Budget) -> Iterator[Trial]:
 def _whole(folder: Path, suite: str) -> Whole:
     study = write_study(folder, suite, executor="inline")
     done = subprocess.run(
-        command("run", study, "--out", folder / "whole-run"), env=variables(folder / "cache"), cwd=folder,
+        command("run", study, "--output", folder / "whole-run"), env=variables(folder / "cache"), cwd=folder,
         capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if done.returncode != 0:
@@ -314,8 +314,8 @@ def _by_commands(whole: Whole, budget: Budget, count: int) -> Iterator[Trial]:
 def _after_damage(folder: Path, whole: Whole) -> str:
     """A new run from the damaged cache is as before, whatever the damaged run directory looks like."""
     compared = [[part.format(copy=whole.copy.name) for part in one] for one in COMMANDS]
-    commands = [*compared, ["run", "study.yaml", "--out", "new"], ["cache", "verify"]]
-    again = ["run", "study.yaml", "--out", "run"]
+    commands = [*compared, ["run", "study.yaml", "--output", "new"], ["cache", "verify"]]
+    again = ["run", "study.yaml", "--output", "run"]
     results = zip(
         [*commands, again, [*again, "--fresh"], ["status", "run"], ["report", "run"]],
         in_one_process(

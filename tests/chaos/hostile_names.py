@@ -74,7 +74,7 @@ print(json.dumps(done))
 """
 AFTERWARDS = (
     ["report", "run"],
-    *(["report", "run", "--format", format] for format in ("md", "csv", "latex", "html")),
+    *(["report", "run", "--format", format] for format in ("markdown", "csv", "latex", "html")),
     ["status", "run", "--format", "json"],
     ["explain", "run"],
 )
@@ -112,8 +112,8 @@ def _problems(folder: Path, role: str, name: str) -> Iterator[str]:
     (folder / "study.yaml").write_text(
         yaml.safe_dump(study, allow_unicode=True), encoding="utf-8", errors="surrogatepass"
     )
-    done = _cfbench(folder, ["run", "study.yaml", "--out", "run"], *AFTERWARDS)
-    ran = done["run study.yaml --out run"]
+    done = _cfbench(folder, ["run", "study.yaml", "--output", "run"], *AFTERWARDS)
+    ran = done["run study.yaml --output run"]
     yield from _bad_output("run", ran)
     if ran.code == 2:
         lines = ran.errors.strip().splitlines()

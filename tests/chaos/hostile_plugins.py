@@ -284,7 +284,7 @@ class Study:
             "OMP_NUM_THREADS": "1",
             MARK: self.token,
         }
-        command = [sys.executable, "-c", COMMAND, "run", configuration, "--out", out]
+        command = [sys.executable, "-c", COMMAND, "run", configuration, "--output", out]
         process = subprocess.Popen(
             command,
             cwd=self.folder,

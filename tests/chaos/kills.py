@@ -58,7 +58,7 @@ def _undisturbed(folder: Path, suite: str) -> Undisturbed:
     study = write_study(folder, suite, executor="process", workers=2)
     began = time.monotonic()
     done = subprocess.run(
-        command("run", study, "--out", folder / "run"), env=variables(folder / "cache"), cwd=folder,
+        command("run", study, "--output", folder / "run"), env=variables(folder / "cache"), cwd=folder,
         capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if done.returncode != 0:
@@ -102,7 +102,7 @@ def _run_and_signal(
     before = left_over(cache)  # by a run that was killed; one that is stopped soon does not come to remove it
     with errors.open("w") as to:
         run = subprocess.Popen(
-            command("run", study, "--out", folder / "run"), env=variables(cache), cwd=folder,
+            command("run", study, "--output", folder / "run"), env=variables(cache), cwd=folder,
             stdout=subprocess.DEVNULL, stderr=to, stdin=subprocess.DEVNULL, start_new_session=True,
             preexec_fn=_default_signals,
         )  # fmt: skip

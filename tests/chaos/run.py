@@ -60,8 +60,8 @@ def main() -> int:
         seconds = share * (deadline - time.monotonic())
         rows.append(_run(module, options.trials, options.seed, seconds, options.until_deadline))
     _show(rows)
-    if options.out:
-        _write(rows, options.out)
+    if options.output:
+        _write(rows, options.output)
     return int(any(row.survived < row.tried for row in rows))
 
 
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "--until-deadline", action="store_true", help="repeat the parts until the minutes are over"
     )
     parser.add_argument("--seed", type=int, default=0, help="of all random choices")
-    parser.add_argument("--out", type=Path, help="write the table to this CSV file as well")
+    parser.add_argument("--output", type=Path, help="write the table to this CSV file as well")
     return parser
 
 

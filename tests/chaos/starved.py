@@ -129,7 +129,7 @@ def _run(
 ) -> tuple[int, str]:
     changed = {name: value for name, value in variables(folder / "cache", **changes).items() if value}
     done = subprocess.run(
-        command("run", study, "--out", folder / "run"), env=changed, cwd=folder, preexec_fn=before,
+        command("run", study, "--output", folder / "run"), env=changed, cwd=folder, preexec_fn=before,
         capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return done.returncode, done.stderr

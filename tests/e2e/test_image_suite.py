@@ -49,14 +49,14 @@ def run(environment: Environment) -> Path:
         done = environment.cfbench(*command)
         assert done.returncode == 0, done.stderr
     assert "patch-swap" in done.stdout
-    done = environment.cfbench("run", "study.yaml", "--out", "runs/one")
+    done = environment.cfbench("run", "study.yaml", "--output", "runs/one")
     assert done.returncode == 0, done.stderr
     assert "validity" in done.stdout
     return environment.work / "runs" / "one"
 
 
 def test_a_second_run_is_from_the_cache_and_equal(environment: Environment, run: Path) -> None:
-    done = environment.cfbench("run", "study.yaml", "--out", "runs/two")
+    done = environment.cfbench("run", "study.yaml", "--output", "runs/two")
     assert done.returncode == 0, done.stderr
     assert (environment.work / "runs/two/scores.parquet").read_bytes() == (
         run / "scores.parquet"
@@ -77,7 +77,7 @@ def test_its_explanations_can_be_scored_as_external_ones_without_the_column_unit
     )
     assert environment.python("-c", script).returncode == 0
     done = environment.cfbench(
-        "evaluate", "study.yaml", "--explanations", "theirs.parquet", "--out", "runs/external"
+        "evaluate", "study.yaml", "--explanations", "theirs.parquet", "--output", "runs/external"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     script = (
@@ -91,7 +91,7 @@ def test_its_explanations_can_be_scored_as_external_ones_without_the_column_unit
 
 
 def test_reports_of_every_format_are_made(environment: Environment, run: Path) -> None:
-    for format in ("html", "md", "latex", "csv"):
+    for format in ("html", "markdown", "latex", "csv"):
         done = environment.cfbench("report", "runs/one", "--format", format)
         assert done.returncode == 0, done.stderr
 

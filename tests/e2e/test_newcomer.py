@@ -37,7 +37,7 @@ def test_one_package_of_explainers_lists_and_runs(
 ) -> None:
     environment = environment_with(*distributions)
     assert expected in environment.cfbench("list", "explainers").stdout
-    done = environment.cfbench("run", "--out", "runs/default", "--set", "protocol.users=20")
+    done = environment.cfbench("run", "--output", "runs/default", "--set", "protocol.users=20")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Example:" in done.stdout and "report.html" in done.stdout
     assert (environment.work / "runs/default/report.html").stat().st_size > 10_000
@@ -47,7 +47,7 @@ def test_the_tabular_suite_needs_no_recommender_and_no_torch(environment_with: M
     environment = environment_with("cfbench-core", "cfbench-tabular")
     assert environment.python("-c", "import torch").returncode != 0
     assert "growing-spheres" in environment.cfbench("list", "explainers").stdout
-    done = environment.cfbench("run", "--out", "runs/default")
+    done = environment.cfbench("run", "--output", "runs/default")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Example:" in done.stdout
     assert environment.python("-m", "pip", "check").returncode == 0
@@ -57,7 +57,7 @@ def test_the_text_suite_needs_no_model_and_no_download(environment_with: Make) -
     environment = environment_with("cfbench-core", "cfbench-text")
     assert environment.python("-c", "import torch").returncode != 0
     assert "most-frequent" in environment.cfbench("list", "generators").stdout
-    done = environment.cfbench("run", "--offline", "--out", "runs/default")
+    done = environment.cfbench("run", "--offline", "--output", "runs/default")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Example:" in done.stdout and "synthetic" in done.stderr
     assert environment.python("-m", "pip", "check").returncode == 0
@@ -80,11 +80,11 @@ def test_the_default_ends_within_a_minute_and_a_second_run_at_once(environment_w
     """The time is printed, not judged: machines differ. That nothing is computed twice is judged."""
     environment = environment_with(*BOTH)
     started = time.monotonic()
-    first = environment.cfbench("run", "--out", "runs/default")
+    first = environment.cfbench("run", "--output", "runs/default")
     took = time.monotonic() - started
     print(f"cfbench run: {took:.1f} s")
     assert first.returncode == 0, first.stdout + first.stderr
-    assert environment.cfbench("run", "--out", "runs/again").returncode == 0
+    assert environment.cfbench("run", "--output", "runs/again").returncode == 0
     outcomes = (environment.work / "runs/again/outcomes.jsonl").read_text().splitlines()
     assert outcomes and all('"status": "cached"' in line for line in outcomes)
     before, after = (environment.work / f"runs/{name}/scores.parquet" for name in ("default", "again"))
@@ -128,7 +128,14 @@ def test_the_main_job_runs_on_real_data(environment_with: Make, shared_data: Pat
     assert study["protocol"]["users"] == 500
     (environment.work / "study.yaml").write_text(yaml.safe_dump(study))
     done = environment.cfbench(
-        "run", "study.yaml", "--out", "runs/real", "--offline", "--set", "protocol.users=10", data=shared_data
+        "run",
+        "study.yaml",
+        "--output",
+        "runs/real",
+        "--offline",
+        "--set",
+        "protocol.users=10",
+        data=shared_data,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     for name in ("config.yaml", "environment.json", "plan.json", "scores.parquet", "explanations.parquet",

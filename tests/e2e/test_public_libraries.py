@@ -51,7 +51,7 @@ def test_their_own_tests_pass_against_their_wheels(environment: Environment, plu
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_their_studies_run_and_their_scores_are_in_the_tables(environment: Environment, plugin: str) -> None:
-    arguments = ("--set", "protocol.factuals=3", "--set", "data=[iris]", "--out", f"runs/{plugin}")
+    arguments = ("--set", "protocol.factuals=3", "--set", "data=[iris]", "--output", f"runs/{plugin}")
     done = environment.cfbench("run", example(plugin) / "study.yaml", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = (environment.work / "runs" / plugin / "summary.csv").read_text().splitlines()

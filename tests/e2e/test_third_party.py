@@ -74,7 +74,7 @@ def test_planning_it_imports_no_torch(environment: Environment) -> None:
 
 
 def test_it_runs_and_its_scores_are_in_the_tables(environment: Environment) -> None:
-    arguments = ("--set", "protocol.users=10", "--out", "runs/lift")
+    arguments = ("--set", "protocol.users=10", "--output", "runs/lift")
     done = environment.cfbench("run", EXAMPLE / "study.yaml", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     assert any(line.startswith("lift") for line in done.stdout.splitlines())
@@ -96,7 +96,7 @@ def test_it_is_as_new_plugin_writes_it_but_for_the_method(environment: Environme
         "recsys",
         "--summary",
         summary,
-        "--out",
+        "--output",
         "lift",
     )
     assert written.returncode == 0, written.stderr

@@ -74,4 +74,4 @@ def _read(directory: Path) -> Mapping[str, str]:
 
 
 def _damaged(path: Path) -> str:
-    return f"{path}: is damaged; the same cfbench run with --out on this directory rewrites it"
+    return f"{path}: is damaged; the same cfbench run with --output on this directory rewrites it"

@@ -70,7 +70,7 @@ class Comparison:
         """The differences that are more than chance."""
         return [d for d in self.differences if d.verdict in ("better", "worse", "different")]
 
-    def render(self, format: Literal["text", "md"] = "text") -> str:
+    def render(self, format: Literal["table", "markdown"] = "table") -> str:
         """The comparison for a terminal or in Markdown."""
         return _render(self, format)
 
@@ -167,19 +167,20 @@ def _shown(value: Any, there: bool) -> str | None:
 # As text
 
 
-def _render(comparison: Comparison, format: Literal["text", "md"]) -> str:
-    heading = "## {}" if format == "md" else "{}"
+def _render(comparison: Comparison, format: Literal["table", "markdown"]) -> str:
+    heading = "## {}" if format == "markdown" else "{}"
     parts = [f"first:  {comparison.first}", f"second: {comparison.second}", ""]
-    if format == "md":
+    if format == "markdown":
         parts = [f"- first: `{comparison.first}`", f"- second: `{comparison.second}`", ""]
 
     def section(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
         from tabulate import tabulate
 
         if lines:
-            style = "pipe" if format == "md" else "plain"
+            style = "pipe" if format == "markdown" else "plain"
             escaped = [
-                [cell.replace("|", "\\|") if format == "md" else cell for cell in line] for line in lines
+                [cell.replace("|", "\\|") if format == "markdown" else cell for cell in line]
+                for line in lines
             ]
             body = tabulate(escaped, heads, tablefmt=style, disable_numparse=True)
             parts.extend([heading.format(title), "", body, ""])

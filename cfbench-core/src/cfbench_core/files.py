@@ -152,7 +152,7 @@ def disk_full_message(folder: Path, error: BaseException | None = None) -> str:
     """What there is no more of (space, files, quota, or what a process may write), and what to do."""
     there = next((parent for parent in (folder, *folder.parents) if parent.exists()), Path.cwd())
     resume = "Finished results are stored: the same command resumes."
-    elsewhere = "or choose another folder (--out; for the cache: $CFBENCH_CACHE_DIR)"
+    elsewhere = "or choose another folder (--output; for the cache: $CFBENCH_CACHE_DIR)"
     said = str(error)
     if "File too large" in said:
         return f"{folder}: a file would be larger than allowed; raise the limit (ulimit -f), {elsewhere}. {resume}"

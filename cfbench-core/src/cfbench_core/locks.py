@@ -50,7 +50,7 @@ class FolderLock:
                 return
             if attempt < _ATTEMPTS - 1:
                 time.sleep(_PAUSE_SECONDS)
-        raise UserError(f"{directory}: another cfbench is running in it; wait, or give another --out")
+        raise UserError(f"{directory}: another cfbench is running in it; wait, or give another --output")
 
     def release(self) -> None:
         """Gives the folder free. May be called twice."""

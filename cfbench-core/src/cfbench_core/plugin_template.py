@@ -134,7 +134,7 @@ def _example(plugin: NewPlugin, registry: Registry) -> str:
 def write(plugin: NewPlugin, folder: Path, registry: Registry | None = None) -> list[Path]:
     """Writes a plugin into a folder that is new or empty; returns the files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder}: exists already and is not empty; give another folder with --out")
+        raise UserError(f"{folder}: exists already and is not empty; give another folder with --output")
     files = render(plugin, registry)
     for path, content in files.items():
         write_atomically(folder / path, content)

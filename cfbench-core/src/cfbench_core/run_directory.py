@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.model_quality import FIELDS, Quality
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import Column, TableLayout
@@ -23,6 +23,8 @@ from cfbench_core.yaml_nodes import compose, plain
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
     from cfbench_core.statistics import FloatArray, UnitValues
 
@@ -31,6 +33,7 @@ TIME = Column("time", "lower", None, "How long does one explanation take, in sec
 
 _NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
 _SCORES = ("cell", "metric", "unit", "value", "status")
+_TABLES = ("scores", "explanations", "costs", "details")
 _SUMMARY = ("mean", "std", "ci_low", "ci_high", "n", "n_missing")
 
 
@@ -78,6 +81,62 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r})"
+
+    def _repr_html_(self) -> str:
+        """The first tables, for a notebook; what cannot be read is a line in their place."""
+        from cfbench_core.reports import notebook
+
+        try:
+            return notebook.render(self)
+        except UserError as error:
+            import html
+
+            return f"<pre>{html.escape(chr(10).join([repr(self), *error.lines]))}</pre>"
+
+    def to_arrow(self, name: str) -> pa.Table:
+        """A table of the run as Arrow, without a copy through pandas.
+
+        Args:
+            name: "scores", "explanations", "costs", "details", or one of the suite's own tables (:attr:`table_names`).
+
+        Raises:
+            UserError: for an unknown name, or a file that is missing or damaged.
+        """
+        return self._files.arrow(f"{self._known(name)}.parquet")
+
+    def to_pandas(self, name: str) -> pd.DataFrame:
+        """The same as :meth:`to_arrow`, as a pandas frame."""
+        frame: pd.DataFrame = self.to_arrow(name).to_pandas()
+        return frame
+
+    def to_polars(self, name: str) -> pl.DataFrame:
+        """The same as :meth:`to_arrow`, as a polars frame. Needs ``pip install polars``.
+
+        Raises:
+            UserError: as :meth:`to_arrow`, and where polars is not installed.
+        """
+        try:
+            import polars
+        except ModuleNotFoundError:
+            raise UserError("polars is not installed: pip install polars") from None
+        frame = polars.from_arrow(self.to_arrow(name))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    @property
+    def table_names(self) -> list[str]:
+        """The tables that the run has, as :meth:`to_arrow` names them."""
+        own = [Path(file).stem for file in self.layout.tables]
+        names = dict.fromkeys([*_TABLES, *own])
+        return [name for name in names if (self.directory / f"{name}.parquet").is_file()]
+
+    def _known(self, name: str) -> str:
+        if name not in self.table_names:
+            hint = did_you_mean(name, self.table_names)
+            raise UserError(
+                f"{self.directory}: has no table {name!r}.{hint}  ({', '.join(self.table_names)})"
+            )
+        return name
 
     @functools.cached_property
     def plan(self) -> dict[str, Any]:

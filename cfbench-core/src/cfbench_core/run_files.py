@@ -12,11 +12,12 @@ from cfbench_core.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 AT_ONCE = 50_000
 """Rows of a large table that are read at once."""
 
-REWRITE = "the same cfbench run with --out on this directory rewrites it"
+REWRITE = "the same cfbench run with --output on this directory rewrites it"
 
 
 class RunFiles:
@@ -106,6 +107,19 @@ class RunFiles:
         except (OSError, ValueError, pa.ArrowException) as error:
             raise unreadable(path, error) from None
         return _checked(frame, columns, path)
+
+    def arrow(self, name: str) -> pa.Table:
+        """A whole table."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        path = self.verified(name)
+        try:
+            return parquet.read_table(path)
+        except FileNotFoundError:
+            raise UserError(f"{path}: is missing; {REWRITE}") from None
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise unreadable(path, error) from None
 
     def batches(
         self, name: str, columns: Sequence[str], cells: Sequence[str] | None = None

@@ -82,7 +82,7 @@ class RunWriter:
             earlier = {}
         if not earlier:
             raise UserError(
-                f"{path}: is not the configuration of a run; give another --out, or --fresh to replace it"
+                f"{path}: is not the configuration of a run; give another --output, or --fresh to replace it"
             )
         how = ("executor", "workers", "limits", "chunk")  # these change how it is computed, not what
         differing = sorted(
@@ -95,7 +95,7 @@ class RunWriter:
         if differing:
             raise UserError(
                 f"{self.directory}: holds a run of another configuration (different: {', '.join(differing)}); "
-                "give another --out, or --fresh to replace it"
+                "give another --output, or --fresh to replace it"
             )
 
     def _earlier_explanations(self) -> str | None:

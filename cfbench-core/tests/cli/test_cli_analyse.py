@@ -29,7 +29,7 @@ def cfbench_components():
 def requested(toy: Path, install: Install, cfbench: Command) -> Path:
     """The toy suite has analyses, and a run is there: ``runs/one``."""
     install("cfbench-asks", "2.0", PLUGIN)
-    assert cfbench("run", "study.yaml", "--out", "runs/one", "--quiet").code == 0
+    assert cfbench("run", "study.yaml", "--output", "runs/one", "--quiet").code == 0
     return toy
 
 
@@ -59,7 +59,7 @@ def test_with_a_name_the_answer_is_words_and_a_table(requested: Path, cfbench: C
 
 
 def test_several_runs_are_analysed_together_and_options_are_set(requested: Path, cfbench: Command) -> None:
-    cfbench("run", "study.yaml", "--out", "runs/two", "--quiet")
+    cfbench("run", "study.yaml", "--output", "runs/two", "--quiet")
     shown = cfbench("analyse", "means", "runs/one", "runs/two", "--set", "most=5", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(shown.out)))
     assert [(row["run"], row["units"], row["mean"]) for row in rows] == [
@@ -81,7 +81,7 @@ def test_several_runs_are_analysed_together_and_options_are_set(requested: Path,
 def test_the_name_of_the_file_implies_the_format(
     requested: Path, cfbench: Command, name: str, beginning: str
 ) -> None:
-    assert cfbench("analyse", "means", "runs/one", "--out", f"deep/{name}").out == f"wrote deep/{name}\n"
+    assert cfbench("analyse", "means", "runs/one", "--output", f"deep/{name}").out == f"wrote deep/{name}\n"
     assert (requested / "deep" / name).read_text(encoding="utf-8").lstrip().startswith(beginning)
 
 
@@ -95,7 +95,7 @@ def test_the_name_of_the_file_implies_the_format(
         (["means", "runs/none"], "runs/none: no such directory"),
         (["means", "runs/one", "--set", "most=0"], "--set most=0: most: must be a whole number >= 1"),
         (["means", "runs/one", "--set", "mist=1"], "mist: unknown key. Did you mean 'most'?"),
-        (["means", "runs/one", "--out", "a.xls"], "say --format"),
+        (["means", "runs/one", "--output", "a.xls"], "say --format"),
         (["runs/one", "--format", "csv"], "needs the NAME of an analysis"),
         (["runs/one", "--set", "most=1"], "need the NAME of an analysis"),
     ],
@@ -112,7 +112,7 @@ def test_a_run_warns_of_an_analysis_that_fails_and_is_no_failure_itself(
     toy: Path, install: Install, cfbench: Command
 ) -> None:
     install("cfbench-asks", "2.0", PLUGIN.replace("toy_analyses.SPECS", "[toy_analyses.BROKEN]"))
-    done = cfbench("run", "study.yaml", "--out", "runs/one")
+    done = cfbench("run", "study.yaml", "--output", "runs/one")
     said = "analysis broken failed: ZeroDivisionError: too few <units>  (cfbench analyse broken runs/one --debug)"
     assert done.code == 0 and said in done.err
     again = cfbench("report", "runs/one", "--format", "html")

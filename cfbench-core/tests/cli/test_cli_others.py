@@ -173,7 +173,7 @@ def test_check_finds_a_class_where_one_stands(toy: Path, cfbench: Command) -> No
 
 def test_the_cache_is_listed_verified_and_cleared(toy: Path, cfbench: Command) -> None:
     assert "nothing is cached" in cfbench("cache", "ls").out
-    cfbench("run", "study.yaml", "--out", "runs/one")
+    cfbench("run", "study.yaml", "--output", "runs/one")
     kinds = [line.split()[:2] for line in cfbench("cache", "ls").out.splitlines()]
     assert ["model", "1"] in kinds and ["explanations", "5"] in kinds
     (line,) = cfbench("cache", "ls", "model").out.splitlines()[1:]

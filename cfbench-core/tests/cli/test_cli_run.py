@@ -37,7 +37,7 @@ def test_a_run_ends_in_its_tables_an_explanation_and_the_path_of_its_report(
     toy: Path, cfbench: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    done = cfbench("run", "study.yaml", "--out", "runs/one")
+    done = cfbench("run", "study.yaml", "--output", "runs/one")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     head = next(line.split() for line in lines if "sum" in line)
@@ -52,7 +52,7 @@ def test_a_run_ends_in_its_tables_an_explanation_and_the_path_of_its_report(
 
 
 def test_where_nobody_watches_progress_is_a_few_plain_lines_on_stderr(toy: Path, cfbench: Command) -> None:
-    lines = cfbench("run", "study.yaml", "--out", "runs/one").err.splitlines()
+    lines = cfbench("run", "study.yaml", "--output", "runs/one").err.splitlines()
     assert lines[0].startswith("cfbench 0.") and lines[0].endswith("1 recommender · 1 explainer · seed 0")
     assert lines[1] == "plan     1 cell: 1 to run, 0 skipped"
     assert re.fullmatch(r"fit      times: accuracy 1\.00, \d+\.\d s", lines[2])
@@ -61,13 +61,13 @@ def test_where_nobody_watches_progress_is_a_few_plain_lines_on_stderr(toy: Path,
 
 
 def test_quiet_says_nothing_on_stderr(toy: Path, cfbench: Command) -> None:
-    assert cfbench("run", "study.yaml", "--out", "runs/one", "--quiet").err == ""
+    assert cfbench("run", "study.yaml", "--output", "runs/one", "--quiet").err == ""
 
 
 def test_a_terminal_gets_bars_on_stderr_and_the_report_stays_on_stdout(toy: Path) -> None:
     ours, theirs = pty.openpty()
     with popen(
-        [sys.executable, "-c", CFBENCH, "run", "study.yaml", "--out", "runs/one"],
+        [sys.executable, "-c", CFBENCH, "run", "study.yaml", "--output", "runs/one"],
         cwd=toy,
         env=environment(toy),
         stdout=subprocess.PIPE,
@@ -100,18 +100,18 @@ def _until_closed(descriptor: int) -> str:
 
 
 def test_a_second_run_takes_all_from_the_cache(toy: Path, cfbench: Command) -> None:
-    cfbench("run", "study.yaml", "--out", "runs/one")
-    again = cfbench("run", "study.yaml", "--out", "runs/two")
+    cfbench("run", "study.yaml", "--output", "runs/one")
+    again = cfbench("run", "study.yaml", "--output", "runs/two")
     assert "fit      times: accuracy 1.00, cached" in again.err
     cells = json.loads(cfbench("status", "runs/two", "--format", "json").out)["cells"]
     assert cells == {"cached": 1}
-    fresh = cfbench("run", "study.yaml", "--out", "runs/three", "--fresh")
+    fresh = cfbench("run", "study.yaml", "--output", "runs/three", "--fresh")
     assert "cached" not in fresh.err
 
 
 def test_failed_cells_make_exit_code_1_and_are_shown_with_their_reason(toy: Path, cfbench: Command) -> None:
     change_study(toy, "[digits, {name: digits, label: bad, misbehave: raise}]")
-    done = cfbench("run", "study.yaml", "--out", "runs/one")
+    done = cfbench("run", "study.yaml", "--output", "runs/one")
     assert done.code == 1
     reason = "ValueError: seven is not for me"
     assert sum(reason in line for line in done.err.splitlines()) == 1  # once, though more depends on it
@@ -178,7 +178,7 @@ def test_debug_shows_where_an_error_came_from(toy: Path, cfbench: Command) -> No
 def test_ctrl_c_is_exit_code_130_and_the_same_command_resumes(toy: Path, cfbench: Command) -> None:
     change_study(toy, f"[{{name: digits, misbehave: 'wait:{toy / 'go'}'}}]")
     process = popen(
-        [sys.executable, "-c", CFBENCH, "run", "study.yaml", "--out", "runs/one"],
+        [sys.executable, "-c", CFBENCH, "run", "study.yaml", "--output", "runs/one"],
         cwd=toy,
         env=environment(toy),
         stderr=subprocess.PIPE,
@@ -198,7 +198,7 @@ def test_ctrl_c_is_exit_code_130_and_the_same_command_resumes(toy: Path, cfbench
     assert json.loads(cfbench("status", "runs/one", "--format", "json").out)["state"] == "stopped"
 
     (toy / "go").touch()
-    done = cfbench("run", "study.yaml", "--out", "runs/one")
+    done = cfbench("run", "study.yaml", "--output", "runs/one")
     assert done.code == 0 and "accuracy 1.00, cached" in done.err
 
 
@@ -233,10 +233,10 @@ def test_without_a_configuration_the_suites_default_runs(toy: Path, cfbench: Com
 
 
 def test_a_finished_run_is_reported_again_in_every_format(toy: Path, cfbench: Command) -> None:
-    cfbench("run", "study.yaml", "--out", "runs/one")
+    cfbench("run", "study.yaml", "--output", "runs/one")
     assert "digits" in cfbench("report", "runs/one").out
     assert cfbench("report", "runs/one", "--format", "latex").out.count("\\toprule") == 1
-    assert "| digits" in cfbench("report", "runs/one", "--format", "md").out
+    assert "| digits" in cfbench("report", "runs/one", "--format", "markdown").out
     (toy / "runs/one/report.html").unlink()
     assert cfbench("report", "runs/one", "--format", "html").out == "wrote runs/one/report.html\n"
     assert "7 is explained by 7." in (toy / "runs/one/report.html").read_text()
@@ -247,7 +247,7 @@ def test_a_finished_run_is_reported_again_in_every_format(toy: Path, cfbench: Co
 
 
 def test_explain_shows_the_explanations_of_one_unit_as_sentences(toy: Path, cfbench: Command) -> None:
-    reported = cfbench("explain", "study.yaml", "--unit", "7", "--out", "runs/one")
+    reported = cfbench("explain", "study.yaml", "--unit", "7", "--output", "runs/one")
     assert reported.code == 0 and reported.out.splitlines() == [
         "numbers · times",
         "  digits: 7 is explained by 7.",
@@ -258,9 +258,9 @@ def test_explain_shows_the_explanations_of_one_unit_as_sentences(toy: Path, cfbe
 
 
 def test_two_runs_are_compared_unit_by_unit(toy: Path, cfbench: Command) -> None:
-    cfbench("run", "study.yaml", "--out", "runs/one")
+    cfbench("run", "study.yaml", "--output", "runs/one")
     cfbench(
-        "run", "study.yaml", "--out", "runs/two", "--set", "models={name: times, factor: 3, label: times}"
+        "run", "study.yaml", "--output", "runs/two", "--set", "models={name: times, factor: 3, label: times}"
     )
     same = cfbench("compare", "runs/one", "runs/one")
     assert same.code == 0 and "2 scores that both runs have are identical" in same.out
@@ -270,7 +270,7 @@ def test_two_runs_are_compared_unit_by_unit(toy: Path, cfbench: Command) -> None
 
 
 def test_status_of_a_finished_run_counts_cells_and_work(toy: Path, cfbench: Command) -> None:
-    cfbench("run", "study.yaml", "--out", "runs/one")
+    cfbench("run", "study.yaml", "--output", "runs/one")
     status = cfbench("status", "runs/one")
     assert status.code == 0
     lines = status.out.splitlines()

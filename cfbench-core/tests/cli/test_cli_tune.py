@@ -50,7 +50,7 @@ def test_a_search_ends_in_the_best_options_and_where_everything_is(toy: Path, cf
     failed = [trial for trial in trials if trial["status"] == "failed"]
     assert f"{len(failed)} trials failed; why: tuned-times.trials/trials.csv" in lines
     assert lines[-1] == "Configuration: tuned-times.yaml      Run it: cfbench run tuned-times.yaml"
-    assert cfbench("run", "tuned-times.yaml", "--out", "run").code == 0
+    assert cfbench("run", "tuned-times.yaml", "--output", "run").code == 0
     assert (
         yaml.safe_load(Path("run/config.yaml").read_text())["models"][0]["factor"]
         == best["options"]["factor"]

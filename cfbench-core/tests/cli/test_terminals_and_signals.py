@@ -40,7 +40,7 @@ def in_shell(toy: Path, line: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0",
                                        "PYTHONCOERCECLOCALE": "0"}])  # fmt: skip
 def test_a_terminal_that_knows_only_ascii_gets_ascii(toy: Path, variables: dict[str, str]) -> None:
-    done = called(toy, "run", "study.yaml", "--out", "runs/one", **variables)
+    done = called(toy, "run", "study.yaml", "--output", "runs/one", **variables)
     assert done.returncode == 0, done.stderr
     out, err = done.stdout.decode("ascii"), done.stderr.decode("ascii")
     assert "5.5 +/-1.3" in out and "sum v" in out
@@ -59,7 +59,7 @@ def test_json_for_a_terminal_that_knows_only_ascii_loses_nothing(toy: Path) -> N
 
 @pytest.mark.parametrize("redirection", ["| head -1", "2>&1 | head -1", "2>&1 | true", ">&-", ">&- 2>&-"])
 def test_a_run_that_nobody_reads_any_more_goes_on_to_its_end(toy: Path, redirection: str) -> None:
-    done = in_shell(toy, f"set -o pipefail; cfbench run study.yaml --out runs/one {redirection}")
+    done = in_shell(toy, f"set -o pipefail; cfbench run study.yaml --output runs/one {redirection}")
     assert done.returncode == 0, done.stderr
     assert "Error" not in done.stderr and "Traceback" not in done.stderr
     assert (toy / "runs/one/report.html").exists()
@@ -112,7 +112,7 @@ def test_a_signal_ends_a_run_and_its_workers_and_leaves_nothing(toy: Path, numbe
         CFBENCH,
         "run",
         "study.yaml",
-        "--out",
+        "--output",
         "runs/one",
         "--executor",
         "process",
@@ -133,7 +133,7 @@ def test_a_signal_ends_a_run_and_its_workers_and_leaves_nothing(toy: Path, numbe
     assert b"Traceback" not in err
     assert list(temporary.iterdir()) == []
     (toy / "go").touch()
-    done = called(toy, "run", "study.yaml", "--out", "runs/one", "--executor", "process")
+    done = called(toy, "run", "study.yaml", "--output", "runs/one", "--executor", "process")
     assert done.returncode == 0, done.stderr
 
 
@@ -147,7 +147,7 @@ def test_the_cursor_is_shown_again_after_a_signal(toy: Path, number: int) -> Non
         CFBENCH,
         "run",
         "study.yaml",
-        "--out",
+        "--output",
         "runs/one",
         "--executor",
         "process",
@@ -188,7 +188,7 @@ def test_under_nohup_a_run_survives_the_end_of_its_terminal(toy: Path) -> None:
         CFBENCH,
         "run",
         "study.yaml",
-        "--out",
+        "--output",
         "runs/one",
     ]
     with popen(command, env=environment(toy), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:

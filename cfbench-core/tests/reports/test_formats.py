@@ -21,7 +21,7 @@ from cfbench_core.run_directory import Run
 
 
 def test_markdown_has_a_table_each_with_emphasis_and_escapes(run: Run) -> None:
-    text = render(run, "md")
+    text = render(run, "markdown")
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 4 * 8 - 2  # two were skipped
     assert len({line.replace("\\|", "").count("|") for line in lines}) == 1

@@ -95,7 +95,7 @@ def test_a_doubtful_column_is_marked_and_its_note_stands_below_the_table(tmp_pat
     page = render(marked, "html")
     assert "1 of all 1 comparison (†) rests on what is not shown to be reliable" in page
     assert "<li>† nobody knows</li>" in page
-    assert "† nobody knows" in render(marked, "text") and "† nobody knows" in render(marked, "md")
+    assert "† nobody knows" in render(marked, "table") and "† nobody knows" in render(marked, "markdown")
     assert "† nobody knows" in render(marked, "latex")
 
 
@@ -162,7 +162,7 @@ def test_what_was_skipped_has_no_line_but_a_note(run: Run) -> None:
     assert "exact-contribution" in [row.name for row in table.rows]
     assert "exact-contribution" not in [row.name for row in table.lines]
     assert table.absent == "exact-contribution (needs access weights, which lightgcn does not offer)"
-    for format in ("md", "latex", "html", "text"):
+    for format in ("markdown", "latex", "html", "table"):
         assert render(run, format).count("needs access weights, which lightgcn does not offer") >= 2
         assert "skipped: needs access" not in render(run, format)
 

@@ -56,7 +56,7 @@ def test_a_second_run_in_the_same_directory_is_refused_and_the_first_continues(
             with pytest.raises(UserError) as caught:
                 run(registry, folder, fresh=fresh)
             assert caught.value.lines == (
-                f"{folder}: another cfbench is running in it; wait, or give another --out",
+                f"{folder}: another cfbench is running in it; wait, or give another --output",
             )
         flag.touch()
         _, said = child.communicate(timeout=120)

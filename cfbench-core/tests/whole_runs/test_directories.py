@@ -18,7 +18,7 @@ from cfbench_core.run_directory import Run
 def test_a_directory_with_somebody_elses_config_is_left_alone(registry: Registry, tmp_path: Path) -> None:
     for content in ("- not\n- ours\n", "{", "text", ""):
         (tmp_path / "config.yaml").write_text(content)
-        with pytest.raises(UserError, match="is not the configuration of a run; give another --out"):
+        with pytest.raises(UserError, match="is not the configuration of a run; give another --output"):
             run(registry, tmp_path)
         assert (tmp_path / "config.yaml").read_text() == content
 

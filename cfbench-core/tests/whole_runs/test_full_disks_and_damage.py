@@ -203,7 +203,9 @@ def test_a_flipped_bit_in_a_run_directory_is_one_line_and_the_same_run_repairs_i
     with pytest.raises(UserError) as caught:
         read_everything(directory)
     (line,) = caught.value.lines
-    assert str(directory) in line and "the same cfbench run with --out on this directory rewrites it" in line
+    assert (
+        str(directory) in line and "the same cfbench run with --output on this directory rewrites it" in line
+    )
     run(registry, directory, fresh=name == "config.yaml")
     read_everything(directory)
     assert {path.name: path.read_bytes() for path in directory.glob("*.parquet")} == before
@@ -222,7 +224,7 @@ def test_damaged_checksums_are_one_line_or_no_checksums(
 ) -> None:
     directory = run(registry, tmp_path / "run").directory
     (directory / "SHA256SUMS").write_bytes(content)
-    with pytest.raises(UserError, match="with --out on this directory rewrites it") as caught:
+    with pytest.raises(UserError, match="with --output on this directory rewrites it") as caught:
         read_everything(directory)
     assert len(caught.value.lines) == 1
     run(registry, directory)

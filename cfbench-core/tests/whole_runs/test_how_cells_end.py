@@ -115,7 +115,7 @@ def test_the_warnings_of_a_component_are_stored_and_shown_below_the_table(
         done = execute(prepared, out=tmp_path / "run")
         said = "2 numbers were small; 1 number was cut"
         assert [(c.status, c.reason) for c in done.cells()] == [(status, said)]
-        for format in ("text", "md", "html"):
+        for format in ("table", "markdown", "html"):
             assert render(done, format).count("1 number was cut") == 1
 
 

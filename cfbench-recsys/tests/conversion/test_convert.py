@@ -142,7 +142,7 @@ def test_any_bytes_give_one_line(
 
 
 def test_a_misspelled_name_gives_the_nearest_published_model(tmp_path: Path) -> None:
-    arguments = ["lxr-mf-ml1m", "--data", "debian-python", "--out", str(tmp_path / "w.safetensors")]
+    arguments = ["lxr-mf-ml1m", "--data", "debian-python", "--output", str(tmp_path / "w.safetensors")]
     done = CliRunner().invoke(command, arguments)
     assert isinstance(done.exception, UserError)
     assert "no such file, and no published model of this name. Did you mean 'lxr-mf-ml-1m'?" in str(

@@ -60,7 +60,7 @@ def checkpoint(folder: Path, change: float = 0.0) -> None:
 
 
 def converted(out: Path) -> Result:
-    arguments = [NAME, "--data", "ml-1m", "--data-dir", str(DATA / "recsys"), "--out", str(out)]
+    arguments = [NAME, "--data", "ml-1m", "--data-dir", str(DATA / "recsys"), "--output", str(out)]
     return CliRunner().invoke(command, arguments)
 
 

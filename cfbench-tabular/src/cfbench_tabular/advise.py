@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from cfbench_core import analyses
-from cfbench_core.cli import completions
-from cfbench_core.cli.commands.analyse import FORMATS, format_of, show_answer
+from cfbench_core.cli import completions, options
+from cfbench_core.cli.commands.analyse import FORMATS, show_answer
 from cfbench_core.cli.group import subcommand
 
 NAME = "advice"
@@ -17,26 +17,24 @@ NAME = "advice"
 @subcommand(
     "advise",
     examples=(
-        "cfbench advise runs/study                                 trees, their accuracy, and suggestions",
-        "cfbench advise runs/study --set rows=800 --set auc=0.8    for data and a model like yours",
-        "cfbench advise runs/a runs/b --out advice.html            with figures",
+        "cfbench advise runs/study                               trees, their accuracy, and suggestions",
+        "cfbench advise runs/study --set rows=800 --set auc=0.8  for data and a model like yours",
+        "cfbench advise runs/a runs/b --output advice.html       with figures",
     ),
 )
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completions.runs)
 @click.option(
     "--set",
     "changes",
-    metavar="OPTION=VALUE",
+    metavar="KEY=VALUE",
     multiple=True,
     help="What your data are like, and which counterfactuals count: cfbench describe advice.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="By default that of FILE, else terminal.")
-@click.option(
-    "--out", "file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write to FILE."
-)
+@options.output_format(*FORMATS, default=None)
+@options.output_file()
 def command(runs: tuple[str, ...], changes: tuple[str, ...], form: str | None, file: Path | None) -> None:
     """Suggest an explainer for data, a model and a row.
 
     The accuracy of the suggestions is shown first. The same as 'cfbench analyse advice RUN...'.
     """
-    show_answer(NAME, analyses.opened(list(runs)), changes, form or format_of(file), file)
+    show_answer(NAME, analyses.opened(list(runs)), changes, form or options.format_of(file, FORMATS), file)

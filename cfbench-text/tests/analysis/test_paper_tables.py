@@ -68,6 +68,6 @@ def test_a_stored_table_is_printed_identically(answer, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["paper-tables", "gap", "topics", "examples"])
-@pytest.mark.parametrize("form", ["terminal", "markdown", "json", "html"])
+@pytest.mark.parametrize("form", ["table", "markdown", "json", "html"])
 def test_every_analysis_of_verdicts_says_how_reliable_the_judge_is(run, answer, name, form):
     assert "† judge overlap has AUC 0." in render(answer(name), [run], form)

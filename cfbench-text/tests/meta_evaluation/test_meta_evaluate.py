@@ -142,7 +142,7 @@ def test_the_command_prints_a_table_and_writes_a_file(
     assert "StEnt-P" in out and "mine" in out and "†" in out
 
     target = tmp_path / "out.csv"
-    assert main(["meta-evaluate", str(mine), "--metric", "bleu", "--out", str(target)]) == 0
+    assert main(["meta-evaluate", str(mine), "--metric", "bleu", "--output", str(target)]) == 0
     with target.open() as lines:
         assert [row["metric"] for row in csv.DictReader(lines)] == ["BLEU", "length"]
 

@@ -16,7 +16,14 @@ from cfbench_core.registry import installed
 from cfbench_core.reports.tables import tables
 from cfbench_text.judges.nli import Config as NLIConfig
 from cfbench_text.meta_evaluation import reliability as module
-from cfbench_text.meta_evaluation.reliability import COLUMNS, LEVEL, MARK, NEAREST, keep, reliability_of
+from cfbench_text.meta_evaluation.reliability import (
+    COLUMNS,
+    LEVEL,
+    MARK,
+    NEAREST,
+    reliability_of,
+    store_measurements,
+)
 
 OVERLAP = with_defaults(installed().find("text", "judge", "overlap"))
 
@@ -63,12 +70,12 @@ def test_overlap_is_not_reliable_and_says_so(own: Path) -> None:
 def test_a_judge_that_nobody_measured_is_marked(own: Path) -> None:
     found = reliability_of(nli(model="org/other"))
 
-    assert found.doubtful and "was not measured" in found.sentence and "--keep" in found.sentence
+    assert found.doubtful and "was not measured" in found.sentence and "--store" in found.sentence
 
 
 def test_own_labelled_texts_are_the_nearest_and_the_model_decides(own: Path) -> None:
     judge = nli(model="org/some")
-    keep([measured(judge, "mine", 0.93), measured(judge, "sick", 0.9)])
+    store_measurements([measured(judge, "mine", 0.93), measured(judge, "sick", 0.9)])
 
     found = reliability_of(nli(model="org/some", batch=4, device="cpu"))  # the same verdicts
     assert (found.labelset, found.own, found.auc) == ("mine", True, 0.93) and not found.doubtful
@@ -76,13 +83,15 @@ def test_own_labelled_texts_are_the_nearest_and_the_model_decides(own: Path) -> 
     assert not reliability_of(nli(model="org/another")).labelset
     assert not reliability_of(nli(model="org/some", revision="b")).labelset
 
-    keep([measured(judge, "mine", 0.75)])  # measured again: replaces
+    store_measurements([measured(judge, "mine", 0.75)])  # measured again: replaces
     assert reliability_of(judge).auc == 0.75 and reliability_of(judge).doubtful
     assert len(own.read_text().splitlines()) == 3
 
 
 def test_the_lower_end_of_the_interval_counts(own: Path) -> None:
-    keep([measured(nli(model="a"), "mine", 0.85, 0.1), measured(nli(model="b"), "mine", 0.85, 0.04)])
+    store_measurements(
+        [measured(nli(model="a"), "mine", 0.85, 0.1), measured(nli(model="b"), "mine", 0.85, 0.04)]
+    )
 
     assert reliability_of(nli(model="a")).doubtful and not reliability_of(nli(model="b")).doubtful
 
@@ -100,7 +109,7 @@ def test_a_damaged_file_is_named(own: Path, content: str) -> None:
 def test_the_command_keeps_what_it_measured(own: Path, tmp_path: Path) -> None:
     path = tmp_path / "shop.csv"
     path.write_text("text,evidence,label\nIt is soft.,It is soft.,1\nIt is red.,It is soft.,0\nIt.,It.,1\n")
-    assert main(["meta-evaluate", str(path), "--judge", "overlap", "--keep"]) == 0
+    assert main(["meta-evaluate", str(path), "--judge", "overlap", "--store"]) == 0
 
     with own.open() as lines:
         (row,) = [row for row in csv.DictReader(lines) if row["metric"] == "StEnt-P"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,10 +16,62 @@ from cfbench_core.cli import completions
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False)
 
 data_dir = click.option(
     "--data-dir", metavar="DIR", type=_FOLDER, help="Look for data files (or put them) here first."
 )
+
+
+FORMATS = ("table", "json", "csv", "markdown", "latex", "html", "bibtex")
+"""What ``--format`` may offer. ``table`` is what a person reads on a terminal."""
+
+_SUFFIXES = {
+    ".txt": "table",
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".html": "html",
+    ".htm": "html",
+    ".bib": "bibtex",
+}
+
+
+def output_format(*formats: str, default: str | None = "table") -> Callable[[F], F]:
+    """``--format``, passed on as ``form``; without a default it is None until :func:`format_of` decides."""
+    decided = "By default that of FILE, else table."
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(formats),
+        default=default,
+        show_default=default is not None,
+        help=None if default else decided,
+    )
+
+
+def output_file(help: str = "Write to FILE.", required: bool = False) -> Callable[[F], F]:
+    """``--output FILE``, passed on as ``file``."""
+    return click.option("--output", "-o", "file", metavar="FILE", type=_FILE, required=required, help=help)
+
+
+def output_directory(help: str) -> Callable[[F], F]:
+    """``--output DIR``, passed on as ``out``."""
+    return click.option("--output", "-o", "out", metavar="DIR", type=_FOLDER, help=help)
+
+
+def format_of(file: Path | None, formats: Sequence[str]) -> str:
+    """The format that a file's name implies, one of ``formats``; ``table`` without a file.
+
+    Raises:
+        click.UsageError: for a name that implies none of them.
+    """
+    form = "table" if file is None else _SUFFIXES.get(file.suffix.lower(), "")
+    if form not in formats:
+        known = ", ".join(formats)
+        raise click.UsageError(f"say --format, one of {known}: the name {file} does not determine it")
+    return form
 
 
 def configuration(required: bool) -> Callable[[F], F]:
@@ -44,7 +96,10 @@ def reading(function: F) -> F:
             help="Change the configuration: protocol.k=[3,5].",
         ),
         click.option(
-            "--suite", metavar="S", shell_complete=completions.suites, help="Without CONFIG: whose default."
+            "--suite",
+            metavar="SUITE",
+            shell_complete=completions.suites,
+            help="Without CONFIG: whose default.",
         ),
         data_dir,
         click.option(
@@ -61,12 +116,10 @@ def executing(function: F) -> F:
     """The options of every command that computes."""
     return _with(
         function,
-        click.option(
-            "--out", metavar="DIR", type=_FOLDER, help="The run directory; a new one in runs/ unless given."
-        ),
+        output_directory("The run directory; a new one in runs/ unless given."),
         click.option(
             "--executor",
-            metavar="E",
+            metavar="EXECUTOR",
             shell_complete=completions.executors,
             help="Where tasks run: inline, process.",
         ),

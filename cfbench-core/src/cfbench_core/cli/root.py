@@ -98,10 +98,10 @@ cli = RootGroup(
         "Extend": _section("new-plugin", "check", "completion"),
     },
     examples=(
-        "cfbench run                              a small, real default study over everything installed",
-        "cfbench list explainers                  what can be compared",
-        "cfbench init study.yaml                  a configuration to start from",
-        "cfbench run study.yaml --out runs/study  run it; called again, it resumes",
+        "cfbench run                                 a small, real default study over everything installed",
+        "cfbench list explainers                     what can be compared",
+        "cfbench init study.yaml                     a configuration to start from",
+        "cfbench run study.yaml --output runs/study  run it; called again, it resumes",
     ),
     params=[
         click.Option(

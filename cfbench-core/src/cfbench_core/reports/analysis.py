@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cfbench_core.analyses import Answer
     from cfbench_core.run_directory import Run
 
-FORMATS = ("terminal", "csv", "markdown", "html", "latex", "json")
+FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
 READABLE = 16
 """Letters in a column of words that are worth more than another column of numbers."""
 _GAP = 2

@@ -15,7 +15,7 @@ from cfbench_core.run_directory import Run
 if TYPE_CHECKING:
     from rich.console import Console
 
-FORMATS = ("html", "md", "latex", "csv", "text")
+FORMATS = ("html", "markdown", "latex", "csv", "table")
 
 
 def render(
@@ -28,7 +28,7 @@ def render(
     """The report of a run as text; also written to ``path`` where one is given.
 
     Args:
-        format: one of FORMATS. "text" is what a terminal shows, 120 characters wide, without colours.
+        format: one of FORMATS. "table" is what a terminal shows, 120 characters wide, without colours.
         verbalization: one explanation of the run as a sentence (HTML only).
         registry: where analyses of the run's suite are looked for (HTML only); what is installed when None.
 
@@ -43,10 +43,10 @@ def render(
 
     renderers: dict[str, Callable[[], str]] = {
         "html": lambda: html.render(run, verbalization, _answers(run, registry)),
-        "md": lambda: markdown.render(tables(run)),
+        "markdown": lambda: markdown.render(tables(run)),
         "latex": lambda: latex.render(tables(run)),
         "csv": lambda: csv.render(tables(run)),
-        "text": lambda: _text(run),
+        "table": lambda: _text(run),
     }
     if format not in renderers:
         raise UserError(

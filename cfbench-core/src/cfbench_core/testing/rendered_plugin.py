@@ -43,7 +43,9 @@ def verify_rendered_plugin(
         "CFBENCH_CACHE_DIR": str(folder / "cache"),
     }
     cfbench = "import sys; from cfbench_core.cli import main; sys.exit(main())"
-    study = ["run", "study.yaml", "--out", str(folder / "run"), "--quiet"] if run else ["plan", "study.yaml"]
+    study = (
+        ["run", "study.yaml", "--output", str(folder / "run"), "--quiet"] if run else ["plan", "study.yaml"]
+    )
     commands = [
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
         [sys.executable, "-c", cfbench, "check", plugin.component],

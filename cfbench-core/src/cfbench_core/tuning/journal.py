@@ -80,7 +80,7 @@ class Journal:
     def _read(self) -> list[Trial]:
         if not self.path.exists():
             return []
-        advice = "give another --out, or --restart to discard its trials"
+        advice = "give another --output, or --restart to discard its trials"
         try:
             document = json.loads(self.path.read_bytes())
             earlier, trials = document["search"], [Trial(**entry) for entry in document["trials"]]

@@ -23,10 +23,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @subcommand(
     "convert",
     examples=(
-        "cfbench convert als.npz --data ml-1m --out als.safetensors",
-        "cfbench convert exported.pt --data file --set path=ratings.csv --out lightgcn.safetensors",
-        "cfbench convert E0.pth --data ml-1m --recommender lightgcn --items items.txt --out w.safetensors",
-        "cfbench convert lxr-mf-ml-1m --data ml-1m --out mf.safetensors      downloads it from its authors",
+        "cfbench convert als.npz --data ml-1m --output als.safetensors",
+        "cfbench convert exported.pt --data file --set path=ratings.csv --output lightgcn.safetensors",
+        "cfbench convert E0.pth --data ml-1m --recommender lightgcn --items items.txt --output w.safetensors",
+        "cfbench convert lxr-mf-ml-1m --data ml-1m --output mf.safetensors  downloads it from its authors",
     ),
 )
 @click.argument("source", metavar="FILE|NAME")
@@ -38,8 +38,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     shell_complete=completions.datasets,
     help="Whose users and items the weights are for.",
 )
-@click.option("--set", "changes", metavar="OPTION=VALUE", multiple=True, help="Options of the data set.")
-@click.option("--out", required=True, metavar="FILE", type=_FILE, help="The weights, a .safetensors file.")
+@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Options of the data set.")
+@options.output_file("The weights, a .safetensors file.", required=True)
 @click.option("--recommender", metavar="NAME", help="Which it is, where the file may be of several.")
 @click.option(
     "--users",
@@ -54,7 +54,7 @@ def command(
     source: str,
     dataset: str,
     changes: tuple[str, ...],
-    out: Path,
+    file: Path,
     recommender: str | None,
     user_file: Path | None,
     item_file: Path | None,
@@ -76,11 +76,11 @@ def command(
         )
     with data_access(data_dir, offline=False) as access:
         interactions = _interactions(dataset, changes, access)
-        file = fetch(source, access) if source in PUBLISHED else Path(source)
+        source_file = fetch(source, access) if source in PUBLISHED else Path(source)
     users, items = (read_identifiers(path) if path else None for path in (user_file, item_file))
     check = partial(check_weights, source) if source in PUBLISHED else lambda state: None
     conversion = convert(
-        file, interactions, out, recommender=recommender, users=users, items=items, check=check
+        source_file, interactions, file, recommender=recommender, users=users, items=items, check=check
     )
     counts = interactions.counts()
     click.echo(f"{conversion.path}: {conversion.title}, {counts['users']:,} users, {counts['items']:,} items")

@@ -44,7 +44,7 @@ FILES = DataFiles(
     page="https://www.debian.org/distrib/packages",
     how=(
         "Build it on Debian, after 'apt-get update', with 'python scripts/build_debian_datasets.py debian-all"
-        " --out data/debian-all' (in the source tree)"
+        " --output data/debian-all' (in the source tree)"
     ),
 )
 EXPECTED = (24_047, 9_404, 172_112)

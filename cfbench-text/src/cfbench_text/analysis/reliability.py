@@ -1,7 +1,7 @@
 """``reliability``: how far the judges of these runs agree with people, on every label set on which they were measured.
 
 The numbers are those of ``cfbench meta-evaluate``: shipped with the package for judges that need no large model, or
-your own (``--keep``). The judge is evaluated by StEnt-P, or by St2Exp-P if it judges whole documents. ``nearest`` is
+your own (``--store``). The judge is evaluated by StEnt-P, or by St2Exp-P if it judges whole documents. ``nearest`` is
 the row that tables quote: your own labelled texts, otherwise the label set whose texts are most like statements of
 explanations (``meta_evaluation/reliability.py``). A judge that was never measured has one row without numbers.
 """

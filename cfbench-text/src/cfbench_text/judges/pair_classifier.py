@@ -210,12 +210,12 @@ def read(path: Path) -> PairClassifier:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; make it with 'cfbench train-judge --out {path}'") from None
+        raise UserError(f"{path}: no such file; make it with 'cfbench train-judge --output {path}'") from None
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: is not a trained judge ({str(error).splitlines()[0]})") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("features") != list(NAMES):
         raise UserError(
-            f"{path}: is no trained judge of this version; make it anew with 'cfbench train-judge --out {path}'"
+            f"{path}: is no trained judge of this version; make it anew with 'cfbench train-judge --output {path}'"
         )
     try:
         denial = found["contradiction"]

@@ -26,8 +26,8 @@ STATEMENTS = 1000
 @subcommand(
     "train-judge",
     examples=(
-        "cfbench train-judge '{name: sick, part: train}' summeval qags-cnn --out judge.json",
-        "cfbench train-judge '{name: sick, part: train}' mine.jsonl --reviews toy-reviews --out judge.json --keep",
+        "cfbench train-judge '{name: sick, part: train}' summeval qags-cnn --output judge.json",
+        "cfbench train-judge '{name: sick, part: train}' mine.jsonl --reviews toy-reviews --output judge.json --store",
     ),
 )
 @click.argument("labelsets", metavar="[LABELSET|FILE]...", nargs=-1)
@@ -37,15 +37,8 @@ STATEMENTS = 1000
 @click.option(
     "--encoder", metavar="MODEL", help="Sentence encoder: name, folder or package:NAME; by default MiniLM."
 )
-@click.option(
-    "--out",
-    "file",
-    metavar="FILE",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the judge to FILE (JSON).",
-)
-@click.option("--keep", is_flag=True, help="Show the transfer in tables that rest on this judge.")
+@options.output_file("Write the judge to FILE (JSON).", required=True)
+@click.option("--store", is_flag=True, help="Show the transfer in tables that rest on this judge.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of made pairs.")
 @options.data_dir
 @click.option("--offline", is_flag=True, help="Never download; report what is missing.")
@@ -54,7 +47,7 @@ def command(
     reviews: tuple[str, ...],
     encoder: str | None,
     file: Path,
-    keep: bool,
+    store: bool,
     seed: int,
     data_dir: Path | None,
     offline: bool,
@@ -84,8 +77,8 @@ def command(
     write(classifier, file)
     click.echo(transfer_text(classifier))
     click.echo(f"wrote {file}")
-    if keep:
-        click.echo(f"kept in {_keep(classifier, file, encoder, registry)}")
+    if store:
+        click.echo(f"stored in {_store(classifier, file, encoder, registry)}")
 
 
 def transfer_text(classifier: PairClassifier) -> str:
@@ -145,12 +138,12 @@ def _made(name: str, seed: int, registry: Registry, access: DataAccess) -> list[
     return made_pairs([statements[place] for place in chosen], draw)
 
 
-def _keep(classifier: PairClassifier, file: Path, encoder: str | None, registry: Registry) -> Path:
+def _store(classifier: PairClassifier, file: Path, encoder: str | None, registry: Registry) -> Path:
     """Stores the transfer where tables look for the reliability of a judge."""
     from cfbench_core.config import Document, decode_settings
     from cfbench_text.meta_evaluation.config import MetaEvaluation
     from cfbench_text.meta_evaluation.evaluate import code_commit
-    from cfbench_text.meta_evaluation.reliability import keep, verdict_options
+    from cfbench_text.meta_evaluation.reliability import store_measurements, verdict_options
 
     judge = {"name": "trained", "path": str(file), **({} if encoder is None else {"model": encoder})}
     document = Document.of({"labelsets": [], "judges": [judge]}, "train-judge")
@@ -167,4 +160,4 @@ def _keep(classifier: PairClassifier, file: Path, encoder: str | None, registry:
         }
         for row in classifier.about["transfer"]
     ]
-    return keep(rows)
+    return store_measurements(rows)

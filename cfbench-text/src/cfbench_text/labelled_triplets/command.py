@@ -52,13 +52,7 @@ HALVES = ("held-out", "development", "all")
     default=0,
     help="Show that many wrong triplets of each set.",
 )
-@click.option(
-    "--out",
-    "file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a CSV to FILE, beside it a .json with command, machine and versions.",
-)
+@options.output_file("Write a CSV to FILE, and a .json with command, machine and versions.")
 @options.data_dir
 @click.option("--offline", is_flag=True, help="Never download; report what is missing.")
 def command(

@@ -21,17 +21,16 @@ if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
     from cfbench_core.registry import Registry
 
-FORMATS = ("terminal", "csv", "markdown", "json")
-_SUFFIXES = {".csv": "csv", ".md": "markdown", ".json": "json", ".txt": "terminal"}
+FORMATS = ("table", "csv", "markdown", "json")
 
 
 @subcommand(
     "meta-evaluate",
     examples=(
-        "cfbench meta-evaluate                             overlap, BLEU and ROUGE on the label sets that are here",
-        "cfbench meta-evaluate sick --judge similarity     a judge on one label set",
-        "cfbench meta-evaluate mine.jsonl --judge '{name: nli, model: /models/deberta}' --keep",
-        "cfbench meta-evaluate qags-cnn --metric '{name: sts}' --metric bleu --out agreement.csv",
+        "cfbench meta-evaluate                          overlap, BLEU and ROUGE on the label sets that are here",
+        "cfbench meta-evaluate sick --judge similarity  a judge on one label set",
+        "cfbench meta-evaluate mine.jsonl --judge '{name: nli, model: /models/deberta}' --store",
+        "cfbench meta-evaluate qags-cnn --metric '{name: sts}' --metric bleu --output agreement.csv",
     ),
 )
 @click.argument("labelsets", metavar="[LABELSET|FILE]...", nargs=-1)
@@ -56,15 +55,9 @@ _SUFFIXES = {".csv": "csv", ".md": "markdown", ".json": "json", ".txt": "termina
 @click.option(
     "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Other options: rows, resamples, seed."
 )
-@click.option("--keep", is_flag=True, help="Show what was measured in tables that rest on these judges.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="By default that of FILE, else terminal.")
-@click.option(
-    "--out",
-    "file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write to FILE; beside a .csv also a .json with command, machine and versions.",
-)
+@click.option("--store", is_flag=True, help="Show what was measured in tables that rest on these judges.")
+@options.output_format(*FORMATS, default=None)
+@options.output_file("Write to FILE; for a .csv also a .json with command, machine and versions.")
 @options.data_dir
 @click.option("--offline", is_flag=True, help="Never download; report what is missing.")
 @click.option(
@@ -80,7 +73,7 @@ def command(
     extractor: str | None,
     domain: str | None,
     changes: tuple[str, ...],
-    keep: bool,
+    store: bool,
     form: str | None,
     file: Path | None,
     data_dir: Path | None,
@@ -98,7 +91,7 @@ def command(
     from cfbench_core.registry import installed
     from cfbench_text.meta_evaluation.evaluate import meta_evaluate
 
-    chosen = form or _format_of(file)
+    chosen = form or options.format_of(file, FORMATS)
     registry = installed()
     with data_access(data_dir, offline) as access, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -112,11 +105,11 @@ def command(
     for line in dict.fromkeys(str(warning.message) for warning in caught):
         click.secho(f"remark: {line}", fg="yellow", err=True)
     _write(table, chosen, file)
-    if keep:
-        from cfbench_text.meta_evaluation.reliability import keep as store
-        from cfbench_text.meta_evaluation.summary import kept_rows
+    if store:
+        from cfbench_text.meta_evaluation.reliability import store_measurements
+        from cfbench_text.meta_evaluation.summary import stored_rows
 
-        click.echo(f"kept in {store(kept_rows(table))}")
+        click.echo(f"stored in {store_measurements(stored_rows(table))}")
     return FAILED if any(issubclass(one.category, IncompleteWarning) for one in caught) else OK
 
 
@@ -174,16 +167,6 @@ def _present(registry: Registry, access: DataAccess) -> list[str]:
     return found
 
 
-def _format_of(file: Path | None) -> str:
-    if file is None:
-        return "terminal"
-    if file.suffix.lower() not in _SUFFIXES:
-        raise click.UsageError(
-            f"say --format, one of {', '.join(FORMATS)}: the name {file} does not determine it"
-        )
-    return _SUFFIXES[file.suffix.lower()]
-
-
 def provenance() -> str:
     """What measured a table, as JSON: the command, the machine and the versions."""
     import json
@@ -211,7 +194,7 @@ def _write(table: pd.DataFrame, form: str, file: Path | None) -> None:
         click.echo(f"wrote {file}")
         if form == "csv":
             write_atomically(file.with_suffix(".json"), provenance())
-    elif form == "terminal":
+    elif form == "table":
         from cfbench_core.reports.analysis import show
 
         show(answer, output.stdout_console())

@@ -1,7 +1,7 @@
 """How reliable a judge was found to be: what tables and sentences that rest on it say.
 
 ``reliability.csv`` in this package was measured by ``cfbench meta-evaluate`` at the commit in its last column. Your
-own measurements (``cfbench meta-evaluate mine.jsonl --judge ... --keep``) are in the cache folder and count first:
+own measurements (``cfbench meta-evaluate mine.jsonl --judge ... --store``) are in the cache folder and count first:
 labelled texts of your own domain are the nearest. Among the shipped label sets ``NEAREST`` is the order.
 
 A judge is looked up by its component and the options that determine its verdicts. Its reliability is the AUC of
@@ -86,7 +86,7 @@ class Reliability:
         if not self.labelset:
             return (
                 f"the reliability of judge {self.judge} was not measured; measure it with"
-                " 'cfbench meta-evaluate FILE --judge ... --keep'"
+                " 'cfbench meta-evaluate FILE --judge ... --store'"
             )
         place = (
             f"your labelled texts {self.labelset}" if self.own else f"{self.labelset}, the nearest label set"
@@ -157,7 +157,7 @@ def own_file() -> Path:
     return cache_root() / FILE
 
 
-def keep(rows: Sequence[Mapping[str, str]], path: Path | None = None) -> Path:
+def store_measurements(rows: Sequence[Mapping[str, str]], path: Path | None = None) -> Path:
     """Adds measurements (:data:`COLUMNS`, and commit) to a file, by default the user's own; the same ones are replaced.
 
     Raises:

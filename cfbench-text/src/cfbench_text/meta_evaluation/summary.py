@@ -64,8 +64,8 @@ def interval(row: Mapping[Any, Any], name: str) -> str:
     return f"{row[name]:.2f} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"
 
 
-def kept_rows(table: pd.DataFrame) -> Sequence[Mapping[str, str]]:
-    """The rows by which judges are evaluated, for ``reliability.keep``: sentences as statements, one row for each judge,
+def stored_rows(table: pd.DataFrame) -> Sequence[Mapping[str, str]]:
+    """The rows by which judges are evaluated, for ``store_measurements``: sentences as statements, one row for each judge,
     without texts that it was trained on."""
     found = []
     counts = (table["judge"] != "") & (table["extractor"] == "sentences") & (table["seen"] == 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfbench_core import analyses
-from cfbench_core.cli import completions, output
+from cfbench_core.cli import completions, options, output
 from cfbench_core.cli.group import subcommand
 from cfbench_core.config import Document
 from cfbench_core.config.code_references import add_module_folder
@@ -20,27 +20,18 @@ if TYPE_CHECKING:
 
     from cfbench_core.run_directory import Run
 
-FORMATS = ("terminal", "csv", "markdown", "html", "latex", "json")
-_SUFFIXES = {
-    ".csv": "csv",
-    ".md": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".json": "json",
-    ".tex": "latex",
-    ".txt": "terminal",
-}
+FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
 
 
 @subcommand(
     "analyse",
     examples=(
-        "cfbench analyse runs/study                           which analyses apply to this run",
-        "cfbench analyse positions runs/study                 the result, on the terminal",
-        "cfbench analyse positions runs/study --format csv    unrounded, for programs",
-        "cfbench analyse positions runs/a runs/b --out positions.html",
-        "cfbench analyse positions runs/study --out positions.tex",
-        "cfbench analyse my_lab.analyses:Ours runs/study      your own class, found from this folder",
+        "cfbench analyse runs/study                         which analyses apply to this run",
+        "cfbench analyse positions runs/study               the result, on the terminal",
+        "cfbench analyse positions runs/study --format csv  unrounded, for programs",
+        "cfbench analyse positions runs/a runs/b --output positions.html",
+        "cfbench analyse positions runs/study --output positions.tex",
+        "cfbench analyse my_lab.analyses:Ours runs/study    your own class, found from this folder",
     ),
 )
 @click.argument(
@@ -49,18 +40,12 @@ _SUFFIXES = {
 @click.option(
     "--set",
     "changes",
-    metavar="OPTION=VALUE",
+    metavar="KEY=VALUE",
     multiple=True,
     help="An option of the analysis: cfbench describe NAME.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="By default that of FILE, else terminal.")
-@click.option(
-    "--out",
-    "file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write to FILE.",
-)
+@options.output_format(*FORMATS, default=None)
+@options.output_file()
 def command(
     arguments: tuple[str, ...], changes: tuple[str, ...], form: str | None, file: Path | None
 ) -> None:
@@ -73,10 +58,10 @@ def command(
     if name is not None and ":" in name:  # a module of your own is found in the working directory
         add_module_folder(str(Path.cwd()))
     runs = analyses.opened(directories)
-    form = form or format_of(file)
+    form = form or options.format_of(file, FORMATS)
     if name is None:
         if changes or file is not None:
-            raise click.UsageError("--set and --out need the NAME of an analysis")
+            raise click.UsageError("--set and --output need the NAME of an analysis")
         _list(runs, form)
     else:
         show_answer(name, runs, changes, form, file)
@@ -95,17 +80,6 @@ def _name_and_runs(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     return None, [first]
 
 
-def format_of(file: Path | None) -> str:
-    """The format that a file's name implies; the terminal's without a file."""
-    if file is None:
-        return "terminal"
-    if file.suffix.lower() not in _SUFFIXES:
-        raise click.UsageError(
-            f"say --format, one of {', '.join(FORMATS)}: the name {file} does not determine it"
-        )
-    return _SUFFIXES[file.suffix.lower()]
-
-
 def _list(runs: Sequence[Run], form: str) -> None:
     found = analyses.applicable(runs, installed())
     if form == "json":
@@ -121,7 +95,7 @@ def _list(runs: Sequence[Run], form: str) -> None:
             ]
         )
         return
-    if form != "terminal":
+    if form != "table":
         raise click.UsageError(f"--format {form} needs the NAME of an analysis")
     if not found:
         click.echo(f"No analysis is installed for the suite {runs[0].suite} (cfbench list analyses).")
@@ -158,7 +132,7 @@ def show_answer(name: str, runs: Sequence[Run], changes: Sequence[str], form: st
     if file is not None:
         write_atomically(file, render(answer, runs, form))
         click.echo(f"wrote {file}")
-    elif form == "terminal":
+    elif form == "table":
         show(answer, output.stdout_console())
     else:
         click.echo(render(answer, runs, form), nl=False)

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import click
 
-from cfbench_core.cli import output
+from cfbench_core.cli import options, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import group, subcommand
 from cfbench_core.store import Entry, Store
@@ -28,7 +28,7 @@ command = group(
 
 @subcommand("ls", examples=("cfbench cache ls", "cfbench cache ls explanations"))
 @click.argument("kind", required=False)
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@options.output_format("table", "json")
 def ls(kind: str | None, form: str) -> None:
     """List cached artifacts by kind, or each artifact of one KIND: data, model, scores, ..."""
     store = Store()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfbench_core.cli import completions, output
+from cfbench_core.cli import completions, options, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import subcommand
 from cfbench_core.config.code_references import add_module_folder
@@ -33,12 +33,12 @@ MARKS = {
     ),
 )
 @click.argument("component", metavar="ID|MODULE:CLASS", shell_complete=completions.component_ids)
-@click.option("--suite", metavar="S", shell_complete=completions.suites, help="Of your own class.")
+@click.option("--suite", metavar="SUITE", shell_complete=completions.suites, help="Of your own class.")
 @click.option("--kind", default="explainer", show_default=True, metavar="KIND", help="Of your own class.")
 @click.option(
     "--waive", "waivers", metavar="CHECK=REASON", multiple=True, help="Accept a failing check, with a reason."
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@options.output_format("table", "json")
 def command(component: str, suite: str | None, kind: str, waivers: tuple[str, ...], form: str) -> int:
     """Run the conformance checks of a component.
 

@@ -15,13 +15,11 @@ from cfbench_core.cli.group import subcommand
     "cite",
     examples=(
         "cfbench cite runs/study > references.bib       BibTeX",
-        "cfbench cite runs/study --format text          a list of references",
+        "cfbench cite runs/study --format table         a list of references",
     ),
 )
 @options.run_directory()
-@click.option(
-    "--format", "form", type=click.Choice(["bibtex", "text", "json"]), default="bibtex", show_default=True
-)
+@options.output_format("bibtex", "table", "json", default="bibtex")
 def command(directory: Path, form: str) -> None:
     """Print the references of everything that a run used.
 
@@ -34,7 +32,7 @@ def command(directory: Path, form: str) -> None:
         output.as_json([{**dataclasses.asdict(paper), "url": paper.url} for paper in papers])
     elif not papers:
         click.echo("The components of this run cite no papers.", err=True)
-    elif form == "text":
+    elif form == "table":
         click.echo("\n".join(paper.text() for paper in papers))
     else:
         click.echo("\n\n".join(paper.bibtex() for paper in papers))

@@ -14,15 +14,13 @@ from cfbench_core.cli.group import subcommand
 @subcommand(
     "compare",
     examples=(
-        "cfbench compare runs/before runs/after               what changed, and is it chance?",
-        "cfbench compare runs/before runs/after --format md   to paste into an issue",
+        "cfbench compare runs/before runs/after                     what changed, and is it chance?",
+        "cfbench compare runs/before runs/after --format markdown   to paste into an issue",
     ),
 )
 @options.run_directory("first")
 @options.run_directory("second")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True
-)
+@options.output_format("table", "markdown", "json")
 def command(first: Path, second: Path, form: str) -> int:
     """Compare two runs: settings, outcomes, scores.
 
@@ -38,5 +36,5 @@ def command(first: Path, second: Path, form: str) -> int:
     if form == "json":
         output.as_json(dataclasses.asdict(found))
     else:
-        click.echo(found.render("md" if form == "md" else "text"), nl=False)
+        click.echo(found.render("markdown" if form == "markdown" else "table"), nl=False)
     return OK if found.differences or found.outcomes else NOTHING_TO_RUN

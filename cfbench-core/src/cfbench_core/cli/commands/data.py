@@ -32,7 +32,7 @@ command = group(
     "list", examples=("cfbench data list", "cfbench data list --data-dir /scratch/data --format json")
 )
 @options.data_dir
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@options.output_format("table", "json")
 def list_datasets(data_dir: Path | None, form: str) -> None:
     """List the data sets: those that are there, and how to get the others. Downloads nothing.
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import yaml
 
-from cfbench_core.cli import completions, output
+from cfbench_core.cli import completions, options, output
 from cfbench_core.cli.capabilities import Axes, axes_of, needed, values
 from cfbench_core.cli.group import subcommand
 from cfbench_core.config import ConfiguredComponent, FieldInfo, OfKind, fields_of, options_class
@@ -34,7 +34,7 @@ from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plur
     ),
 )
 @click.argument("id", shell_complete=completions.component_ids)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@options.output_format("table", "json")
 def command(id: str, form: str) -> None:
     """Describe a component: its options, what it is compatible with, and an example.
 

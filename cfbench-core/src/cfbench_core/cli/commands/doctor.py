@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import click
 
-from cfbench_core.cli import output
+from cfbench_core.cli import options, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import subcommand
 from cfbench_core.registry import installed
@@ -37,11 +37,11 @@ class Finding(NamedTuple):
 @subcommand(
     "doctor",
     examples=(
-        "cfbench doctor                  what to include in a bug report",
+        "cfbench doctor  what to include in a bug report",
         "cfbench doctor --format json",
     ),
 )
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@options.output_format("table", "json")
 def command(form: str) -> int:
     """Diagnose the installation: versions, GPU, folders, disk space.
 
@@ -78,7 +78,7 @@ def _findings() -> Iterator[Finding]:
     yield _writable("cache", default_root(), "choose another folder with $CFBENCH_CACHE_DIR")
     yield from _data_folders()
     yield _writable(
-        "runs", Path("runs").absolute(), "give 'cfbench run' a folder that you may write to, with --out"
+        "runs", Path("runs").absolute(), "give 'cfbench run' a folder that you may write to, with --output"
     )
 
 

@@ -15,8 +15,8 @@ from cfbench_core.cli.options import StudyOptions
     "evaluate",
     examples=(
         "cfbench evaluate study.yaml --explanations theirs.parquet",
-        "cfbench evaluate study.yaml --explanations runs/study/explanations.parquet --out runs/rescored",
-        "cfbench evaluate --suite text texts.jsonl        user, item, text and reference in each line",
+        "cfbench evaluate study.yaml --explanations runs/study/explanations.parquet --output runs/rescored",
+        "cfbench evaluate --suite text texts.jsonl  user, item, text and reference in each line",
     ),
 )
 @click.argument("config", metavar="[CONFIG|FILE]", type=click.Path(path_type=Path))

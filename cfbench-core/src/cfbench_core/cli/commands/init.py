@@ -25,7 +25,7 @@ from cfbench_core.registry import Registry, installed
     ),
 )
 @click.argument("file", default="study.yaml")
-@click.option("--suite", metavar="S", shell_complete=completions.suites, help="recsys, tabular, ...")
+@click.option("--suite", metavar="SUITE", shell_complete=completions.suites, help="recsys, tabular, ...")
 @click.option(
     "--csv",
     "table",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cfbench_core.cli import completions, output
+from cfbench_core.cli import completions, options, output
 from cfbench_core.cli.capabilities import axes_of, needed, used, values
 from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError, did_you_mean
@@ -31,9 +31,9 @@ CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
 )
 @click.argument("kind", required=False, shell_complete=completions.kinds)
 @click.option(
-    "--suite", metavar="S", shell_complete=completions.suites, help="Only what belongs to this suite."
+    "--suite", metavar="SUITE", shell_complete=completions.suites, help="Only what belongs to this suite."
 )
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@options.output_format("table", "json")
 def command(kind: str | None, suite: str | None, form: str) -> None:
     """List what is installed, and what it can do.
 

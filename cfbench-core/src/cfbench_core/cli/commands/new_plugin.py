@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cfbench_core.cli import completions
+from cfbench_core.cli import completions, options
 from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError
 from cfbench_core.registry import installed
@@ -15,10 +15,10 @@ from cfbench_core.registry import installed
 @subcommand(
     "new-plugin",
     examples=(
-        "cfbench new-plugin my-explainer                    writes cfbench-explainer-my-explainer/",
+        "cfbench new-plugin my-explainer              writes cfbench-explainer-my-explainer/",
         "cfbench new-plugin edited-share --kind metric --summary 'Share of the history that is edited'",
-        "cfbench new-plugin typical-row --suite tabular --out typical",
-        "cfbench new-plugin time-series --kind suite        a suite of its own",
+        "cfbench new-plugin typical-row --suite tabular --output typical",
+        "cfbench new-plugin time-series --kind suite  a suite of its own",
     ),
 )
 @click.argument("name")
@@ -29,11 +29,9 @@ from cfbench_core.registry import installed
     show_default=True,
     help="explainer, recommender, classifier, dataset, metric, analysis or suite.",
 )
-@click.option("--suite", metavar="S", shell_complete=completions.suites, help="To which it belongs.")
+@click.option("--suite", metavar="SUITE", shell_complete=completions.suites, help="To which it belongs.")
 @click.option("--summary", metavar="TEXT", help="One line for 'cfbench list'.")
-@click.option(
-    "--out", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Where to write it."
-)
+@options.output_directory("Where to write it.")
 def command(name: str, kind: str, suite: str | None, summary: str | None, out: Path | None) -> None:
     """Write a plugin: a complete component to start from.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 @options.configuration(required=False)
 @options.reading
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@options.output_format("table", "json")
 def command(
     config: Path | None,
     changes: tuple[str, ...],

@@ -6,7 +6,7 @@ from collections import Counter
 
 import click
 
-from cfbench_core.cli import output
+from cfbench_core.cli import options, output
 from cfbench_core.cli.group import subcommand
 from cfbench_core.registry import Plugin, Registry, installed
 
@@ -19,7 +19,7 @@ from cfbench_core.registry import Plugin, Registry, installed
     ),
 )
 @click.option("--tracebacks", is_flag=True, help="Show where a broken plugin failed.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@options.output_format("table", "json")
 def command(tracebacks: bool, form: str) -> None:
     """List the plugins, and why one could not be loaded."""
     registry = installed()

@@ -9,7 +9,7 @@ import click
 from cfbench_core.cli import options, output
 from cfbench_core.cli.group import subcommand
 
-FORMATS = ("html", "md", "latex", "csv")
+FORMATS = ("table", "markdown", "csv", "latex", "html")
 
 
 @subcommand(
@@ -21,15 +21,8 @@ FORMATS = ("html", "md", "latex", "csv")
     ),
 )
 @options.run_directory()
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Without it the tables are shown here.")
-@click.option(
-    "--output",
-    "-o",
-    "file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write to FILE.",
-)
+@options.output_format(*FORMATS, default=None)
+@options.output_file()
 def command(directory: Path, form: str | None, file: Path | None) -> None:
     """Show the tables of a run, or write its report in another format."""
     from cfbench_core.cli.run_end import verbalization_of
@@ -37,22 +30,11 @@ def command(directory: Path, form: str | None, file: Path | None) -> None:
     from cfbench_core.run_directory import Run
 
     run = Run(directory)
-    if form is None and file is None:
+    form = form or options.format_of(file, FORMATS)
+    if form == "table" and file is None:
         print_tables(run, output.stdout_console())
         return
-    form = form or _format_of(file)
     if form == "html":
         file = file or directory / "report.html"
     text = render(run, form, file, verbalization_of(run) if form == "html" else "")
     click.echo(f"wrote {file}" if file else text, nl=bool(file))
-
-
-def _format_of(file: Path | None) -> str:
-    """The format that a file's name implies."""
-    suffixes = {".html": "html", ".htm": "html", ".md": "md", ".tex": "latex", ".csv": "csv"}
-    form = suffixes.get(file.suffix.lower()) if file else None
-    if form is None:
-        raise click.UsageError(
-            f"say --format, one of {', '.join(FORMATS)}: the name {file} does not determine it"
-        )
-    return form

@@ -14,11 +14,11 @@ from cfbench_core.cli.options import StudyOptions
 @subcommand(
     "run",
     examples=(
-        "cfbench run                                   a small, real default study over everything installed",
-        "cfbench run study.yaml --out runs/study       called again, it resumes",
+        "cfbench run                                 a small, real default study over everything installed",
+        "cfbench run study.yaml --output runs/study  called again, it resumes",
         "cfbench run study.yaml --set protocol.users=50 --set seed=1",
         "cfbench run study.yaml --workers 2 --offline",
-        "cfbench run study.yaml --dry-run              only show the plan",
+        "cfbench run study.yaml --dry-run            only show the plan",
     ),
 )
 @options.configuration(required=False)

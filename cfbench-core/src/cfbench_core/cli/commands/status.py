@@ -24,7 +24,7 @@ from cfbench_core.run_directory import Run
     ),
 )
 @options.run_directory()
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@options.output_format("table", "json")
 def command(directory: Path, form: str) -> int:
     """Show the progress of a run. Exits as the run did: 0 success, 1 some cells failed, 3 nothing to run."""
     run = Run(directory)

@@ -33,16 +33,16 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
     "tune",
     examples=(
         "cfbench tune study.yaml --component recommender/mf",
-        "cfbench tune study.yaml --component mf --trials 50 --timeout 10m --out mf.yaml",
+        "cfbench tune study.yaml --component mf --trials 50 --timeout 10m --output mf.yaml",
         "cfbench tune study.yaml --component explainer/lime-rs --metric POS-P@5",
-        "cfbench tune --set data=ml-1m --set recommenders=mf --component mf     without a file",
+        "cfbench tune --set data=ml-1m --set recommenders=mf --component mf  without a file",
         "cfbench tune study.yaml --component mf --preset-into presets/mf.yaml --name ml-1m",
     ),
 )
 @options.configuration(required=False)
 @click.option(
     "--component",
-    metavar="C",
+    metavar="COMPONENT",
     required=True,
     shell_complete=completions.component_ids,
     help="What to tune, as the configuration calls it: recommender/mf.",
@@ -56,9 +56,9 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
     help="Total number of trials, including those of earlier calls.",
 )
 @click.option(
-    "--timeout", metavar="T", callback=seconds, help="Start no trial after this time: 90s, 10m, 1.5h."
+    "--timeout", metavar="TIME", callback=seconds, help="Start no trial after this time: 90s, 10m, 1.5h."
 )
-@click.option("--metric", metavar="M", help="Metric to optimise; the suite's choice unless given.")
+@click.option("--metric", metavar="METRIC", help="Metric to optimise; the suite's choice unless given.")
 @click.option(
     "--sample",
     metavar="N",
@@ -67,11 +67,8 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
     show_default=True,
     help="Number of units on which an explainer is evaluated.",
 )
-@click.option(
-    "--out",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The configuration to write; tuned-NAME.yaml unless given. Its trials are stored next to it.",
+@options.output_file(
+    "The configuration to write; tuned-NAME.yaml unless given. Its trials are stored next to it."
 )
 @click.option("--restart", is_flag=True, help="Discard the existing trials.")
 @click.option(
@@ -84,7 +81,7 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
 @options.reading
 @click.option(
     "--executor",
-    metavar="E",
+    metavar="EXECUTOR",
     shell_complete=completions.executors,
     help="Where tasks run: inline, process.",
 )
@@ -97,7 +94,7 @@ def command(
     timeout: float | None,
     metric: str | None,
     sample: int,
-    out: Path | None,
+    file: Path | None,
     restart: bool,
     preset_into: Path | None,
     name: str | None,
@@ -139,7 +136,7 @@ def command(
             component=component,
             metric=metric,
             sample=sample,
-            out=out,
+            out=file,
             command=_command(config, changes, allow_env, {"suite": suite, **chosen}),
             access=access,
             allow_env=allow_env,
