@@ -1,0 +1,1 @@
+"""Studies that measure the tables and figures of papers on recommenders."""
