@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
 LABELS = ("run", "dataset", "model", "scope", "level", "format", "k", "rank", "metric", "explainer")
-"""What a mean is of; ``rank`` is empty for all places of the list together, ``metric`` is without its "@"."""
+"""What a mean is of.
+
+``run`` is the seed where runs have several, ``rank`` is empty for all places of the list together, and ``metric`` is
+without its "@".
+"""
 VARIANTS = ("paper", "cfbench")
 RESAMPLES = 1000
 _ADD = "remove-or-add"
@@ -117,12 +121,12 @@ def measure(
                 count += 1
     if not count:
         return MeasuredMeans(pd.DataFrame(columns=[*LABELS, "variant"]), np.empty((1, 0)))
-    frame = statements.frame()
+    frame = _by_seed(statements.frame())
     values = np.full((1 + RESAMPLES, count), np.nan)
     values[0] = frame["mean"]
     for columns in by_dataset.values():
         values[1:, columns.rows] = columns.resampled()
-    return _widest_budget(MeasuredMeans(frame, values))
+    return _best_measured(MeasuredMeans(frame, values))
 
 
 def split_label(label: str, labels: Mapping[str, Any], explainers: Collection[str]) -> tuple[str, str]:
@@ -153,6 +157,8 @@ def _labels(setting: Setting, method: Method) -> dict[str, Any]:
         "max_edits": str(labels.get("max_edits", ANY_BUDGET)),
         "verified": bool(verify),
         "chosen_users": bool(protocol.get("users_file")),
+        "seed": str(config_of(method.run).get("seed", "")),
+        "chunk": config_of(method.run).get("chunk") or np.inf,
     }
 
 
@@ -177,12 +183,20 @@ def _means(
             yield {"metric": metric, "rank": str(place)}, users[here], users[here], values[here]
 
 
-def _widest_budget(means: MeasuredMeans) -> MeasuredMeans:
-    """Of answers with several budgets those with the largest."""
-    frame = means.frame
-    budgets = frame["max_edits"].map(lambda one: np.inf if one in (ANY_BUDGET, NO_BUDGET) else float(one))
-    most = budgets.groupby([frame[name] for name in (*LABELS, "variant")], dropna=False).transform("max")
-    return means.rows((budgets == most).to_numpy())
+def _by_seed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The label ``run`` as the seed of the run, and empty if all have the same seed."""
+    return frame.assign(run="seed " + frame["seed"] if frame["seed"].nunique() > 1 else "")
+
+
+def _best_measured(means: MeasuredMeans) -> MeasuredMeans:
+    """Of means of the same: that with the largest budget of edits; of times, that with the fewest users in a task; and that
+    of the most units."""
+    budgets = means.frame["max_edits"].replace({ANY_BUDGET: "inf", NO_BUDGET: "inf"}).astype(float)
+    chunk = means.frame["chunk"].where(means.frame["metric"] == TIME.name, 0)
+    ordered = means.frame.assign(budget=-budgets, tasks=chunk, units=-means.frame["n"])
+    ordered = ordered.sort_values(["budget", "tasks", "units"], kind="stable")
+    best = ordered.drop_duplicates([*LABELS, "variant"])
+    return means.rows(means.frame.index.isin(best.index))
 
 
 def _place_within(codes: IntArray) -> IntArray:

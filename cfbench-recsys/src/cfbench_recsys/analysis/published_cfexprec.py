@@ -13,6 +13,7 @@ needs, is smaller: ``deviation`` of a number is half of the 95% interval that fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,8 @@ USERS = 500
 DATASETS = ("amazon-fashion", "ml-1m", "yahoo-music")
 STANDS_IN = "debian-all"
 """A data set of the size of Yahoo! Music, which needs a signed agreement."""
+NOT_RUN = "not in these runs"
+UNAVAILABLE = {"yahoo-music": "its data needs a signed agreement"}
 COSTS = "table-6"
 SIZES = "table-2"
 KEYS = ("item", "dataset", "model", "explainer", "level", "format", "scope", "k", "metric")
@@ -182,12 +185,9 @@ def items_of(row: Mapping[Any, Any], scopes: int) -> Iterator[str]:
     """
     model, implicit = row["model"], row["format"] == "implicit"
     if row["metric"] == TIME.name:
-        # as in the paper: edits of the methods that give no importances
-        if (
-            row["k"] == "5"
-            and row["scope"] in (SCOPE, OWN_SCOPE)
-            and implicit == (row["explainer"] in NATIVE[:2] + NATIVE[3:])
-        ):
+        timed = implicit == (row["explainer"] in WITH_IMPORTANCES)
+        own_scope = {"mf": OWN_SCOPE, "lightgcn": SCOPE}.get(model)
+        if timed and row["k"] == "5" and row["scope"] == own_scope:
             yield COSTS
         return
     if row["rank"]:
@@ -216,7 +216,8 @@ def _shown(means: MeasuredMeans) -> Iterator[dict[str, Any]]:
     if frame.empty:
         return
     scopes = frame.groupby(["dataset", "model"])["scope"].nunique()
-    for row in frame.to_dict("records"):
+    for labels in frame.to_dict("records"):
+        row = {str(name): value for name, value in labels.items()}
         for item in items_of(row, int(scopes[row["dataset"], row["model"]])):
             plain = row["metric"] in (TIME.name, "Gini", "#Perturb")
             metric = row["metric"] if plain else f"{row['metric']}@{row['k']}"
@@ -264,12 +265,11 @@ def _not_run(printed: pd.DataFrame, ours: pd.DataFrame, keys: list[str]) -> pd.D
     same = printed[printed["item"].isin(ours["item"]) & (printed["item"] != SIZES)]
     known = same.merge(ours[keys].drop_duplicates(), on=keys, how="left", indicator=True)
     absent = known[known["_merge"] == "left_only"].drop(columns="_merge")
-    return absent.assign(
-        rank="",
-        run="",
-        variant="",
-        reason=[row["state"] and f"the paper: {row['state']}" for row in absent.to_dict("records")],
-    )
+    reasons = [
+        f"the paper: {row['state']}" if row["state"] else UNAVAILABLE.get(row["dataset"], NOT_RUN)
+        for row in absent.to_dict("records")
+    ]
+    return absent.assign(rank="", run="", variant="", reason=reasons)
 
 
 def _incomparable(row: Mapping[Any, Any]) -> str:
@@ -290,9 +290,9 @@ def _incomparable(row: Mapping[Any, Any]) -> str:
 def _half_interval(row: Mapping[Any, Any]) -> float:
     """Half of the 95% interval of a printed mean over ``USERS`` users; of table 2, half of the last printed digit."""
     if row["item"] == SIZES:
-        digits = {"interactions per item": 2, "interactions per user": 2, "sparsity": 4}
-        return 0.5 * 10.0 ** -digits[row["metric"]] if row["metric"] in digits else 0.0
-    return 1.96 * float(row["printed_deviation"]) / np.sqrt(USERS)
+        digits: Mapping[str, int] = {"interactions per item": 2, "interactions per user": 2, "sparsity": 4}
+        return 0.5 / 10 ** digits[row["metric"]] if row["metric"] in digits else 0.0
+    return 1.96 * float(row["printed_deviation"]) / math.sqrt(USERS)
 
 
 def _with_text(table: pd.DataFrame) -> pd.DataFrame:

@@ -43,13 +43,14 @@ def claim_rows(claims: pd.DataFrame, printed: MeasuredMeans, ours: MeasuredMeans
     Keys: claim, section, sentence, rule, variant, printed, verdict_printed, ours, ci_low, ci_high, n (settings),
     verdict, reason.
     """
-    variants = [name for name in VARIANTS if name in set(ours.frame["variant"])] or [""]
+    names = [name for name in VARIANTS if name in set(ours.frame["variant"])] or [""]
+    of_variants = {name: ours.of_variant(name) for name in names}
     for claim in claims.to_dict("records"):
         theirs = decide(claim, printed)
         known = not np.isnan(theirs.statistic.value)
         as_printed = _verdict(claim, theirs) if known else UNPRINTED
-        for variant in variants:
-            here = decide(claim, ours.of_variant(variant))
+        for variant, means in of_variants.items():
+            here = decide(claim, means)
             verdict = _verdict(claim, here)
             without = f"; without {', '.join(here.absent)}" if here.absent and here.settings else ""
             yield {
@@ -118,11 +119,11 @@ def _wanted(claim: Mapping[Any, Any]) -> dict[str, list[str]]:
 
 def _selected(claim: Mapping[Any, Any], frame: pd.DataFrame) -> pd.DataFrame:
     """The means that a claim is about; of all places together unless it compares places."""
-    wanted = _wanted(claim)
-    chosen = frame[frame["rank"] == ""] if "rank" not in wanted else frame
+    wanted = {"rank": [""], **_wanted(claim)}
+    chosen = np.ones(len(frame), dtype=bool)
     for label, values in wanted.items():
-        chosen = chosen[chosen[label].isin(values)]
-    return chosen
+        chosen &= frame[label].isin(values).to_numpy()
+    return frame[chosen]
 
 
 def _absent(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[str, ...]:

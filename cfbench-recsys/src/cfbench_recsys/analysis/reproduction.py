@@ -220,6 +220,8 @@ class Reproduction:
         """Headings, heads of columns and lines of each block of each table."""
         tidy = _tidy(table)
         for labels, rows in group_rows(tidy[tidy["item"] != CLAIMS], _BLOCK):
+            if not _attempted(rows):
+                continue  # data of the paper that no run has
             where = [str(labels[name]) for name in ("run", "dataset", "model") if labels[name]]
             where += [f"{labels['level']} level"] if labels["level"] else []
             where += [f"top {labels['k']}"] if labels["k"] else []
@@ -230,6 +232,11 @@ class Reproduction:
             yield heading, *_grid(rows)
         if CLAIMS in set(tidy["item"]):
             yield f"Claims of {self.paper.title}", *_claim_lines(tidy[tidy["item"] == CLAIMS])
+
+
+def _attempted(rows: pd.DataFrame) -> bool:
+    """Whether a cell of a run belongs to these rows, be it one that failed."""
+    return bool((rows["ours"].notna() | (rows["variant"] != "")).any())
 
 
 def _decided(numbers: pd.DataFrame) -> pd.DataFrame:

@@ -1,1 +1,1 @@
-"""Replications of papers about counterfactual explanations of recommenders."""
+"""Studies that measure the tables and figures of papers on recommenders."""
