@@ -12,6 +12,12 @@ from typing import Any
 KINDS = ("suite", "dataset", "recommender", "classifier", "explainer", "metric", "analysis", "executor")
 """Kinds of component in the order in which they are listed. A suite may have others."""
 
+CORE = "core"
+"""The suite of components that every suite uses."""
+
+CORE_KINDS = frozenset({"executor"})
+"""Kinds whose components belong to no suite, but to :data:`CORE`."""
+
 ROLES = ("certified", "reference", "baseline")
 """The roles of controls; see :class:`ComponentSpec`."""
 

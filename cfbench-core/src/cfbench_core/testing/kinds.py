@@ -91,8 +91,9 @@ def analysis_is_light(subject: Subject) -> None:
 def ends_every_task_once(subject: Subject) -> None:
     """Does it start and finish every task once, with the results and failures in the outcomes?"""
     with tempfile.TemporaryDirectory() as folder:
+        options = {"config": subject.configuration()} if subject.spec.config else {}
         executor = resolve(subject.spec.target)(
-            Path(folder), workers=2, threads=1, limits=Limits(), search_path=[], fresh=False
+            Path(folder), workers=2, threads=1, limits=Limits(), search_path=[], fresh=False, **options
         )
         try:
             names = ["good", "another", "bad"]
