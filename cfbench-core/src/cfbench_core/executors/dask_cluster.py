@@ -123,7 +123,7 @@ def main() -> None:
         cluster = _deployed(settings)
         answer = {"address": cluster.scheduler_address}
     except Exception as error:  # of somebody else's class
-        answer = {"problem": f"{type(error).__name__}: {error}"}
+        answer = {"problem": _reason(error)}
     outgoing.write(json.dumps(answer) + "\n")
     outgoing.flush()
     for _ in incoming:  # until the run has ended
@@ -132,6 +132,13 @@ def main() -> None:
         with contextlib.suppress(Exception):
             cluster.close(timeout=CLOSE_SECONDS)
     end_own_group()
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong first: Dask reports an error of a worker as one of the cluster."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"
 
 
 def _deployed(settings: Mapping[str, Any]) -> Any:

@@ -90,7 +90,8 @@ async def end_run(run: str) -> None:
 class _Waiting:
     """The thread that waits for one task."""
 
-    def __init__(self, send: Callable[..., None]) -> None:
+    def __init__(self, task: Task, send: Callable[..., None]) -> None:
+        self.task = task
         self.send = send
         self.done = threading.Event()
         self.last_progress = 0.0
@@ -127,7 +128,7 @@ class _Node:
 
     def enter(self, task: Task, send: Callable[..., None]) -> _Waiting:
         """Submits a task. The caller holds the lock."""
-        waiting = self._waiting[id(task)] = _Waiting(send)
+        waiting = self._waiting[id(task)] = _Waiting(task, send)
         self._executor.submit(task)
         self._submitted.release()
         return waiting
@@ -142,6 +143,9 @@ class _Node:
     def end(self) -> None:
         """Ends every task and every process, and waits until they are gone."""
         self._ending = True
+        with _lock:
+            for waiting in self._waiting.values():
+                self._executor.cancel(waiting.task)
         self._submitted.release()
         self._thread.join()
 
