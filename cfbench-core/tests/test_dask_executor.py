@@ -18,12 +18,13 @@ from typing import Any
 import psutil
 import pytest
 from child_processes import end_all, popen
+from dask_commands import MARK, Commands, marked, wait_until
 from sample_tasks import task
 from toy_runs import SAMPLES, configuration
 
 from cfbench_core.api import execute, prepare
 from cfbench_core.errors import UserError
-from cfbench_core.executors import Event, Executor, Finished, Progress, Started, dask_node
+from cfbench_core.executors import Event, Executor, Finished, Progress, Started
 from cfbench_core.executors.dask import DaskConfig, DaskExecutor
 from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.registry import Registry
@@ -32,9 +33,6 @@ from cfbench_core.store import Store
 from cfbench_core.suites import Limits
 
 pytest.importorskip("distributed", reason="needs distributed: pip install 'cfbench-core[dask]'")
-
-MARK = "CFBENCH_TEST_OF_DASK"
-"""The environment variable by which all processes of a test are found."""
 
 LOCAL = DaskConfig(workers=2)
 
@@ -49,22 +47,6 @@ def nothing_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator
     yield mark
     end_all()
     wait_until(lambda: not marked(mark), seconds=10)
-
-
-def marked(mark: str) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 15.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -94,37 +76,6 @@ def finish(executor: Executor, tasks: list[Task]) -> tuple[dict[str, Outcome], l
         if isinstance(event, Finished):
             outcomes[event.task.label] = event.outcome
     return outcomes, events
-
-
-class Commands:
-    """Dask's own command lines, each in a process of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def scheduler(self, **settings: str) -> str:
-        """Starts a scheduler on a free port; its address."""
-        self.process = self._start("scheduler", "--port", "0", "--no-dashboard", "--no-show", **settings)
-        file = self.folder / "scheduler.json"
-        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
-        self.address = str(json.loads(file.read_text())["address"])
-        assert self.address.startswith("tcp://127.0.0.1:")
-        return self.address
-
-    def worker(self, threads: int = 1, **environment: str) -> subprocess.Popen[Any]:
-        """Starts a worker; it may take a moment to join."""
-        return self._start(
-            "worker", "--nthreads", str(threads), "--no-nanny", "--no-dashboard",
-            "--local-directory", str(self.folder), **environment,
-        )  # fmt: skip
-
-    def _start(self, command: str, *arguments: str, **environment: str) -> subprocess.Popen[Any]:
-        where = ["--host", "127.0.0.1", "--scheduler-file", str(self.folder / "scheduler.json")]
-        with (self.folder / f"{command}.log").open("ab") as log:
-            return popen(
-                [sys.executable, "-m", "dask", command, *where, *arguments],
-                stdout=log, stderr=log, env={**os.environ, **environment},
-            )  # fmt: skip
 
 
 @pytest.fixture
@@ -269,7 +220,7 @@ class Interruptions:
         self.killed = False
 
     def started(self, task: Task) -> None:
-        if task.kind == "explanations" and task.chunk == (6, 8):
+        if task.kind == "explanations" and task.chunk == (4, 8):
             for worker in self.workers:
                 os.killpg(worker.pid, signal.SIGKILL)
             self.killed = True
@@ -299,7 +250,7 @@ def test_results_are_identical_though_machines_are_lost_and_others_join(
             {"name": "digits", "misbehave": f"wait:{go}"},
             {"name": "digits", "base": 3, "label": "three"},
         ]
-        document = configuration(20, explainers=explainers, chunk=2, executor=executor, workers=2)
+        document = configuration(12, explainers=explainers, chunk=4, executor=executor, workers=2)
         prepared = prepare(document, registry=registry)
         runs[name] = execute(prepared, out=tmp_path / name, observer=chaos if name == "dask" else None)
         assert runs[name].exit_code == 0
@@ -411,50 +362,3 @@ def test_a_cluster_is_named_by_its_class_and_may_be_adaptive(make: Callable[...,
     )
     outcomes, _ = finish(make(config), [task("answer")])
     assert outcomes["answer"].status == "ok"
-
-
-# One machine
-
-
-@pytest.fixture
-def run_settings(tmp_path: Path) -> dict[str, Any]:
-    return {
-        "run": "cfbench-test",
-        "store_root": str(tmp_path / "store"),
-        "witness": str(tmp_path),
-        "threads": 1,
-        "limits": {"seconds": 30.0, "memory_gb": 4.0},
-        "search_path": [str(SAMPLES)],
-        "fresh": False,
-    }
-
-
-def test_the_worker_processes_of_a_run_end_when_it_is_idle(
-    run_settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch, nothing_is_left: str
-) -> None:
-    monkeypatch.setattr(dask_node, "IDLE_SECONDS", 0.2)
-    pids = []
-    for number in range(2):
-        tells = task("tells_pid", {"number": number})
-        outcome, _ = dask_node._compute(run_settings, 1, tells, lambda **event: None, lambda: True)
-        pids.append(outcome.summary["pid"])
-        wait_until(lambda: marked(nothing_is_left) == [])
-    assert pids[0] != pids[1]
-
-
-def test_a_task_that_is_not_wanted_any_more_is_ended(run_settings: dict[str, Any], tmp_path: Path) -> None:
-    flag = tmp_path / "flag"
-    sleeps = task("sleeps_after_writing", {"flag": str(flag)})
-    outcome, _ = dask_node._compute(run_settings, 1, sleeps, lambda **event: None, lambda: not flag.exists())
-    assert (outcome.status, outcome.reason) == ("failed", "cancelled")
-    dask_node._end("cfbench-test")
-    assert not psutil.pid_exists(int(flag.read_text()))
-
-
-def test_a_machine_without_the_shared_folder_says_so(
-    run_settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dask_node, "SHARED_SECONDS", 0.1)
-    assert dask_node._problem(run_settings) == ""
-    problem = dask_node._problem({**run_settings, "witness": "/no/such/folder"})
-    assert "does not see the cache" in problem and "$CFBENCH_CACHE_DIR" in problem

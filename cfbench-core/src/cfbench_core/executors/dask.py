@@ -143,6 +143,7 @@ class DaskExecutor:
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
         self._events: deque[Event] = deque()
         self._tasks: dict[str, _Submitted] = {}  # by the name that Dask knows
+        self._futures: dict[str, Any] = {}  # of Dask, by the same name
         self._number = 0
         self._client: Any = None
         self._cluster: ClusterProcess | None = None
@@ -187,15 +188,15 @@ class DaskExecutor:
         return self._events.popleft()
 
     def close(self) -> None:
+        self._events.clear()
+        if self._client is not None:
+            with contextlib.suppress(Exception):  # the scheduler may be gone
+                self._start(self._disconnect()).result(timeout=2 * CLOSE_SECONDS + 5)
+            self._client = None
         for submitted in self._tasks.values():
             if submitted.following is not None:
                 submitted.following.cancel()
         self._tasks.clear()
-        self._events.clear()
-        if self._client is not None:
-            with contextlib.suppress(Exception):  # the scheduler may be gone
-                self._start(self._disconnect()).result(timeout=CLOSE_SECONDS + 5)
-            self._client = None
         if self._cluster is not None:
             self._cluster.close()
             self._cluster = None
@@ -240,6 +241,8 @@ class DaskExecutor:
 
     async def _disconnect(self) -> None:
         with contextlib.suppress(Exception):
+            # First: the scheduler must not give the tasks that end now to another machine.
+            await asyncio.wait_for(self._client.cancel(list(self._futures.values())), CLOSE_SECONDS)
             ending = self._client.run(end_run, self._run, on_error="ignore")
             await asyncio.wait_for(ending, CLOSE_SECONDS)
         await self._client.close(timeout=2)
@@ -255,12 +258,14 @@ class DaskExecutor:
             raise
         except Exception as error:
             self._inbox.put(_Message(name, "error", error))
+        finally:
+            self._futures.pop(name, None)
 
     async def _answer(self, name: str, kind: str, task: str) -> Mapping[str, Any]:
         from distributed import KilledWorker
 
         for number in range(MOST_SUBMISSIONS):
-            future = self._client.submit(
+            self._futures[name] = self._client.submit(
                 compute_on_node,
                 self._settings,
                 name,
@@ -270,7 +275,7 @@ class DaskExecutor:
                 resources=self._config.resources.get(kind),
             )
             try:
-                answer: Mapping[str, Any] = json.loads(await future)
+                answer: Mapping[str, Any] = json.loads(await self._futures[name])
                 return answer
             except KilledWorker:
                 continue

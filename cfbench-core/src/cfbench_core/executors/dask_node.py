@@ -17,7 +17,7 @@ from typing import Any
 from cfbench_core.config.code_references import module_path
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import task_from_json, to_json
-from cfbench_core.executors.process import ProcessExecutor
+from cfbench_core.executors.process import CANCELLED, ProcessExecutor
 from cfbench_core.lifecycle.code import library_folders
 from cfbench_core.outcomes import Outcome
 from cfbench_core.stages import Task
@@ -61,8 +61,12 @@ def compute_on_node(settings: str, name: str, task: str) -> str:
     Returns:
         JSON: ``{"outcome": "...", "output": "what it printed"}``, or ``{"problem": "..."}`` if this machine can compute no
         task of the run.
+
+    Raises:
+        Reschedule: if the task was ended because it was not wanted any more. The scheduler ignores that, unless it has
+            assigned the task to this machine again meanwhile.
     """
-    from distributed import get_worker
+    from distributed import Reschedule, get_worker
 
     worker = get_worker()
     key = worker.get_current_task()
@@ -79,6 +83,8 @@ def compute_on_node(settings: str, name: str, task: str) -> str:
         worker.log_event(run["run"], {"name": name, **event})
 
     outcome, output = _compute(run, worker.state.nthreads, task_from_json(task), send, is_wanted)
+    if outcome == CANCELLED:
+        raise Reschedule
     return json.dumps({"outcome": to_json(outcome), "output": output})
 
 
@@ -96,7 +102,7 @@ class _Waiting:
         self.done = threading.Event()
         self.last_progress = 0.0
         self.output = ""
-        self.outcome = Outcome("failed", "cancelled")
+        self.outcome = CANCELLED
 
     def progress(self, done: int, total: int) -> None:
         now = time.monotonic()
