@@ -56,7 +56,7 @@ def test_a_configuration_is_decoded_with_its_defaults(registry: Registry) -> Non
     assert [e.label for e in config.explainers] == ["digits", "binary"]
     assert config.explainers[1].options.base == 2
     assert config.protocol.levels == ("digit",) and config.protocol.k == (1, 2)
-    assert config.executor == "process" and config.limits.memory_gb == 8.0
+    assert config.executor.label == "process" and config.limits.memory_gb == 8.0
 
 
 def test_what_is_written_out_decodes_to_the_same(registry: Registry) -> None:

@@ -11,7 +11,7 @@ from cfbench_core.config import fields_of
 from cfbench_core.papers import Paper, papers_for
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.reproduction_levels import level_of
-from cfbench_core.specs import resolve
+from cfbench_core.specs import CORE, resolve
 
 KIND_TITLES = {
     "dataset": "Data sets",
@@ -100,6 +100,15 @@ def configuration_page(registry: Registry) -> str:
         "One YAML document. `cfbench describe NAME` shows the same on the command line.",
         "",
     ]
+    executors = [one.spec for one in registry.components("executor", CORE) if one.spec.config]
+    parts += [
+        "## Executors",
+        "",
+        "`executor: {name: NAME, key: value}` in the configuration of every suite.",
+        "",
+    ]
+    for spec in executors:
+        parts += [f"### `{spec.name}` (executor)", "", keys(resolve(spec.config)), ""]
     for component in registry.components("suite"):
         suite = resolve(component.spec.target)
         parts += [f"## Suite `{component.spec.name}`", "", keys(suite.config), ""]

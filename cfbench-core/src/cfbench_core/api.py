@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Document, decode_experiment, loaded, resolved_document
+from cfbench_core.config import (
+    ConfiguredComponent,
+    Document,
+    decode_experiment,
+    loaded,
+    resolved_document,
+)
 from cfbench_core.config.code_references import add_module_folder, names_code
+from cfbench_core.config.component import with_defaults
+from cfbench_core.cores import usable_cores
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Plan
 from cfbench_core.redaction import remember
-from cfbench_core.registry import Component, Registry, installation_advice, installed
+from cfbench_core.registry import Registry, installation_advice, installed
+from cfbench_core.specs import CORE
 from cfbench_core.stages import Task
 from cfbench_core.used_components import check_all_contribute
 
@@ -45,7 +53,6 @@ class Prepared:
     plan: Plan
     document: Mapping[str, Any]
     search_path: tuple[str, ...]
-    executor: Component
     registry: Registry
     explanations: Path | None = None
 
@@ -68,7 +75,8 @@ def prepare(
         configuration: a file, a mapping, or None for the default of ``suite`` (or of the first suite installed; with
             ``explanations``, of a suite that can score them without data and models).
         set: changes such as ``"protocol.k=[3, 5]"``.
-        executor, workers: in place of the configuration's.
+        executor, workers: in place of the configuration's. An executor that the configuration names as well has the
+            options given there, except for its number of workers.
         access: where data sets are looked for, and whether they may be downloaded.
         explanations: a table of external explanations to score; no explainer runs.
         allow_env: environment variables that the configuration may name as keys, in addition to ``*_API_KEY``.
@@ -85,19 +93,25 @@ def prepare(
     for folder in folders:
         add_module_folder(folder)
     the_suite, config = decode_experiment(document, registry)
-    changes = {"executor": executor, "workers": workers}
-    config = dataclasses.replace(
-        config, **{key: value for key, value in changes.items() if value is not None}
-    )
-    chosen = registry.find("core", "executor", config.executor)
+    config = _executed_by(config, executor, workers, registry)
     with document.named_in_errors():
         cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
     plan = Plan(config.suite, tuple(cells), the_suite.layout)
     if explanations is None:  # external explanations take the place of components of the configuration
         check_all_contribute(config, plan, document)
-    return Prepared(
-        the_suite, config, plan, resolved_document(config), folders, chosen, registry, explanations
-    )
+    return Prepared(the_suite, config, plan, resolved_document(config), folders, registry, explanations)
+
+
+def _executed_by(config: Any, executor: str | None, workers: int | None, registry: Registry) -> Any:
+    """A configuration with another executor, and another number of workers, where they are given."""
+    chosen: ConfiguredComponent = config.executor
+    if executor is not None and executor != chosen.spec.name:
+        chosen = with_defaults(registry.find(CORE, "executor", executor))
+    if workers is None:
+        return dataclasses.replace(config, executor=chosen)
+    if hasattr(chosen.options, "workers"):
+        chosen = chosen.with_options({"workers": None})
+    return dataclasses.replace(config, executor=chosen, workers=workers)
 
 
 def _document(
@@ -230,15 +244,17 @@ def _compute(
 
 def open_executor(prepared: Prepared, store: Store, log: Path, fresh: bool = False) -> Executor:
     """The executor that a configuration names. The caller closes it."""
-    config, spec = prepared.config, prepared.executor.spec
-    executor: Executor = loaded(spec.target, spec, prepared.executor.distribution)(
+    config, chosen = prepared.config, prepared.config.executor
+    options = {"config": chosen.options} if chosen.spec.config else {}
+    executor: Executor = chosen.implementation()(
         store.root,
-        workers=config.workers or min(os.cpu_count() or 1, 8),
+        workers=config.workers or usable_cores(),
         threads=config.threads,
         limits=config.limits,
         search_path=list(prepared.search_path),
         fresh=fresh,
         log=log,
+        **options,
     )
     return executor
 

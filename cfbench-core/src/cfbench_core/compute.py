@@ -17,6 +17,7 @@ from cfbench_core.errors import IncompleteWarning, ResultWarning, UserError
 from cfbench_core.files import disk_full_message, is_disk_full
 from cfbench_core.isolation.global_state import restored
 from cfbench_core.isolation.watch import ComponentChangedInputsError, Watch
+from cfbench_core.lifecycle.same_code import require_same_code
 from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.plain_text import one_line, shortened
 from cfbench_core.redaction import redacted
@@ -85,6 +86,7 @@ def _watched(
     temporary: Path | None = None
     try:
         watch.begin()
+        require_same_code(task)
         function = resolve(task.target)
         temporary = store.begin()
         paths, provisional = _input_paths(task, store)

@@ -18,6 +18,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cfbench_core.cores import usable_cores
 from cfbench_core.redaction import redacted
 
 _COMMAND_SECONDS = 10
@@ -72,7 +73,7 @@ def hardware() -> dict[str, Any]:
         "architecture": platform.machine(),
         "cores_logical": os.cpu_count(),
         "cores_physical": psutil.cpu_count(logical=False),
-        "cores_usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores_usable": usable_cores(),
         "memory_bytes": psutil.virtual_memory().total,
         "gpus": _gpus(),
     }

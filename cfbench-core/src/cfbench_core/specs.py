@@ -22,6 +22,12 @@ KINDS = (
 )
 """Kinds of component in the order in which they are listed. A suite may have others."""
 
+CORE = "core"
+"""The suite of components that every suite uses."""
+
+CORE_KINDS = frozenset({"executor"})
+"""Kinds whose components belong to no suite, but to :data:`CORE`."""
+
 ROLES = ("certified", "reference", "baseline")
 """The roles of controls; see :class:`ComponentSpec`."""
 

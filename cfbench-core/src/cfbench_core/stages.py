@@ -112,7 +112,8 @@ class Task:
     artifacts to read, by role; ``chunk`` the half-open range of groups, None for a whole stage. ``models`` says which
     component made the inputs that are models, by role: an artifact of the cache is data and names no class.
     ``domain`` names the packages of other distributions whose code the task runs (see ``isolation/domains.py``), empty if
-    there are none.
+    there are none. ``code`` describes the code and the libraries that the plan was made with (see
+    ``lifecycle/same_code.py``) where another machine may compute the task; empty if they need not be compared.
     """
 
     key: str
@@ -129,6 +130,7 @@ class Task:
     dataset: str = ""
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     domain: str = ""
+    code: Mapping[str, Any] = field(default_factory=dict)
 
 
 @functools.lru_cache(maxsize=24)

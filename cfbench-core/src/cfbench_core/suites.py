@@ -6,14 +6,19 @@ What a unit is, how it is explained and how an explanation is scored is the suit
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from cfbench_core.config import Help, Range
+from cfbench_core.component_specs import component_specs
+from cfbench_core.config import ConfiguredComponent, Help, OfKind, Range
+from cfbench_core.config.component import with_defaults
 from cfbench_core.contracts import Contract
 from cfbench_core.plan import Cell, TableLayout
+from cfbench_core.registry import Component
 
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
@@ -23,10 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one unit of work (a stage, or one chunk of it) may use before it is ended. Executor ``process`` only."""
+    """What one task (a stage, or one chunk of it) may use before it is ended. Executors ``process`` and ``dask``."""
 
     seconds: Annotated[float, Range(above=0), Help("wall time")] = 1800.0
     memory_gb: Annotated[float, Range(above=0), Help("resident memory")] = 8.0
+
+
+@functools.cache
+def process_executor() -> ConfiguredComponent:
+    """The executor of a configuration that names none."""
+    (spec,) = (spec for spec in component_specs("cfbench_core", "executor") if spec.name == "process")
+    return with_defaults(Component(spec, "cfbench-core", metadata.version("cfbench-core")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +47,12 @@ class Experiment:
 
     suite: Annotated[str, Help("recsys, tabular, ...")]
     seed: Annotated[int, Range(minimum=0), Help("of every random stream")] = 0
-    executor: Annotated[str, Help("inline, process")] = "process"
-    workers: Annotated[int | None, Range(minimum=1), Help("processes; none: one per core, 8 at most")] = None
+    executor: Annotated[
+        ConfiguredComponent, OfKind("executor"), Help("inline, process, dask; some have options")
+    ] = field(default_factory=process_executor)
+    workers: Annotated[int | None, Range(minimum=1), Help("tasks at a time; none: one per usable core")] = (
+        None
+    )
     threads: Annotated[
         int, Range(minimum=1), Help("of each worker; part of what determines the last bits")
     ] = 1

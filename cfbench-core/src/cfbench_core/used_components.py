@@ -14,7 +14,7 @@ from cfbench_core.config.fields import hints_of, unwrap
 from cfbench_core.errors import UserError
 from cfbench_core.papers import Paper, papers_for
 from cfbench_core.reproduction_levels import level_of
-from cfbench_core.specs import ComponentSpec
+from cfbench_core.specs import CORE_KINDS, ComponentSpec
 
 if TYPE_CHECKING:
     from cfbench_core.plan import Plan
@@ -27,6 +27,11 @@ FILE = "components.json"
 def configured(config: Any) -> Iterator[tuple[str, ConfiguredComponent]]:
     """Every component in a decoded configuration with its place: ``("metrics[1]", ...)``."""
     yield from _walk(config, "")
+
+
+def _of_study(config: Any) -> Iterator[tuple[str, ConfiguredComponent]]:
+    """Every component that may change a number; an executor changes none."""
+    return (entry for entry in configured(config) if entry[1].kind not in CORE_KINDS)
 
 
 def _walk(value: Any, place: str) -> Iterator[tuple[str, ConfiguredComponent]]:
@@ -91,7 +96,7 @@ def check_all_contribute(config: Any, plan: Plan, document: Document) -> None:
     labels = {str(label) for cell in plan.cells for label in cell.labels.values()}
     in_stages = {name for stage in plan.stages() for name in _component_ids(stage.parameters)}
     lines = []
-    for place, component in configured(config):
+    for place, component in _of_study(config):
         key = place.partition("[")[0].partition(".")[0]
         if key not in given or component.label in labels or component.spec.id in in_stages:
             continue
@@ -137,7 +142,7 @@ def describe_used(suite: str, config: Any, plan: Plan, registry: Registry) -> li
 
     These are the components of the configuration, and those that only stages name, for example the default metrics.
     """
-    used = [(component.label, component.spec, component.distribution) for _, component in configured(config)]
+    used = [(component.label, component.spec, component.distribution) for _, component in _of_study(config)]
     known = {spec.id for _, spec, _ in used}
     in_stages = {id for stage in plan.stages() for id in _component_ids(stage.parameters)}
     for id in [f"{suite}/suite/{suite}", *sorted(in_stages - known)]:

@@ -121,7 +121,7 @@ def executing(function: F) -> F:
             "--executor",
             metavar="EXECUTOR",
             shell_complete=completions.executors,
-            help="Where tasks run: inline, process.",
+            help="Where tasks run: inline, process, dask.",
         ),
         click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Number of tasks at a time."),
         click.option("--fresh", is_flag=True, help="Recompute everything; ignore the cache."),

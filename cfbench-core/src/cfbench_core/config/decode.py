@@ -47,7 +47,7 @@ from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plain_text import one_line
 from cfbench_core.redaction import held_secret, variable_problem
 from cfbench_core.registry import Component, Registry, installation_advice
-from cfbench_core.specs import ComponentSpec, plural
+from cfbench_core.specs import CORE, CORE_KINDS, ComponentSpec, plural
 from cfbench_core.yaml_nodes import MAPPING, MOST_ERRORS, TEXT, plain
 
 RESERVED = frozenset({"name", "import", "label", "preset", "options_for"})
@@ -74,7 +74,6 @@ def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]
     decoder.check_secrets()
     config = decoder.dataclass(document.root, suite.config, "")
     if config is not WRONG:
-        decoder.check_executor(config.executor)
         for problem in unknown_combinations(config, getattr(suite, "models_key", ""), decoder.stated):
             decoder.wrong(*problem)
     decoder.raise_errors()
@@ -155,13 +154,6 @@ class _Decoder:
             name = held_secret(node.value)
             if name:
                 self.wrong(node, key, f"holds the value of ${name}; name the variable instead")
-
-    def check_executor(self, name: str) -> None:
-        """Whether there is such an executor; any suite's experiments may use any."""
-        try:
-            self.registry.find("core", "executor", name)
-        except UserError as error:
-            self.wrong(self.value_of("executor"), "executor", str(error))
 
     # Errors
 
@@ -389,10 +381,13 @@ class _Decoder:
         try:
             if import_node is not None:
                 target = str(import_node.value)
+                if kind in CORE_KINDS:
+                    raise UserError(f"'import' cannot name one of the {plural(kind)}; install a plugin")
                 spec, distribution = imported_spec(target, kind, self.name, self.suite), ""
             else:
                 assert name_node is not None
-                component = self.registry.find(self.name, kind, str(name_node.value))
+                suite = CORE if kind in CORE_KINDS else self.name
+                component = self.registry.find(suite, kind, str(name_node.value))
                 spec = component.spec
                 distribution = _owner(component)
                 find_module(spec, distribution)

@@ -170,6 +170,8 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
         return "[" + ", ".join(str(item) for item in value) + "]"
     if isinstance(value, bool):  # 1 == True, but it is not "true"
         return "true" if value else "false"
+    if _is_reference(type(value)):
+        return str(value.label)
     return "none" if value is None else str(value)
 
 

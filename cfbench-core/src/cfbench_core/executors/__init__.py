@@ -1,6 +1,7 @@
 """Executors compute tasks and report their progress. Components of kind "executor", suite "core".
 
-An executor is constructed as ``Cls(store_root, workers, threads, limits, search_path, fresh, log=None)``:
+An executor is constructed as ``Cls(store_root, workers, threads, limits, search_path, fresh, log=None)``, with
+``config=options`` in addition if its spec names a configuration:
 
 - store_root: the folder of the artifact store;
 - workers: tasks at a time; threads: of numerical libraries in each;

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from typing import Any
 from cfbench_core.config.code_references import module_path
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import outcome_from_json
+from cfbench_core.executors.output_log import OutputLog
 from cfbench_core.executors.worker_process import WorkerProcess
 from cfbench_core.outcomes import Outcome
-from cfbench_core.plain_text import visible
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
@@ -42,11 +42,10 @@ GOODBYE_SECONDS = 1.0
 SPARE = 2
 """Idle workers of other domains that stay alive, in addition to the number of workers that compute."""
 
-MOST_LOGGED_BYTES = 10_000_000
-"""What tasks print is stored until the log has this size."""
-
 LOOKAHEAD = 500
 """The number of oldest tasks among which the best one for a worker is chosen."""
+
+CANCELLED = Outcome("failed", "cancelled")
 
 SPEC = ComponentSpec(
     id="core/executor/process",
@@ -56,7 +55,10 @@ SPEC = ComponentSpec(
 
 
 class ProcessExecutor:
-    """Up to ``workers`` processes, started as needed; for the arguments see :mod:`cfbench_core.executors`."""
+    """Up to ``workers`` processes, started as needed; for the arguments see :mod:`cfbench_core.executors`.
+
+    ``log`` may also be a function that receives each task with its output, before the task's event ``Finished``.
+    """
 
     def __init__(
         self,
@@ -66,13 +68,13 @@ class ProcessExecutor:
         limits: Limits,
         search_path: Sequence[str],
         fresh: bool,
-        log: Path | None = None,
+        log: Path | Callable[[Task, str], None] | None = None,
     ) -> None:
         self._store = Store(store_root)
         self._size = workers
         self._threads = threads
         self._limits = limits
-        self._log = log
+        self._log_output = log if callable(log) else OutputLog(log)
         self._settings = {
             "store_root": str(Path(store_root).absolute()),
             "search_path": module_path(search_path),
@@ -81,13 +83,22 @@ class ProcessExecutor:
         self._pending: deque[Task] = deque()
         self._events: deque[Event] = deque()
         self._workers: list[WorkerProcess] = []
-        self._inbox: queue.SimpleQueue[tuple[WorkerProcess, Any]] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[WorkerProcess | None, Any]] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="cfbench-limits", daemon=True)
         self._watcher.start()
 
     def submit(self, task: Task) -> None:
+        """May be called by another thread than the one that waits."""
         self._pending.append(task)
+        self._inbox.put((None, None))
+
+    def cancel(self, task: Task) -> None:
+        """Ends a submitted task, also one that is being computed; its outcome is "failed".
+
+        May be called by another thread than the one that waits.
+        """
+        self._inbox.put((None, task))
 
     def wait(self) -> Event:
         self._dispatch()
@@ -98,7 +109,9 @@ class ProcessExecutor:
                 worker, message = self._inbox.get(timeout=1.0)
             except queue.Empty:
                 continue  # gives Ctrl-C a chance on systems where waiting cannot be interrupted
-            if worker in self._workers:
+            if worker is None and message is not None:
+                self._cancel(message)
+            elif worker in self._workers:
                 self._handle(worker, message)
             self._dispatch()
         return self._events.popleft()
@@ -214,20 +227,20 @@ class ProcessExecutor:
             )
         )
 
+    def _cancel(self, task: Task) -> None:
+        for waiting in list(self._pending):
+            if waiting is task:
+                self._pending.remove(waiting)
+                self._events += [Started(task), Finished(task, CANCELLED)]
+        for worker in self._workers:
+            if worker.task is task:
+                worker.condemn(CANCELLED)
+
     def _retire(self, worker: WorkerProcess) -> None:
         self._workers.remove(worker)
         worker.end()
         worker.release()
         self._store.clean_abandoned()
-
-    def _log_output(self, task: Task, output: str) -> None:
-        """Appends what a task printed to the log."""
-        if self._log is None or not output:
-            return
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("a", encoding="utf-8") as file:
-            if file.tell() < MOST_LOGGED_BYTES:
-                file.write(f"=== {visible(task.label)} ({task.kind} {task.key[:16]})\n{output.rstrip()}\n")
 
     # Limits
 

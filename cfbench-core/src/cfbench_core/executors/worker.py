@@ -32,7 +32,7 @@ GOODBYE_SECONDS = 5.0
 
 
 def main() -> None:
-    incoming, outgoing = _private_channel()
+    incoming, outgoing = private_channel()
     settings = json.loads(incoming.readline())
     _die_with(int(settings["parent"]))
     _end_first_without_memory()
@@ -113,7 +113,7 @@ class _Worker:
             self.outgoing.flush()
 
 
-def _private_channel() -> tuple[IO[str], IO[str]]:
+def private_channel() -> tuple[IO[str], IO[str]]:
     """Standard input and output as files of our own; what anybody prints goes to standard error (the log)
     from now on.
 

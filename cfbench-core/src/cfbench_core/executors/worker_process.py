@@ -54,7 +54,7 @@ class WorkerProcess:
         self,
         settings: Mapping[str, Any],
         threads: int,
-        inbox: queue.SimpleQueue[tuple[WorkerProcess, Any]],
+        inbox: queue.SimpleQueue[tuple[WorkerProcess | None, Any]],
         domain: str = "",
     ) -> None:
         """``domain``: whose code the worker runs (see ``isolation/domains.py``); it gets tasks of this domain only."""

@@ -119,7 +119,7 @@ def is_in_house(package: str) -> bool:
 def in_library_folders(package: str) -> bool:
     """Whether a top-level package is in the standard library's folders or in ``site-packages``."""
     folder = _location(package)
-    return folder is not None and any(folder.is_relative_to(installed) for installed in _library_folders())
+    return folder is not None and any(folder.is_relative_to(installed) for installed in library_folders())
 
 
 @functools.cache
@@ -131,7 +131,7 @@ def plugin_packages() -> frozenset[str]:
 
 
 @functools.cache
-def _library_folders() -> tuple[Path, ...]:
+def library_folders() -> tuple[Path, ...]:
     paths = sysconfig.get_paths()
     names = ("purelib", "platlib", "stdlib", "platstdlib")
     return tuple({Path(paths[name]).resolve() for name in names})

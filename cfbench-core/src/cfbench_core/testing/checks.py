@@ -44,10 +44,13 @@ class Subject:
         """A fresh instance."""
         if self.spec.kind == "suite":
             return resolve(self.spec.target)()
-        options = self.options
-        if options is None and self.spec.config is not None:
-            options = resolve(self.spec.config)()
-        return resolve(self.spec.target)(options)
+        return resolve(self.spec.target)(self.configuration())
+
+    def configuration(self) -> Any:
+        """Its options; None if it has no configuration."""
+        if self.options is None and self.spec.config is not None:
+            return resolve(self.spec.config)()
+        return self.options
 
 
 @dataclass(frozen=True)

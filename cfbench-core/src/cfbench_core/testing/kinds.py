@@ -136,8 +136,9 @@ def plans_its_studies(subject: Subject) -> None:
 def ends_every_task_once(subject: Subject) -> None:
     """Does it start and finish every task once, with the results and failures in the outcomes?"""
     with tempfile.TemporaryDirectory() as folder:
+        options = {"config": subject.configuration()} if subject.spec.config else {}
         executor = resolve(subject.spec.target)(
-            Path(folder), workers=2, threads=1, limits=Limits(), search_path=[], fresh=False
+            Path(folder), workers=2, threads=1, limits=Limits(), search_path=[], fresh=False, **options
         )
         try:
             names = ["good", "another", "bad"]

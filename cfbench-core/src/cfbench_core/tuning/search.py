@@ -23,6 +23,7 @@ from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.registry import Registry
 from cfbench_core.runner import Results, run_plan
+from cfbench_core.specs import CORE_KINDS
 from cfbench_core.stages import Stage, Task
 from cfbench_core.store import Store
 from cfbench_core.tuning.definition import Search
@@ -213,7 +214,7 @@ def _names(kind: str, name: str) -> tuple[str, str]:
 def _references(config: Any) -> Iterator[tuple[str, int | None, ConfiguredComponent]]:
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
-        if isinstance(value, ConfiguredComponent):
+        if isinstance(value, ConfiguredComponent) and value.kind not in CORE_KINDS:
             yield field.name, None, value
         for place, item in enumerate(value if isinstance(value, tuple) else ()):
             if isinstance(item, ConfiguredComponent):

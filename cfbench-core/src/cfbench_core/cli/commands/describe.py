@@ -238,11 +238,9 @@ def _snippet(spec: ComponentSpec, registry: Registry) -> str:
     """The component in a configuration, every default written out."""
     if spec.kind == "suite":
         return f"suite: {spec.name}      # a whole example: cfbench init --suite {spec.name}"
-    if spec.kind == "executor":
-        return f"executor: {spec.name}"
     if spec.kind == "analysis":
         return f"cfbench analyse {spec.name} RUN"
-    place, several = _configuration_key(spec, registry)
+    place, several = ("executor", False) if spec.kind == "executor" else _configuration_key(spec, registry)
     if not place:
         return ""
     if not spec.config:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ import click
 from cfbench_core.cli import options, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import subcommand
+from cfbench_core.cores import usable_cores
 from cfbench_core.registry import installed
 from cfbench_core.store import default_root
 
@@ -86,9 +86,8 @@ def _machine() -> Finding:
     import psutil
 
     memory = psutil.virtual_memory()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     free = f"{output.size(memory.total)} memory, {output.size(memory.available)} of it free"
-    return Finding("machine", f"{output.count(cores, 'core')}, {free}")
+    return Finding("machine", f"{output.count(usable_cores(), 'core')}, {free}")
 
 
 def _torch() -> Finding:

@@ -83,7 +83,7 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
     "--executor",
     metavar="EXECUTOR",
     shell_complete=completions.executors,
-    help="Where tasks run: inline, process.",
+    help="Where tasks run: inline, process, dask.",
 )
 @click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Number of tasks at a time.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
