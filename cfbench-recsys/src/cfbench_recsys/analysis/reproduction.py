@@ -29,6 +29,7 @@ from cfbench_core.verdicts import (
     number_verdict,
 )
 from cfbench_recsys.analysis import published_cfexprec, published_consistency, published_fidelity
+from cfbench_recsys.analysis.shared import base
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +75,9 @@ COLUMNS = (
     *("verdict", "reason", "claim", "section", "sentence", "rule", "verdict_printed"),
 )
 _BLOCK = ("item", "run", "dataset", "model", "level", "k")
+WIDE = 12
+"""More metrics than this are shown in several blocks."""
+_FAMILY = r"^(?P<family>curve-[^\[]+|[^@]+)"
 _WORDS = ("run", "dataset", "model", "level", "format", "scope", "metric", "explainer", "variant")
 _OF_CLAIMS = ("verdict", "reason", "claim", "section", "sentence", "rule", "verdict_printed")
 
@@ -164,7 +168,7 @@ class Reproduction:
         drawn = []
         known = _tidy(table).dropna(subset=["printed", "ours"])
         known = known[(known["item"] != CLAIMS) & (known["explainer"] != "")]
-        known = known.assign(base=known["metric"].str.partition("@")[0])
+        known = known.assign(base=known["metric"].map(base))
         for labels, rows in group_rows(known, ("item", "dataset", "base")):
             title = f"{_name(labels['item'])} of {self.paper.title}, {labels['dataset']}: {labels['base']}"
             points = [
@@ -229,7 +233,7 @@ class Reproduction:
             heading = (
                 f"{_name(labels['item'])} of {self.paper.title} ({what}): {' · '.join(where)}, ours (printed)"
             )
-            yield heading, *_grid(rows)
+            yield from _blocks_of(heading, rows)
         if CLAIMS in set(tidy["item"]):
             yield f"Claims of {self.paper.title}", *_claim_lines(tidy[tidy["item"] == CLAIMS])
 
@@ -260,6 +264,18 @@ def _verdict(row: Mapping[Any, Any]) -> Verdict:
     if np.isnan(row["ci_low"]) and row["explainer"] == "":  # a size: equal up to how it was rounded
         return number_verdict(row["printed"], ours, deviation=row["deviation"], margin=0.0)
     return number_verdict(row["printed"], ours, deviation=row["deviation"])
+
+
+def _blocks_of(heading: str, rows: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """One block, or one for each family of metrics ("curve-DEL-P[70%]" is of "curve-DEL-P") where they are many."""
+    if rows["metric"].nunique() <= WIDE:
+        yield heading, *_grid(rows)
+        return
+    families = rows.assign(family=rows["metric"].str.extract(_FAMILY)["family"])
+    for labels, own in group_rows(families, ("family",)):
+        family = str(labels["family"])
+        shorter = own["metric"].str.removeprefix(family).str.strip("@[]")
+        yield f"{heading}, {family}", *_grid(own.assign(metric=shorter.where(shorter != "", family)))
 
 
 def _grid(rows: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
