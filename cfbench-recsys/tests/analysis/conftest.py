@@ -14,6 +14,7 @@ from cfbench_core.run_directory import Run
 
 DIRECTIONS = {
     "POS-P": "lower",
+    "POS-P curve": "lower",
     "POS": "lower",
     "CDCG": "lower",
     "DEL": "lower",

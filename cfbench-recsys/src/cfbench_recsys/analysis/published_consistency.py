@@ -117,10 +117,9 @@ def _numbers(table: pd.DataFrame, variant: str) -> pd.DataFrame:
     is_table = (rows["model"] == "mf") & (rows["top"] == OF_TABLE)
     is_figure = (rows["model"] == "vae") & rows["top"].isin(OF_FIGURE) & (rows["metric"] == "POS-P curve@5")
     rows = rows.assign(item=np.where(is_table, "table-1", "figure-1"))[is_table | is_figure]
-    rows = rows.assign(checkpoint=rows["checkpoint"].str.removesuffix("%"), top=rows["top"].astype(str))
+    rows = rows.assign(top=rows["top"].astype(str))
     keys = ["item", "dataset", "model", "checkpoint", "top", "metric", "explainer"]
-    printed = printed_numbers().astype({"checkpoint": str, "top": str})
-    rows = rows.merge(printed, on=keys, how="left")
+    rows = rows.merge(printed_numbers(), on=keys, how="left")
     reasons = np.where(
         rows["item"] == "table-1",
         np.where(rows["printed"].isna(), "the paper prints this table of Yahoo! Music only", ""),
@@ -129,7 +128,7 @@ def _numbers(table: pd.DataFrame, variant: str) -> pd.DataFrame:
     nothing = dict.fromkeys(("page", "printed_deviation", "deviation"), np.nan)
     return rows.assign(
         run="",
-        model=rows["model"] + "@" + rows["checkpoint"] + "%",
+        model=rows["model"] + "@" + rows["checkpoint"],
         rank="",
         k=rows["top"],
         variant=variant,

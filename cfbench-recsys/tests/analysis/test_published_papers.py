@@ -1,0 +1,188 @@
+"""Refined fidelity and Consistency beyond top-1: their claims on runs whose answers are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from scipy import stats
+
+from cfbench_recsys.analysis import published_consistency, published_fidelity
+from cfbench_recsys.analysis.claim_statistics import STATISTICS
+from cfbench_recsys.analysis.reproduction import Config, Reproduction
+from cfbench_recsys.metrics.lxr_curves import point_name
+
+USERS = 20
+SIX = published_fidelity.EXPLAINERS
+
+
+def fidelity_scores(strength: float, shift: float = 0.0) -> dict[str, list[float]]:
+    """Values of one explainer that falls with each removal, by ``strength``, and rises again at the end."""
+    found: dict[str, list[float]] = {}
+    users = np.linspace(-0.01, 0.01, USERS)
+    for curve in ("POS-P@20", "NDCG-P", "DEL-P"):
+        for share in range(0, 101, 10):
+            value = 1 - strength * min(share, 70) / 100 + (0.2 if share > 70 else 0.0)
+            found[point_name(curve, share)] = [*(value + users)]
+    for k_e in range(1, 6):
+        falls = 1 - strength * k_e / 10
+        found[f"POS-all@20,{k_e}"] = [*(falls + shift / k_e + users)]
+        found[f"DEL-all@{k_e}"] = [*(falls + users)]
+        found[f"CDCG-all@{k_e}"] = [*(falls + users)]
+        found[f"INS-all@{k_e}"] = [*(1 - falls + users)]
+    found["LXR-POS-P@20"] = [*(1 - strength + users)]
+    return found
+
+
+@pytest.fixture
+def fidelity_run(write: Any, make_cell: Any) -> Any:
+    """LXR is the strongest, but with short explanations POS is against it."""
+    strengths = dict(zip(SIX, (0.30, 0.25, 0.2, 0.15, 0.1, 0.6), strict=True))
+    cells = [
+        make_cell(
+            name if name in ("cosine", "jaccard") else f"{name}-paper",
+            fidelity_scores(strength, shift=0.12 if name == "lxr" else 0.0),
+            dataset="ml-1m",
+            k=1,
+            scope="user-vector",
+        )
+        for name, strength in strengths.items()
+    ]
+    return write(*cells)
+
+
+def test_claims_of_refined_fidelity_are_decided(fidelity_run: Any) -> None:
+    analysis = Reproduction(Config(paper="refined-fidelity"))
+    assert analysis.incompatibility([fidelity_run]) == ""
+    table = analysis.table([fidelity_run])
+    claims = table[table["item"] == "claims"].set_index("claim")
+    assert len(claims) == len(published_fidelity.claims())
+    for name in (
+        "rises-pos-p",
+        "rises-ndcg-p",
+        "rises-del-p",
+        "lxr-best-pos-p",
+        "lxr-best-ins",
+        "monotonic-del",
+    ):
+        assert claims.loc[name, "verdict"] == "confirmed", name
+    # POS@20,1: 1 - .06 + .12 of LXR against 1 - .03 of Cosine; from three interactions on LXR is lower.
+    assert claims.loc["lxr-not-best-short", "verdict"] == "confirmed"
+    assert claims.loc["lxr-best-long", "verdict"] == "confirmed"
+    assert claims.loc["cosine-beats-lime-pos", "verdict"] == "confirmed"
+    assert claims.loc["lime-beats-cosine-cdcg", "verdict"] == "refuted"
+    assert claims.loc["lxr-ties-lime-del", "ours"] == pytest.approx(0.04)
+    assert claims.loc["lxr-ties-lime-del", "verdict"] == "refuted"
+    numbers = table[table["item"] != "claims"]
+    assert set(numbers["item"]) == {"figure-1-left", "figure-1-right"}
+    assert set(numbers["verdict"]) == {"not comparable"} and set(numbers["variant"]) == {"", "paper"}
+
+
+def test_every_claim_names_a_statistic_and_known_explainers() -> None:
+    for claim in published_fidelity.claims().to_dict("records"):
+        assert claim["statistic"] in STATISTICS
+        assert set(claim["explainer"].split()) <= set(SIX)
+        for metric in claim["metric"].split():
+            assert published_fidelity.item_of(metric) or metric.startswith("LXR-")
+
+
+def test_many_metrics_are_shown_in_blocks(fidelity_run: Any) -> None:
+    analysis = Reproduction(Config(paper="refined-fidelity"))
+    table = analysis.table([fidelity_run])
+    text = analysis.text(table)
+    assert ", curve-DEL-P\n" in text and " 70% " in text
+    assert max(len(line) for line in text.splitlines() if line.startswith("lxr-paper")) < 130
+    assert analysis.latex(table).count(r"\begin{tabular}") == analysis.latex(table).count(r"\end{tabular}")
+
+
+def test_other_data_must_be_chosen(fidelity_run: Any, write: Any, make_cell: Any) -> None:
+    other = write(make_cell("lxr-paper", fidelity_scores(0.5), dataset="shop", k=1), name="other")
+    reason = Reproduction(Config(paper="refined-fidelity")).incompatibility([other])
+    assert reason.startswith("needs an explainer of Refined fidelity on ml-1m")
+    assert Reproduction(Config(paper="refined-fidelity", other_data=True)).incompatibility([other]) == ""
+
+
+# Consistency beyond top-1
+
+
+def ladder(write: Any, make_cell: Any, turns: bool, variant: str = "paper") -> Any:
+    """MF and VAE at two levels; with ``turns`` the first items of VAE are ranked the other way round at the second."""
+    cells = []
+    for model in ("mf", "vae"):
+        for level, share in enumerate(("50%", "100%")):
+            for place, name in enumerate(("lxr", "accent", "lime-rs", "shap")):
+                label = f"{name}-{variant}"
+                first = 0.1 * (4 - place if turns and model == "vae" and level else place + 1)
+                values = [
+                    first,
+                    0.5 + 0.2 * place,
+                    0.5 + 0.2 * place,
+                ]  # the items below are always ranked alike
+                units = [value for _ in range(USERS) for value in values]
+                scores = {"POS-P curve@5": units, "NEG-P curve@5": [1 - value for value in units]}
+                cells.append(make_cell(label, scores, dataset="ml-1m", model=f"{model}@{share}", k=3))
+    done = write(*cells, name=f"{variant}-{turns}")
+    config = {
+        "seed": 0,
+        "recommenders": [{"name": "mf"}, {"name": "vae"}],
+        "protocol": {"checkpoints": {"training": [0.5, 1.0]}},
+    }
+    (done.directory / "config.yaml").write_text(yaml.safe_dump(config))
+    return done
+
+
+def test_a_ranking_that_turns_at_the_first_item_gains_from_the_others(write: Any, make_cell: Any) -> None:
+    run = ladder(write, make_cell, turns=True)
+    table = Reproduction(Config(paper="beyond-top-1")).table([run])
+    claims = table[table["item"] == "claims"].set_index("claim")
+    assert claims.loc["vae-more-consistent", "verdict"] == "confirmed"
+    assert claims.loc["vae-more-consistent", "ours"] == pytest.approx(2.0)  # from rho -1 to 1
+    assert claims.loc["vae-unstable-at-1", "verdict"] == "confirmed"
+    assert claims.loc["mf-stable", "verdict"] == "confirmed"
+    assert claims.loc["lxr-best", "ours"] == 1.0 and claims.loc["lxr-best", "printed"] == 1.0
+    # Both metrics turn alike: neither is more stable.
+    assert claims.loc["neg-more-stable", "ours"] == pytest.approx(0.0)
+    assert claims.loc["neg-more-stable", "verdict"] != "confirmed"
+
+
+def test_variants_are_ranked_apart(write: Any, make_cell: Any) -> None:
+    runs = [ladder(write, make_cell, turns=True), ladder(write, make_cell, turns=False, variant="cfbench")]
+    table = Reproduction(Config(paper="beyond-top-1")).table(runs)
+    gains = table[table["claim"] == "vae-more-consistent"].set_index("variant")["ours"]
+    assert gains["paper"] == pytest.approx(2.0) and gains["cfbench"] == pytest.approx(0.0)
+
+
+def test_numbers_of_table_1_are_those_of_yahoo_music(write: Any, make_cell: Any) -> None:
+    table = Reproduction(Config(paper="beyond-top-1")).table([ladder(write, make_cell, turns=False)])
+    numbers = table[table["item"] == "table-1"]
+    assert len(numbers) == 2 * 4 * 2  # levels, explainers, metrics
+    assert set(numbers["verdict"]) == {"not comparable"}
+    assert numbers["reason"].str.contains("Yahoo").all()
+
+
+def test_printed_numbers_of_table_1() -> None:
+    printed = published_consistency.printed_numbers()
+    assert len(printed) == 3 * 6 * 4 and printed["printed"].between(0.4, 1).all()
+    row = printed.query("checkpoint == '75%' and explainer == 'accent' and metric == 'NEG-P curve@5'")
+    assert row["printed"].item() == 0.731
+    # The printed orders agree between levels: the statistic against scipy's, pair by pair.
+    claim = {"statistic": "agreement-3", "model": "mf", "metric": "POS-P curve"}
+    pairs = []
+    for _, rows in printed[printed["metric"].str.startswith("POS")].groupby("metric"):
+        wide = rows.pivot(index="explainer", columns="checkpoint", values="printed")
+        pairs += [
+            stats.spearmanr(wide[one], wide[other]).statistic
+            for at, one in enumerate(wide.columns)
+            for other in wide.columns[at + 1 :]
+        ]
+    assert published_consistency._printed_statistic(claim) == pytest.approx(np.mean(pairs))
+
+
+def test_the_table_survives_csv(fidelity_run: Any, tmp_path: Any) -> None:
+    analysis = Reproduction(Config(paper="refined-fidelity"))
+    table = analysis.table([fidelity_run])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    assert analysis.text(pd.read_csv(tmp_path / "table.csv")) == analysis.text(table)
