@@ -52,9 +52,9 @@ def mean_of_sums(count: int) -> float:
 
 
 def test_only_the_chosen_table_is_shown(paper: Path, cfbench: Command) -> None:
-    found = cfbench("reproduce", "digits", "table-2", "--format", "csv", "--out", "mine")
+    found = cfbench("reproduce", "digits", "table-2", "--format", "csv", "--output", "mine")
     assert [row["item"] for row in csv.DictReader(io.StringIO(found.out))] == ["table-2"]
-    assert "1 numbers were compared" in cfbench("reproduce", "digits", "table-2", "--out", "mine").out
+    assert "1 numbers were compared" in cfbench("reproduce", "digits", "table-2", "--output", "mine").out
     assert (paper / "mine/sums/scores.parquet").is_file() and not (paper / "reproductions").exists()
 
 

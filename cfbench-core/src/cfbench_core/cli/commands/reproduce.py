@@ -27,7 +27,7 @@ from cfbench_core.replications import (
 if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
-TEXT_FORMATS = ("terminal", "csv", "markdown", "html", "latex", "json")
+TEXT_FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
 
 
 @subcommand(
@@ -46,7 +46,7 @@ TEXT_FORMATS = ("terminal", "csv", "markdown", "html", "latex", "json")
     "--scale", type=click.Choice(SCALES), default=SMALL, show_default=True, help="Size of the study."
 )
 @click.option("--list", "listing", is_flag=True, help="List tables and figures; compute nothing.")
-@click.option("--format", "form", type=click.Choice(TEXT_FORMATS), default="terminal", show_default=True)
+@options.output_format(*TEXT_FORMATS)
 @options.study
 def command(
     paper: str | None, items: tuple[str, ...], scale: str, listing: bool, form: str, study: StudyOptions
@@ -55,7 +55,7 @@ def command(
 
     ITEM is a table or figure such as table-3; without it, all that can be reproduced. Each number and each claim gets a
     verdict: confirmed, refuted, undecided, not reproducible or not comparable, with the reason. Without PAPER, or with
-    --list, nothing is computed. Runs are stored below reproductions/PAPER/SCALE, or in the folder given by --out; a command
+    --list, nothing is computed. Runs are stored below reproductions/PAPER/SCALE, or in the folder given by --output; a command
     that was stopped resumes when it is called again.
     """
     if study.suite is not None:
@@ -116,7 +116,7 @@ def _show(answer: Any, runs: list[Run], form: str) -> None:
     from cfbench_core.reports.analysis import render, show
 
     answer.required_table(runs)
-    if form == "terminal":
+    if form == "table":
         show(answer, output.stdout_console())
         click.echo("\n" + "\n".join(f"Report: {run.directory / 'report.html'}" for run in runs))
     else:
@@ -125,8 +125,8 @@ def _show(answer: Any, runs: list[Run], form: str) -> None:
 
 def _list(found: list[Component], form: str, whole: bool) -> None:
     """Papers with their tables and figures, and what it costs to reproduce them."""
-    if form not in ("terminal", "json"):
-        raise click.UsageError("a list is shown with --format terminal or json")
+    if form not in ("table", "json"):
+        raise click.UsageError("a list is shown with --format table or json")
     loaded = [(component, loaded_replication(component)) for component in found]
     if form == "json":
         output.as_json([_described(component, replication) for component, replication in loaded])
