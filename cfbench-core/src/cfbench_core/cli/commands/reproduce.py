@@ -53,10 +53,10 @@ def command(
 ) -> int:
     """Reproduce tables and figures of a PAPER: run what they need, and compare with the printed numbers.
 
-    ITEM is a table or figure such as table-3; without it, all that can be reproduced. Each number and each claim gets a
-    verdict: confirmed, refuted, undecided, not reproducible or not comparable, with the reason. Without PAPER, or with
-    --list, nothing is computed. Runs are stored below reproductions/PAPER/SCALE, or in the folder given by --output; a command
-    that was stopped resumes when it is called again.
+    ITEM is a table or figure such as table-3; without it, all that can be reproduced. Each number and each claim gets
+    a verdict: confirmed, refuted, undecided, not reproducible or not comparable, with the reason. Without PAPER, or
+    with --list, nothing is computed. Runs are stored below reproductions/PAPER/SCALE, or in the folder given by
+    --output; a command that was stopped resumes when it is called again.
     """
     if study.suite is not None:
         raise UserError("--suite does not apply to reproduce: the paper determines the suite")
