@@ -151,22 +151,35 @@ def installed() -> Registry:
 def _entry_points() -> Iterator[metadata.EntryPoint]:
     seen = set()
     for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP):
-        name = entry_point.dist.metadata["Name"] if entry_point.dist else ""
+        name, _ = _distribution_of(entry_point)
         if (name, entry_point.name) not in seen:  # an editable install may be found twice on sys.path
             seen.add((name, entry_point.name))
             yield entry_point
 
 
+def _distribution_of(entry_point: metadata.EntryPoint) -> tuple[str, str]:
+    """The name and the version of the distribution; half an installation may have neither.
+
+    The standard library gives None for a field that is absent. The importlib-metadata package, which takes
+    over the search for distributions once anything has imported it, raises an error instead.
+    """
+    return _field(entry_point.dist, "Name") or entry_point.name, _field(entry_point.dist, "Version") or "?"
+
+
+def _field(distribution: metadata.Distribution | None, name: str) -> str | None:
+    try:
+        return distribution.metadata[name] if distribution is not None else None
+    except (KeyError, FileNotFoundError):  # the field or the whole file is absent
+        return None
+
+
 def _load(entry_point: metadata.EntryPoint) -> Plugin:
     """A plugin is somebody else's code, and so is its metadata: whatever is wrong with them becomes its row."""
-    name, version = entry_point.name, "?"
+    name, version = _distribution_of(entry_point)
     specs: list[ComponentSpec] = []
     problem = trace = ""
     try:
         if entry_point.dist is not None:
-            # Half an installation may have neither.
-            name = entry_point.dist.metadata["Name"] or name
-            version = entry_point.dist.metadata["Version"] or version
             problem = _version_clash(entry_point.dist)
         if not problem:
             specs = _specs(entry_point.load())
@@ -177,9 +190,16 @@ def _load(entry_point: metadata.EntryPoint) -> Plugin:
     return Plugin(entry_point.name, name, version, entry_point.value, components, problem, trace)
 
 
+def _requirements(distribution: metadata.Distribution) -> list[str]:
+    try:
+        return distribution.requires or []
+    except FileNotFoundError:
+        return []
+
+
 def _version_clash(distribution: metadata.Distribution) -> str:
     """Why the cfbench distributions that are installed are not those that this one declares, if so."""
-    for line in distribution.requires or []:
+    for line in _requirements(distribution):
         if not line.startswith("cfbench"):
             continue
         requirement = Requirement(line)

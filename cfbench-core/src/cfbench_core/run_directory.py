@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import html
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from cfbench_core.model_quality import FIELDS, Quality
 from cfbench_core.outcomes import DONE
 from cfbench_core.plan import Column, TableLayout
 from cfbench_core.run_files import REWRITE, RunFiles
+from cfbench_core.specs import resolve
 from cfbench_core.yaml_nodes import compose, plain
 
 if TYPE_CHECKING:
@@ -84,13 +86,11 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The first tables, for a notebook; what cannot be read is a line in their place."""
-        from cfbench_core.reports import notebook
-
+        # Named as text, as components are: reports read runs, so this module cannot import them.
+        render = resolve("cfbench_core.reports.notebook:render")
         try:
-            return notebook.render(self)
+            return str(render(self))
         except UserError as error:
-            import html
-
             return f"<pre>{html.escape(chr(10).join([repr(self), *error.lines]))}</pre>"
 
     def to_arrow(self, name: str) -> pa.Table:
