@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from cfbench_recsys.analysis.published_cfexprec import printed_numbers
 from result_tables.stored import shown, stored, with_intervals
 
 
@@ -37,14 +38,16 @@ def against_paper(name: str, dataset: str, model: str, level: str, k: int, metri
     ours = ours.assign(
         explainer=ours["explainer"].where(~adds, ours["explainer"] + "-add"), shown=with_intervals(ours)
     )
-    printed = stored("cfexprec-tables").query(chosen).set_index(["explainer", "metric"])["mean"]
+    tables = printed_numbers().query("item in ['table-3', 'table-4', 'table-5']")
+    printed = tables.astype({"k": int}).query(chosen).set_index(["explainer", "metric"])["printed"]
     rows = []
     for explainer, own in ours.groupby("explainer", sort=False):
         measured = own.set_index("metric")["shown"]
         row = {"explainer": with_role(own)}
         for metric in (metric.strip() for metric in metrics.split(",")):
             row[metric] = measured.get(f"{metric}@{k}", measured.get(metric, ""))
-            row[f"paper: {metric}"] = printed.get((name_in_paper(explainer), f"{metric}@{k}"), float("nan"))
+            named = f"{metric}@{k}" if metric in ("POS-P", "NEG-P", "PN-S", "PN-R") else metric
+            row[f"paper: {metric}"] = printed.get((name_in_paper(explainer), named), float("nan"))
         rows.append(row)
     table = pd.DataFrame(rows).dropna(axis="columns", how="all")
     nothing = (table.drop(columns="explainer").fillna("") == "").all(axis=1)  # it has not this format
