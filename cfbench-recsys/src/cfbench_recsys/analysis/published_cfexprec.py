@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from cfbench_core.plan import Column
 from cfbench_core.run_directory import TIME
 from cfbench_recsys.analysis.measured_means import MeasuredMeans, config_of, measure, split_label
 from cfbench_recsys.analysis.published_claims import claim_rows
+from cfbench_recsys.analysis.published_tables import read_published
 from cfbench_recsys.labels import ANY_BUDGET, NO_BUDGET
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ ITEMS = {
 
 def printed_numbers() -> pd.DataFrame:
     """Columns: KEYS, page, printed, printed_deviation, state; printed is NaN where a cell of a table has no number."""
-    table = _read("cfexprec.csv")
+    table = read_published("cfexprec.csv")
     graph = table["model"] == "lightgcn"
     explicit = graph | (table["explainer"] == "prince") | (table["table"] == "4")
     formats = np.where(explicit, "explicit", np.where(table["model"] == "mf", "implicit", ""))
@@ -81,7 +81,7 @@ def printed_numbers() -> pd.DataFrame:
 
 def claims() -> pd.DataFrame:
     """Columns: claim, section, sentence, what ``published_claims.py`` needs to decide it, relation, threshold."""
-    return _read("cfexprec_claims.csv")
+    return read_published("cfexprec_claims.csv")
 
 
 def printed_means() -> MeasuredMeans:
@@ -298,14 +298,3 @@ def _half_interval(row: Mapping[Any, Any]) -> float:
 def _with_text(table: pd.DataFrame) -> pd.DataFrame:
     names = ("state", "reason", "k", "rank")
     return table.assign(**{name: table[name].astype(object).where(table[name].notna(), "") for name in names})
-
-
-def _read(name: str) -> pd.DataFrame:
-    """A table of the package, with empty text where it has none."""
-    import pandas as pd
-
-    numbers = ("page", "printed", "deviation", "threshold")
-    with (resources.files("cfbench_recsys.published") / name).open(encoding="utf-8") as opened:
-        table = pd.read_csv(opened, dtype=str, keep_default_na=False)
-    known = [column for column in numbers if column in table.columns]
-    return table.assign(**{column: pd.to_numeric(table[column]) for column in known})
