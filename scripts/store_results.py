@@ -34,6 +34,9 @@ def main() -> None:
     parser.add_argument("--agreement", action="store_true", help="store the shares of identical answers, too")
     parser.add_argument("--analysis", help="store the table of this analysis instead of the means")
     parser.add_argument("--set", action="append", default=[], help="an option of the analysis, NAME=VALUE")
+    parser.add_argument(
+        "--commit", help="of the sources that ran, for runs that were started outside their repository"
+    )
     parser.add_argument("--also", action="append", default=[], help="another run for the analysis")
     options = parser.parse_args()
     run = Run(options.directory)
@@ -43,14 +46,14 @@ def main() -> None:
             name: yaml.safe_load(value) for name, _, value in (one.partition("=") for one in options.set)
         }
         analyse(options.analysis, runs, **given).round(4).to_csv(f"{options.name}.csv", index=False)
-        write_origin(runs, options.name, options.command)
+        write_origin(runs, options.name, options.command, commit_of_run=options.commit)
         return
-    store(run, options.name, options.command)
+    store(run, options.name, options.command, options.commit)
     if options.agreement:
         store_agreement(run, options.name)
 
 
-def store(run: Run, name: str, command: str) -> None:
+def store(run: Run, name: str, command: str, commit_of_run: str | None = None) -> None:
     """The means, and what they were measured with."""
     summary = run.summary
     table = summary[[*(label for label in LABELS if label in summary), "metric"]].copy()
@@ -59,15 +62,22 @@ def store(run: Run, name: str, command: str) -> None:
     table["interval"] = ((summary["ci_high"] - summary["ci_low"]) / 2).map("{:.2g}".format)
     table["n"] = summary["n"]
     table.to_csv(f"{name}.csv", index=False)
-    write_origin([run], name, command, {"quality": run.quality.round(4).to_dict("records")})
+    quality = {"quality": run.quality.round(4).to_dict("records")}
+    write_origin([run], name, command, quality, commit_of_run=commit_of_run)
 
 
-def write_origin(runs: Sequence[Run], name: str, command: str, more: Mapping[str, Any] | None = None) -> None:
+def write_origin(
+    runs: Sequence[Run],
+    name: str,
+    command: str,
+    more: Mapping[str, Any] | None = None,
+    commit_of_run: str | None = None,
+) -> None:
     """NAME.json: how the table was made. Commit, hardware and versions are those of the first run."""
     environment = runs[0].environment
     about = {
         "command": command,
-        "commit_of_the_run": environment["git"],
+        "commit_of_the_run": environment["git"] or (commit_of_run and {"commit": commit_of_run}),
         "commit_when_stored": commit(),
         "hardware": environment["hardware"],
         "versions": environment["distributions"],

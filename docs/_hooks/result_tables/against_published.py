@@ -73,7 +73,7 @@ READINGS = {"study-network": "ours", "mlp": "own reading"}
 def against_study(kind: str, group: str) -> str:
     """What CF-tabular prints next to both readings of the reproduction: ``coverage``, ``valid`` or ``realistic`` ranks,
     or the numbers of a figure, for example ``figure 5``."""
-    all_rows = stored("tabular-reproduction").query("group == @group")
+    all_rows = stored("replication-cf-tabular").query("group == @group")
     if kind == "coverage":
         wanted = {"valid": ("figure 6", "share"), "realistic": ("figure 7", "share")}
     elif kind in ("valid", "realistic"):
@@ -95,7 +95,7 @@ def against_study(kind: str, group: str) -> str:
 
 def claims_of_study() -> str:
     """The claims of table 6 of CF-tabular, with the places as printed and in both readings."""
-    rows = stored("tabular-reproduction").query("item == 'table 6'").fillna({"group": ""})
+    rows = stored("replication-cf-tabular").query("item == 'table 6'").fillna({"group": ""})
     keys = ["explainer", "measure", "group"]
     table = rows[rows["model"] == "study-network"][[*keys, "printed"]]
     for model, reading in READINGS.items():

@@ -21,8 +21,8 @@ by steps. The bisection starts from the nearest training row of the other class,
 the class allows, where the paper starts from 1; so a counterfactual is always found where there is such a row.
 
 Details: ``objective``, the distance of the counterfactual; ``bound``, within which there is none; ``proven``, 1 when they
-are at most ``epsilon`` apart (or none exists at all), 0 if ``seconds`` ran out first: then the result is the
-best so far and depends on the machine.
+are at most ``epsilon`` apart (or none exists at all), 0 if a limit was reached first: then the result is the
+best so far. With ``seconds`` it depends on the machine, with ``work`` (units that z3 counts) it does not.
 
 Arithmetic with whole rationals is slow: see the sizes in the documentation, and use ``optimum`` for more.
 Preset ``as-published``: the tolerance of the authors' code and no time limit; each answer is then proven, as theirs is.
@@ -76,6 +76,11 @@ class Config:
     seconds: Annotated[
         float, Range(above=0), Help("time limit per factual; results under a limit depend on the machine")
     ] = 10.0
+    work: Annotated[
+        int | None,
+        Range(minimum=1),
+        Help("limit per factual in units of z3 (rlimit), the same on every machine; raise seconds with it"),
+    ] = None
 
 
 class MACE:
@@ -92,7 +97,8 @@ class MACE:
             label = int(factuals.classes[place])
             reach = reach_of(costs, row)
             start = nearby(model, reach, label, context.background[classes != label])
-            search = _Bisection(self.config, model, network, reach, label, time.monotonic() + seconds)
+            budget = _Budget(time.monotonic() + seconds, self.config.work)
+            search = _Bisection(self.config, model, network, reach, label, budget)
             found, details[place, 0], details[place, 1] = search.run(start)
             if found is not None:
                 found_rows[place] = found
@@ -114,6 +120,36 @@ def costs_of(norm: str, encoding: Encoding) -> Costs:
     return Costs(encoding, slope, fixed, largest=norm == "linf")
 
 
+@dataclass
+class _Budget:
+    """What is left for one factual: until ``deadline`` (of ``time.monotonic``), and ``work`` units, None for any."""
+
+    deadline: float
+    work: int | None
+
+    def exhausted(self) -> bool:
+        return self._milliseconds() <= 0 or self.work == 0
+
+    def check(self, solver: Any) -> Any:
+        """z3's verdict; ``unknown`` when the budget ends first."""
+        solver.set("timeout", self._milliseconds())
+        if self.work is None:
+            return solver.check()
+        solver.set("rlimit", self.work)
+        before = _work_of(solver)
+        verdict = solver.check()
+        self.work = max(self.work - (_work_of(solver) - before), 0)
+        return verdict
+
+    def _milliseconds(self) -> int:
+        return int(1000 * (self.deadline - time.monotonic()))
+
+
+def _work_of(solver: Any) -> int:
+    """Units counted so far in the solver's context; absent before the first."""
+    return next((int(value) for name, value in solver.statistics() if name == "rlimit count"), 0)
+
+
 class _Bisection:
     """The search for one factual."""
 
@@ -124,10 +160,10 @@ class _Bisection:
         network: Network,
         reach: Reach,
         label: int,
-        deadline: float,
+        budget: _Budget,
     ) -> None:
         self.config, self.model, self.network, self.reach = config, model, network, reach
-        self.label, self.deadline = label, deadline
+        self.label, self.budget = label, budget
 
     def run(self, best: FloatArray | None) -> tuple[FloatArray | None, float, float]:
         """The row (d,), its distance, and that within which there is none; infinite where there is none at all."""
@@ -161,7 +197,7 @@ class _Bisection:
         """ "yes" and a row (d,), "no", or "unknown"."""
         reach = self.reach.within(distance + SLACK)
         for margin in (0.0, self.config.margin):
-            verdict, row = _Formula(self.network, reach, self.label, margin).solve(self.deadline)
+            verdict, row = _Formula(self.network, reach, self.label, margin).solve(self.budget)
             if row is None:
                 return ("unknown" if margin else verdict), None
             chances = probabilities(self.model, row[None])[0]
@@ -222,9 +258,12 @@ class _Formula:
         self.z3 = _z3()
         self.network, self.reach, self.moves = network, reach, _moves(reach)
         stepped = any(move.stepped for move in self.moves)
-        self.solver = self.z3.SolverFor("QF_LIRA" if stepped else "QF_LRA")
+        self.context = self.z3.Context()  # what was solved before in this process has no influence
+        self.solver = self.z3.SolverFor("QF_LIRA" if stepped else "QF_LRA", ctx=self.context)
         self.amounts = [
-            self.z3.ToReal(self.z3.Int(f"move{place}")) if move.stepped else self.z3.Real(f"move{place}")
+            self.z3.ToReal(self.z3.Int(f"move{place}", self.context))
+            if move.stepped
+            else self.z3.Real(f"move{place}", self.context)
             for place, move in enumerate(self.moves)
         ]
         self._constrain()
@@ -232,13 +271,11 @@ class _Formula:
         beyond = output > self._exact(margin) if margin or label == 0 else output <= 0
         self.solver.add(beyond if label == 0 or not margin else output < self._exact(-margin))
 
-    def solve(self, deadline: float) -> tuple[str, FloatArray | None]:
-        """ "yes" and a row (d,), "no", or "unknown" when time runs out."""
-        left = int(1000 * (deadline - time.monotonic()))
-        if left <= 0:
+    def solve(self, budget: _Budget) -> tuple[str, FloatArray | None]:
+        """ "yes" and a row (d,), "no", or "unknown" when the budget ends."""
+        if budget.exhausted():
             return "unknown", None
-        self.solver.set("timeout", left)
-        verdict = self.solver.check()
+        verdict = budget.check(self.solver)
         if verdict != self.z3.sat:
             return ("no" if verdict == self.z3.unsat else "unknown"), None
         model, row = self.solver.model(), self.reach.row.copy()
@@ -263,7 +300,7 @@ class _Formula:
             for one, other in combinations(amounts, 2):  # up or down, this level or that
                 self.solver.add(z3.Or(one <= 0, other <= 0))
             if number and costs.fixed[column] > 0:
-                changed = z3.Real(f"changed{column}")
+                changed = z3.Real(f"changed{column}", self.context)
                 self.solver.add(changed >= 0, z3.Or(changed >= 1, *[z3.And(*[a <= 0 for a in amounts])]))
                 paid.append(self._exact(float(costs.fixed[column])) * changed)
         if paid and not costs.largest:
@@ -293,7 +330,7 @@ class _Formula:
     def _relu(self, name: str, before: Any, decided: list[tuple[Any, bool]]) -> Any:
         """max(0, before); ``decided``: moves that leave the unit no choice, and whether they turn it on."""
         z3 = self.z3
-        active, on = z3.Real(f"active{name}"), z3.Bool(f"on{name}")
+        active, on = z3.Real(f"active{name}", self.context), z3.Bool(f"on{name}", self.context)
         self.solver.add(active >= 0, active >= before)
         self.solver.add(z3.Or(on, z3.And(before <= 0, active <= 0)))
         self.solver.add(z3.Or(z3.Not(on), z3.And(before >= 0, active <= before)))
@@ -342,7 +379,7 @@ class _Formula:
         return z3.Sum([self._exact(float(bias)), *terms])
 
     def _exact(self, number: float | Fraction) -> Any:
-        return self.z3.RealVal(str(Fraction(number)))
+        return self.z3.RealVal(str(Fraction(number)), self.context)
 
 
 def _wider(bounds: list[tuple[FloatArray, FloatArray]]) -> list[tuple[FloatArray, FloatArray]]:
