@@ -201,5 +201,5 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def e2e(session: nox.Session) -> None:
     """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
-    session.install("pytest", "pytest-xdist", "pyyaml", *PACKAGING)
+    session.install("pytest", "pytest-xdist", "pyyaml", "jsonschema", *PACKAGING)
     session.run("pytest", "tests", *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
