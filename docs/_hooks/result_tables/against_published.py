@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from cfbench_recsys.analysis.published_cfexprec import printed_numbers
 from result_tables.stored import shown, stored, with_intervals
 
 
@@ -38,8 +37,9 @@ def against_paper(name: str, dataset: str, model: str, level: str, k: int, metri
     ours = ours.assign(
         explainer=ours["explainer"].where(~adds, ours["explainer"] + "-add"), shown=with_intervals(ours)
     )
-    tables = printed_numbers().query("item in ['table-3', 'table-4', 'table-5']")
-    printed = tables.astype({"k": int}).query(chosen).set_index(["explainer", "metric"])["printed"]
+    tables = stored("replication-cfexprec").query("item in ['table-3', 'table-4', 'table-5']")
+    numbers = tables.astype({"k": int}).query(chosen).drop_duplicates(["explainer", "metric"])
+    printed = numbers.set_index(["explainer", "metric"])["printed"]
     rows = []
     for explainer, own in ours.groupby("explainer", sort=False):
         measured = own.set_index("metric")["shown"]

@@ -47,7 +47,7 @@ def numbers_of_paper(name: str, where: str, rows: str, columns: str) -> str:
     chosen = stored(name).query(where).dropna(subset=["ours"])
     chosen = chosen.assign(text=[_both(row) for row in chosen.to_dict("records")])
     down, across = rows.split(", "), columns.split(", ")
-    filled = chosen.assign(**{column: chosen[column].fillna("").astype(str) for column in (*down, *across)})
+    filled = chosen.assign(**{column: chosen[column].map(_label) for column in (*down, *across)})
     wide = filled.pivot_table(index=down, columns=across, values="text", aggfunc="first", sort=False).fillna(
         ""
     )
@@ -88,6 +88,11 @@ def _both(row: Mapping[Any, Any]) -> str:
 
 def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.3g}"
+
+
+def _label(value: Any) -> str:
+    """A number of items is read as a decimal where other rows have none."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else _text(value)
 
 
 def _text(value: Any) -> str:
