@@ -44,7 +44,7 @@ class ReplicationStudy:
         name: of its run directory.
         config: ``"package:folder/file.yaml"``, shipped with the package.
         changes: for each scale that it has, changes such as ``"protocol.users=20"``.
-        minutes: for each scale, the measured CPU time of all tasks in minutes; a scale that was not measured is missing.
+        minutes: for each scale, the measured minutes of all tasks, added up; missing where not measured.
         needs: for a scale, what a user must bring besides the installed packages and public data, in a few words.
     """
 
@@ -65,6 +65,7 @@ class PublishedItem:
         studies: the studies that measure it, by name; none if it is not reproduced.
         rows: the values in the analysis's column that belong to it.
         reason: why it is not reproduced, or only in part; empty if it is whole.
+        stored: the size of what the documentation's stored result has of it, such as "paper" or "100 users"; empty if none.
     """
 
     name: str
@@ -72,6 +73,7 @@ class PublishedItem:
     studies: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
     reason: str = ""
+    stored: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,16 +142,20 @@ def _list(found: list[Component], form: str, whole: bool) -> None:
                 item.name,
                 item.caption,
                 *(_cost(replication, item.name, scale) for scale in SCALES),
+                item.stored or "-",
                 item.reason,
             ]
             for item in replication.items
         ]
-        output.table(["item", "shows", *SCALES, "remark"], rows, indent="  ", spare=["shows", "remark"])
+        output.table(
+            ["item", "shows", *SCALES, "stored", "remark"], rows, indent="  ", spare=["shows", "remark"]
+        )
         if whole:
             _studies(replication)
     if loaded and not whole:
         click.echo(
-            "\nTimes are CPU time of all tasks, as measured. Reproduce one: cfbench reproduce PAPER [ITEM]..."
+            "\nTimes are those of all tasks added up, as measured; stored: the size of the result in the documentation."
+            "\nReproduce one: cfbench reproduce PAPER [ITEM]..."
         )
 
 
@@ -193,6 +197,7 @@ def _described(component: Component, replication: Replication) -> dict[str, Any]
                 "caption": item.caption,
                 "studies": item.studies,
                 "reason": item.reason,
+                "stored": item.stored,
             }
             for item in replication.items
         ],
