@@ -23,6 +23,7 @@ from cfbench_core.plain_text import one_line
 
 MAXIMUM_BYTES = 2_000_000
 MAXIMUM_DEPTH = 50
+_TOO_DEEP = f"is nested more than {MAXIMUM_DEPTH} levels deep"
 MAXIMUM_NODES = 200_000
 """Values of a document, those behind an alias counted at each alias."""
 
@@ -90,8 +91,10 @@ def compose(text: str, where: Where) -> yaml.Node | None:
             composer.take(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = one_line(str(error.problem), 200)
-        raise UserError(f"{where(mark.line + 1 if mark else 1)}: not valid YAML: {problem}") from None
+        line = where(mark.line + 1 if mark else 1)
+        if "maximum nesting depth" in str(error.problem):  # libyaml may refuse it first
+            raise UserError(f"{line}: {_TOO_DEEP}") from None
+        raise UserError(f"{line}: not valid YAML: {one_line(str(error.problem), 200)}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise UserError(f"{where(1)}: not valid YAML: {one_line(str(error), 200)}") from None
     if composer.errors:
@@ -253,7 +256,7 @@ class _Composer:
         if self._nodes > MAXIMUM_NODES:
             raise self._refused(event, f"the document has more than {MAXIMUM_NODES:,} values")
         if len(self._open) + height > MAXIMUM_DEPTH:
-            raise self._refused(event, f"is nested more than {MAXIMUM_DEPTH} levels deep")
+            raise self._refused(event, _TOO_DEEP)
 
     def _path(self) -> str:
         return self._open[-1].next_path() if self._open else ""
