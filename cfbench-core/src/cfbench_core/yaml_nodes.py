@@ -91,10 +91,10 @@ def compose(text: str, where: Where) -> yaml.Node | None:
             composer.take(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = where(mark.line + 1 if mark else 1)
+        place = where(mark.line + 1 if mark else 1)
         if "maximum nesting depth" in str(error.problem):  # libyaml may refuse it first
-            raise UserError(f"{line}: {_TOO_DEEP}") from None
-        raise UserError(f"{line}: not valid YAML: {one_line(str(error.problem), 200)}") from None
+            raise UserError(f"{place}: {_TOO_DEEP}") from None
+        raise UserError(f"{place}: not valid YAML: {one_line(str(error.problem), 200)}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise UserError(f"{where(1)}: not valid YAML: {one_line(str(error), 200)}") from None
     if composer.errors:
