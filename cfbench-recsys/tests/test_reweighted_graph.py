@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from cfbench_core.isolation.fingerprints import freeze
 from scipy import sparse
 
+from cfbench_core.isolation.fingerprints import freeze
 from cfbench_recsys import reweighted_graph
 from cfbench_recsys.recommenders import lightgcn, simgcl
 from cfbench_recsys.reweighted_graph import EdgePattern, ReweightedGraph, edited_weights
