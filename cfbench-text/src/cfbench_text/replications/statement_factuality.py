@@ -18,13 +18,14 @@ SPEC = ComponentSpec(
 )
 
 _CONFIG = "cfbench_text:replications/statement_factuality.yaml"
+_TRAINED = "vocabulary: 4000, length: 60, epochs: 10"
 _SMALL = (
     "data=[musical-instruments]",
     "extractor=rules",
     "judges=[overlap]",
     "metrics=[st2exp, stent, stent-bin, stcoh, bleu, rouge]",
-    "generators=[{name: nrt, epochs: 30}, {name: att2seq, epochs: 30}, {name: peter, dimensions: 128, hidden: 256, "
-    "epochs: 30}, {name: cer, dimensions: 128, hidden: 256, epochs: 30}, reference, shuffled-reference]",
+    f"generators=[{{name: nrt, {_TRAINED}}}, {{name: att2seq, hidden: 128, {_TRAINED}}}, {{name: peter, dimensions: 128, "
+    f"hidden: 256, {_TRAINED}}}, {{name: cer, dimensions: 128, hidden: 256, {_TRAINED}}}, reference, shuffled-reference]",
     "protocol.rows=200",
 )
 _REVIEWS = ("protocol.learn=written", "protocol.reference=written")
