@@ -91,4 +91,6 @@ def _study(name: str, small: tuple[str, ...]) -> ReplicationStudy:
 
 
 def _item(name: str, caption: str, studies: str, reason: str) -> PublishedItem:
-    return PublishedItem(name=name, caption=caption, studies=tuple(studies.split()), reason=reason)
+    return PublishedItem(
+        name=name, caption=caption, studies=tuple(studies.split()), reason=reason, stored="small"
+    )

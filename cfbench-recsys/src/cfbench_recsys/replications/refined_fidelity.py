@@ -38,14 +38,18 @@ def refined_fidelity(config: None = None) -> Replication:
                 name="figure-1-left",
                 caption="POS-P, NDCG-P, INS-P and DEL-P over the share of the profile",
                 studies=_STUDY,
+                stored="small",
                 reason="drawn without numbers; VAE and NCF are ours to add",
             ),
             PublishedItem(
                 name="figure-1-right",
                 caption="POS, CDCG, INS and DEL over the length of the explanation",
                 studies=_STUDY,
+                stored="small",
                 reason="drawn without numbers; VAE and NCF are ours to add",
             ),
-            PublishedItem(name="claims", caption="twelve claims of sections 2.2 and 4.1", studies=_STUDY),
+            PublishedItem(
+                name="claims", caption="twelve claims of sections 2.2 and 4.1", studies=_STUDY, stored="small"
+            ),
         ),
     )
