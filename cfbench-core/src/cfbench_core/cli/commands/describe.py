@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import importlib.util
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,14 +11,14 @@ import yaml
 from cfbench_core.cli import completions, options, output
 from cfbench_core.cli.capabilities import Axes, axes_of, needed, values
 from cfbench_core.cli.group import subcommand
-from cfbench_core.config import ConfiguredComponent, FieldInfo, OfKind, fields_of, options_class
-from cfbench_core.config.fields import hints_of, unwrap
+from cfbench_core.component_documentation import docstring_of, example_of, option_fields, partners
+from cfbench_core.config import FieldInfo
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.papers import papers_for, short_references
 from cfbench_core.presets import Preset, presets_of
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.reproduction_levels import level_of
-from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plural, resolve
+from cfbench_core.specs import ComponentSpec, plural
 
 
 @subcommand(
@@ -63,25 +59,18 @@ def _find(id: str, registry: Registry) -> Component:
     raise UserError(f"no component {id!r}.{did_you_mean(id, known)}  (cfbench list)")
 
 
-def _keys(spec: ComponentSpec) -> list[FieldInfo]:
-    """The keys of its configuration; of a suite those of the whole document."""
-    if spec.kind == "suite":
-        return fields_of(resolve(spec.target).config)
-    return fields_of(options_class(spec, "")) if spec.config else []
-
-
 def _described(component: Component, registry: Registry) -> dict[str, Any]:
     return {
         **vars(component.spec),
         "distribution": component.distribution,
         "distribution_version": component.distribution_version,
-        "configuration": [dataclasses.asdict(key) for key in _keys(component.spec)],
+        "configuration": [dataclasses.asdict(key) for key in option_fields(component.spec)],
         "presets": {name: dataclasses.asdict(preset) for name, preset in presets_of(component.spec).items()},
         "compatible_with": {
             kind: [p.spec.name for p in fitting] for kind, fitting, _ in partners(component, registry)
         },
         "reproduction": _reproduction(component.spec),
-        "text": _docstring(component.spec.target),
+        "text": docstring_of(component.spec.target),
     }
 
 
@@ -127,11 +116,11 @@ def _show(component: Component, registry: Registry) -> None:
     _show_partners(component, registry, axes)
     _show_keys(spec)
     _show_presets(spec)
-    snippet = _snippet(spec, registry)
+    snippet = example_of(spec, registry)
     if snippet:
         output.heading("\nExample")
         click.echo(_indented(snippet))
-    text = _docstring(spec.target)
+    text = docstring_of(spec.target)
     if text:
         output.heading("\nDocumentation")
         click.echo(_indented(text))
@@ -146,7 +135,7 @@ def _references(spec: ComponentSpec) -> str:
 
 
 def _show_keys(spec: ComponentSpec) -> None:
-    keys = _keys(spec)
+    keys = option_fields(spec)
     if not keys:
         if spec.kind not in ("metric", "executor"):
             click.echo("\nIt has no options.")
@@ -186,41 +175,6 @@ def _type(key: FieldInfo) -> str:
     return " or ".join([f"{first} {key.range}".rstrip(), *others])
 
 
-def partners(
-    component: Component, registry: Registry
-) -> Iterator[tuple[str, list[Component], dict[str, str]]]:
-    """By kind: the compatible components, and why the others are not.
-
-    Whoever states a need decides; kinds between which nobody needs anything are left out. On an axis along which
-    both provide something (the scope of a recommender and of an explainer) they must have a value in common.
-    """
-    spec = component.spec
-    kinds: dict[str, tuple[list[Component], dict[str, str]]] = {}
-    for other in registry.components(suite=spec.suite):
-        needs, needed_by = spec.needs.get(other.spec.kind), other.spec.needs.get(spec.kind)
-        if needs is None and needed_by is None:
-            continue
-        fitting, reasons = kinds.setdefault(other.spec.kind, ([], {}))
-        gap = (
-            lacking(needs or {}, other.spec.provides)
-            or lacking(needed_by or {}, spec.provides)
-            or _nothing_in_common(spec.provides, other.spec.provides)
-        )
-        if gap:
-            reasons[other.spec.name] = gap
-        else:
-            fitting.append(other)
-    for kind in sorted(kinds, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS)):
-        yield kind, *kinds[kind]
-
-
-def _nothing_in_common(ours: Capabilities, theirs: Capabilities) -> str:
-    for axis in ours.keys() & theirs.keys():
-        if not ours[axis] & theirs[axis]:
-            return f"{axis} {', '.join(sorted(ours[axis]))}"
-    return ""
-
-
 def _show_partners(component: Component, registry: Registry, axes: Axes) -> None:
     found = [*partners(component, registry)]
     if not found:
@@ -232,65 +186,6 @@ def _show_partners(component: Component, registry: Registry, axes: Axes) -> None
         for reason in sorted(set(reasons.values())):
             left_out = ", ".join(name for name, why in reasons.items() if why == reason)
             click.echo(click.wrap_text(f"{left_out} ({reason})", 100, "    not: ", "      "))
-
-
-def _snippet(spec: ComponentSpec, registry: Registry) -> str:
-    """The component in a configuration, every default written out."""
-    if spec.kind == "suite":
-        return f"suite: {spec.name}      # a whole example: cfbench init --suite {spec.name}"
-    if spec.kind == "analysis":
-        return f"cfbench analyse {spec.name} RUN"
-    place, several = ("executor", False) if spec.kind == "executor" else _configuration_key(spec, registry)
-    if not place:
-        return ""
-    if not spec.config:
-        return f"{place}: [{spec.name}]" if several else f"{place}: {spec.name}"
-    options = [f"name: {spec.name}", *map(_key_line, dataclasses.fields(options_class(spec, "")))]
-    starts = ("  - ", "    ") if several else ("  ", "  ")
-    lines = [f"{starts[number > 0]}{option}" for number, option in enumerate(options)]
-    return "\n".join([f"{place}:", *lines])
-
-
-def _key_line(field: dataclasses.Field[Any]) -> str:
-    """``samples: 500``, or a comment where there is no default."""
-    if field.default is not dataclasses.MISSING:
-        value = field.default
-    elif field.default_factory is not dataclasses.MISSING:
-        value = field.default_factory()
-    else:
-        return f"{field.name}:      # required"
-    plain = (
-        dataclasses.asdict(value)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type)
-        else value
-    )
-    plain = [*plain] if isinstance(plain, tuple) else plain
-    text = yaml.safe_dump(plain, default_flow_style=True, allow_unicode=True, width=1000)
-    return f"{field.name}: {text.removesuffix('...' + chr(10)).strip()}"
-
-
-def _configuration_key(spec: ComponentSpec, registry: Registry) -> tuple[str, bool]:
-    """The key of the suite's configuration under which components of this kind stand, "explainers", and whether
-    there may be several of them; "" where there is none."""
-    if spec.suite not in registry.suites():
-        return "", False
-    config = resolve(registry.find(spec.suite, "suite", spec.suite).spec.target).config
-    for name, hint in hints_of(config).items():
-        plain, notes = unwrap(hint)
-        if OfKind in notes and notes[OfKind].kind == spec.kind:
-            return str(name), plain is not ConfiguredComponent
-    return "", False
-
-
-def _docstring(target: str) -> str:
-    """The text on top of the implementation's file, read and not imported."""
-    try:
-        found = importlib.util.find_spec(target.partition(":")[0])
-    except ImportError:
-        return ""
-    if found is None or found.origin is None or not found.origin.endswith(".py"):
-        return ""
-    return ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8"))) or ""
 
 
 def _indented(text: str) -> str:
