@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -58,10 +59,12 @@ def interpreter(version: str) -> str | None:
     return None
 
 
-EDITABLE = [
-    f"-e./{name}[test]" for name in sorted(DISTRIBUTIONS, key=lambda name: len(declared_siblings(name)))
-]
-"""Dependencies first: pip does not look further down the list for them."""
+def _depth(distribution: str) -> int:
+    """Dependencies first: pip does not look further down the list for them."""
+    return len(declared_siblings(distribution))
+
+
+EDITABLE = [f"-e./{name}[test]" for name in sorted(DISTRIBUTIONS, key=_depth)]
 PARALLEL = ("--numprocesses=auto", "--dist=loadfile")
 """A process per core; the tests of a file share its fixtures, so they stay together."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -113,6 +116,22 @@ def wheels(session: nox.Session) -> None:
         session.run("python", "-m", "build", "--no-isolation", "--outdir", str(WHEELS), name,
                     env={"SOURCE_DATE_EPOCH": epoch}, silent=True)  # fmt: skip
     session.run("twine", "check", "--strict", *sorted(map(str, WHEELS.iterdir())))
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Writes requirements-lock.txt: the versions that a fresh install of all distributions has."""
+    session.install("-c", str(CONSTRAINTS), *(f"./{name}" for name in sorted(DISTRIBUTIONS, key=_depth)))
+    own = [f"--exclude={name}" for name in DISTRIBUTIONS]
+    found = session.run(
+        "python", "-m", "pip", "freeze", "--exclude=pip", "--exclude=setuptools", *own, silent=True
+    )
+    lines = sorted(
+        line for line in str(found).splitlines() if re.fullmatch(r"[A-Za-z0-9._-]+==[\w.!+]+", line)
+    )
+    text = "\n".join(line.partition("+")[0] for line in lines)  # torch==2.13.0+cpu is a build, not a version
+    head = "# Versions of a fresh install of all distributions, by 'nox -s lock': pip install -c requirements-lock.txt ..."
+    (ROOT / "requirements-lock.txt").write_text(f"{head}\n{text}\n", encoding="utf-8")
 
 
 @nox.session

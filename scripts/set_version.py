@@ -1,4 +1,5 @@
 """Sets the version of all distributions: ``python scripts/set_version.py 0.2.0``; without one it shows the current version.
+``python scripts/set_version.py --check 0.2.0`` fails if this is not the version, as the release workflow does with its tag.
 
 The version of a distribution is stated once, in its ``pyproject.toml``; cfbench reads it from the installed metadata. All
 distributions and CITATION.cff move together, and a distribution needs the minor version of the others that it was made with.
@@ -48,6 +49,9 @@ def set_version(version: str, root: Path = ROOT) -> None:
 
 
 def main(arguments: list[str]) -> int:
+    expected = arguments.pop() if len(arguments) == 2 and arguments[0] == "--check" else None
+    if expected is not None:
+        arguments = []
     if len(arguments) > 1 or (arguments and arguments[0].startswith("-")):
         print(__doc__)
         return 2
@@ -61,7 +65,14 @@ def main(arguments: list[str]) -> int:
     if len(set(stated.values())) > 1:
         print("\n".join(f"{path}: {version}" for path, version in stated.items()), file=sys.stderr)
         return 1
-    print(next(iter(stated.values())))
+    current = next(iter(stated.values()))
+    if expected not in (None, current):
+        print(
+            f"the version is {current}, not {expected}: run python scripts/set_version.py {expected}",
+            file=sys.stderr,
+        )
+        return 1
+    print(current)
     return 0
 
 

@@ -154,6 +154,9 @@ def test_the_script_sets_the_version_everywhere(tmp_path: Path) -> None:
             siblings = [line for line in project["dependencies"] if line.startswith("cfbench-")]
             assert project["version"] == version
             assert all(line.endswith(f">={least},<1.3") for line in siblings), siblings
+    for version, code in (("1.2.0rc1", 0), ("1.3.0", 1)):
+        checked = subprocess.run([*script, "--check", version], capture_output=True, text=True)
+        assert checked.returncode == code, checked.stderr
     (tmp_path / "CITATION.cff").write_text("version: 9.9.9\n", "utf-8")
     differs = subprocess.run(script, capture_output=True, text=True)
     assert differs.returncode == 1 and "CITATION.cff: 9.9.9" in differs.stderr
