@@ -81,8 +81,20 @@ def test_json_holds_all_that_a_plugin_says(toy: Path, cfbench: Command) -> None:
     assert found[0]["distribution"] == "cfbench-toy" and found[0]["provides"] == {}
 
 
-def test_without_a_kind_everything_is_listed_under_headings(toy: Path, cfbench: Command) -> None:
-    lines = cfbench("list").out.splitlines()
+def test_without_a_kind_the_names_are_listed_by_suite_and_kind(toy: Path, cfbench: Command) -> None:
+    lines = cfbench("list", "--suite", "toy").out.splitlines()
+    assert lines[0].startswith("toy: ")
+    assert [line.split() for line in lines[1:4]] == [
+        ["datasets", "numbers"],
+        ["recommenders", "times"],
+        ["explainers", "digits", "plain"],
+    ]
+    assert lines[-1] == "More about them: cfbench list KIND, cfbench describe NAME"
+    assert "core" in cfbench("list").out.splitlines()
+
+
+def test_all_gives_each_component_a_line_under_headings(toy: Path, cfbench: Command) -> None:
+    lines = cfbench("list", "--all").out.splitlines()
     headings = [line for line in lines if line.startswith("toy · ")]
     assert headings == ["toy · suites", "toy · datasets", "toy · recommenders", "toy · explainers"]
     assert "core · executors" in lines

@@ -68,9 +68,9 @@ def _show_tables(run: Run, console: Console) -> None:
 
 def _fitting(found: Sequence[Table], console: Console) -> Sequence[Table]:
     """The first tables that fit, one at least."""
-    from cfbench_core.reports.terminal import show_one
+    from cfbench_core.reports.terminal import definitions, show_one
 
-    room = console.height - BELOW
+    room = console.height - BELOW - len(definitions(found, console.width))
     for number, table in enumerate(found):
         with console.capture() as captured:
             show_one(table, console)

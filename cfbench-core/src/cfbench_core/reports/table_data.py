@@ -15,9 +15,10 @@ Emphasis = Literal["", "best", "second"]
 
 LEGEND = (
     "Mean ± half the width of its 95% interval. Bold: the best, and all that are statistically tied with it (the 95% "
-    "paired interval of the difference contains zero). Underlined: the next. Where units lack a value (53 of 150), the "
-    "best is determined by ranks over all units, a missing value being the last. Certified and reference rows show what "
-    "is reachable, baselines what every method should beat; these controls do not compete, nor do incomplete cells."
+    "paired interval of the difference contains zero). Underlined: the next. Where units lack a value, the table shows how "
+    "many have one, and the best is determined by ranks over all units, a missing value being the last. Certified and "
+    "reference rows show what is reachable, baselines what every method should beat; these controls do not compete, nor "
+    "do incomplete cells."
 )
 DOUBTFUL = "†"
 """Marks a column that rests on something that is not shown to be reliable, and the note that says so."""

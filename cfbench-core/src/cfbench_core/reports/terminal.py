@@ -32,6 +32,19 @@ def show(tables: Sequence[Table], console: Console) -> None:
         legend = "± 95% interval; bold: best or statistically tied; underlined: next; time: per explanation"
         fewer = any(_fewer(row, place) for t in tables for row in t.lines for place in t.shown)
         console.print(Text(legend + (f"; {_FEWER}: fewer units" if fewer else ""), style="dim"))
+        for line in definitions(tables, console.width):
+            console.print(Text(line, style="dim"), overflow="ellipsis", no_wrap=True)
+
+
+def definitions(tables: Sequence[Table], width: int) -> list[str]:
+    """What each column that is shown measures, a line for each: "POS-P@5: Is the item still in the top 5 ..."."""
+    shown = {
+        table.headers[place].name: table.headers[place].column.question
+        for table in tables
+        for place in _fitting(table, width)
+        if table.headers[place].column is not TIME
+    }
+    return [f"{visible(name)}: {visible(question)}" for name, question in shown.items() if question]
 
 
 def show_one(table: Table, console: Console) -> None:

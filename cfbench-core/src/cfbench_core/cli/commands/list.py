@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,8 +26,9 @@ CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
 @subcommand(
     "list",
     examples=(
-        "cfbench list                             everything",
+        "cfbench list                             the names of all components, by suite and kind",
         "cfbench list explainers --suite recsys   what to compare, and what each needs",
+        "cfbench list --all                       every component with a line of its own",
         "cfbench list metrics --format json       for programs",
     ),
 )
@@ -33,12 +36,13 @@ CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
 @click.option(
     "--suite", metavar="SUITE", shell_complete=completions.suites, help="Only what belongs to this suite."
 )
+@click.option("--all", "every", is_flag=True, help="Without KIND: a line for each component.")
 @options.output_format("table", "json")
-def command(kind: str | None, suite: str | None, form: str) -> None:
+def command(kind: str | None, suite: str | None, every: bool, form: str) -> None:
     """List what is installed, and what it can do.
 
-    KIND is explainers, recommenders, datasets, metrics, ..., in the singular or the plural; without it
-    everything is listed.
+    KIND is explainers, recommenders, datasets, metrics, ..., in the singular or the plural; with it each component has a
+    line that shows what it can do. Without it the names are listed, by suite and kind.
     """
     registry = installed()
     chosen = _kind(kind, registry) if kind else None
@@ -48,7 +52,10 @@ def command(kind: str | None, suite: str | None, form: str) -> None:
     if form == "json":
         output.as_json([_described(component) for component in found])
         return
-    _tables(found, registry)
+    if chosen is None and not every:
+        _names(found)
+    else:
+        _tables(found, registry)
     to_run = chosen is None and set(registry.suites_to_run()) & {suite or one for one in registry.suites()}
     if chosen in (None, "explainer") and not to_run and not any(c.spec.kind == "explainer" for c in found):
         if found:
@@ -73,11 +80,37 @@ def _described(component: Component) -> dict[str, Any]:
     return {**vars(component.spec), **origin, **level}
 
 
-def _tables(found: Sequence[Component], registry: Registry) -> None:
-    """One table for each suite and kind, under a heading where there are several."""
+def _names(found: Sequence[Component]) -> None:
+    """The names of each suite and kind, on as few lines as they fit; a suite itself is the heading of its components."""
+    width = shutil.get_terminal_size((100, 24)).columns
+    summaries = {one.spec.suite: one.spec.summary for one in found if one.spec.kind == "suite"}
+    groups = _groups([one for one in found if one.spec.kind != "suite"])
+    column = max((len(plural(kind)) for _, kind in groups), default=0) + 4
+    current = ""
+    for (suite, kind), components in groups.items():
+        if suite != current:
+            click.echo("\n" * bool(current), nl=False)
+            output.heading(f"{suite}: {summaries[suite]}" if suite in summaries else suite)
+            current = suite
+        names = " ".join(component.spec.name for component in components)
+        start, rest = f"  {plural(kind)}".ljust(column), " " * column
+        filled = textwrap.wrap(names, width - column, break_on_hyphens=False, break_long_words=False)
+        click.echo("\n".join(f"{rest if place else start}{line}" for place, line in enumerate(filled)))
+    if groups:
+        click.echo("\nMore about them: cfbench list KIND, cfbench describe NAME")
+
+
+def _groups(found: Sequence[Component]) -> dict[tuple[str, str], list[Component]]:
+    """The components by suite and kind, in order."""
     groups: dict[tuple[str, str], list[Component]] = {}
     for component in sorted(found, key=_place):
         groups.setdefault((component.spec.suite, component.spec.kind), []).append(component)
+    return groups
+
+
+def _tables(found: Sequence[Component], registry: Registry) -> None:
+    """One table for each suite and kind, under a heading where there are several."""
+    groups = _groups(found)
     for place, ((suite, kind), components) in enumerate(groups.items()):
         if place:
             click.echo()
