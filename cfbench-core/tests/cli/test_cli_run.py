@@ -13,8 +13,11 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from child_processes import popen
+
+from cfbench_core.cli.commands.explain import same_sentences
 
 from .conftest import Command
 
@@ -246,15 +249,50 @@ def test_a_finished_run_is_reported_again_in_every_format(toy: Path, cfbench: Co
     assert unclear.code == 2 and "say --format" in unclear.err
 
 
-def test_explain_shows_the_explanations_of_one_unit_as_sentences(toy: Path, cfbench: Command) -> None:
+def test_explain_shows_how_each_explainer_explains_one_unit(toy: Path, cfbench: Command) -> None:
     reported = cfbench("explain", "study.yaml", "--unit", "7", "--output", "runs/one")
     assert reported.code == 0 and reported.out.splitlines() == [
         "numbers · times",
-        "  digits: 7 is explained by 7.",
+        "  digits:",
+        "    7 is explained by 7.",
+        "",
+        "Other units: cfbench explain runs/one --list",
     ]
     assert cfbench("explain", "runs/one", "--unit", "7").out == reported.out
     unknown = cfbench("explain", "runs/one", "--unit", "20")
     assert unknown.code == 2 and "'20' was not explained in runs/one" in unknown.err
+    assert "(cfbench explain runs/one --list)" in unknown.err
+    assert cfbench("explain", "runs/one", "--unit", "7", "--list").code == 2
+
+
+def test_explain_lists_units_and_chooses_the_first_of_them(toy: Path, cfbench: Command) -> None:
+    cfbench("run", "study.yaml", "--output", "runs/one")
+    listed = json.loads(cfbench("explain", "runs/one", "--list", "--format", "json").out)
+    explanations = pd.read_parquet(toy / "runs/one/explanations.parquet")
+    counts = explanations.groupby("unit").agg(cells=("cell", "nunique"), rows=("cell", "size"))
+    assert {one["unit"]: (one["cells"], one["rows"]) for one in listed} == {
+        str(unit): (row.cells, row.rows) for unit, row in counts.iterrows()
+    }
+    lines = cfbench("explain", "runs/one", "--list").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [one["unit"] for one in listed]
+    chosen = json.loads(cfbench("explain", "runs/one", "--format", "json").out)
+    most = [one["unit"] for one in listed if one["cells"] == listed[0]["cells"]]
+    assert {unit for one in chosen for unit in one["units"]} == {most[(len(most) - 1) // 2]}
+    assert all(one["sentence"] for one in chosen)
+
+
+def test_equal_sentences_stand_together() -> None:
+    sentences = [
+        ("a", "It fell (mf, explained by a)."),
+        ("c", "It stayed (c)."),
+        ("b", "It fell (mf, explained by b)."),
+        ("d.e", "d.e wrote: it fell."),
+    ]
+    assert same_sentences(sentences) == [
+        (["a", "b"], "It fell."),
+        (["c"], "It stayed."),
+        (["d.e"], "d.e wrote: it fell."),
+    ]
 
 
 def test_two_runs_are_compared_unit_by_unit(toy: Path, cfbench: Command) -> None:

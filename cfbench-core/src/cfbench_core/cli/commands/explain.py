@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import subcommand
 from cfbench_core.cli.options import StudyOptions
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.explained_units import explained_units
 from cfbench_core.run_directory import Run, RunCell
 
 if TYPE_CHECKING:
@@ -23,28 +25,25 @@ if TYPE_CHECKING:
 @subcommand(
     "explain",
     examples=(
-        "cfbench explain runs/study --unit spyder              of a finished run",
-        "cfbench explain study.yaml --unit spyder/python3-six  computes what is missing first",
-        "cfbench explain runs/study                            the clearest explanation of each explainer",
+        "cfbench explain runs/study                 a unit that most explainers explain",
+        "cfbench explain runs/study --list          the units that were explained",
+        "cfbench explain runs/study --unit UNIT     one of them",
+        "cfbench explain study.yaml                 computes what is missing first",
     ),
 )
 @click.argument("target", metavar="DIR|CONFIG", type=click.Path(path_type=Path))
-@click.option(
-    "--unit",
-    metavar="ID",
-    help="As in the column 'unit' of scores.parquet, or its part before a slash.",
-)
+@click.option("--unit", metavar="UNIT", help="One of --list, or its part before a slash.")
+@click.option("--list", "listing", is_flag=True, help="List the units that have explanations.")
+@options.output_format("table", "json")
 @options.study
-def command(
-    target: Path,
-    unit: str | None,
-    study: StudyOptions,
-) -> int:
-    """Show the explanations of one unit as sentences.
+def command(target: Path, unit: str | None, listing: bool, form: str, study: StudyOptions) -> int:
+    """Show how each explainer explains one unit, as sentences.
 
-    DIR is a run directory; CONFIG is run first, from the cache where it can be.
-    Exits with 1 if no explanation is a valid counterfactual.
+    DIR is a run directory; CONFIG is run first, from the cache where it can be. Without --unit, the unit is one that
+    most explainers explain. Exits with 1 if no explanation is a valid counterfactual.
     """
+    if listing and unit is not None:
+        raise click.UsageError("give --unit or --list, not both")
     if target.is_dir():
         run = Run(target)
     else:
@@ -52,14 +51,38 @@ def command(
 
         planned = plan_study(target, study)
         run = execute_shown(planned, study)
-    units = _units(run, unit) if unit is not None else None
-    return OK if _show(run, units) else FAILED
+    if listing:
+        return OK if _list(run, form) else FAILED
+    return OK if _show(run, _units(run, unit) if unit is not None else _chosen(run), form) else FAILED
+
+
+def _list(run: Run, form: str) -> bool:
+    """Whether there was any unit to list."""
+    found = explained_units(run)
+    if form == "json":
+        output.as_json([{"unit": one.unit, "cells": one.cells, "rows": one.rows} for one in found])
+    elif found:
+        output.table(
+            ["unit", "explained in cells", "rows"],
+            [[one.unit, str(one.cells), str(one.rows)] for one in found],
+        )
+    else:
+        click.echo("No unit has an explanation.")
+    return bool(found)
+
+
+def _chosen(run: Run) -> frozenset[str]:
+    """Of the units that most cells explain, the one with the median number of rows: neither a trivial one nor one with very
+    many edits. Nothing where no unit has an explanation."""
+    found = explained_units(run)
+    most = [one.unit for one in found if one.cells == found[0].cells]
+    return frozenset(most[(len(most) - 1) // 2 : (len(most) - 1) // 2 + 1])
 
 
 class _Part(Run):
-    """A run as if it had nothing but one cell, and some of its units (all of them if None)."""
+    """A run as if it had nothing but one cell, and some of its units."""
 
-    def __init__(self, run: Run, cell: str, units: frozenset[str] | None) -> None:
+    def __init__(self, run: Run, cell: str, units: frozenset[str]) -> None:
         super().__init__(run.directory)
         self._whole, self._cell, self._units = run, cell, units
 
@@ -78,10 +101,7 @@ class _Part(Run):
         return self._part(self._whole.rows(name, **wanted))
 
     def _part(self, table: pd.DataFrame) -> pd.DataFrame:
-        here = table["cell"] == self._cell
-        if self._units is not None:
-            here &= table["unit"].isin(self._units)
-        return table[here]
+        return table[(table["cell"] == self._cell) & table["unit"].isin(self._units)]
 
 
 def _units(run: Run, wanted: str) -> frozenset[str]:
@@ -92,32 +112,57 @@ def _units(run: Run, wanted: str) -> frozenset[str]:
         beginnings = {unit.partition("/")[0] for unit in known}
         hint = did_you_mean(wanted, sorted({*known, *beginnings}))
         raise UserError(
-            f"{wanted!r} was not explained in {run.directory}.{hint}  (column 'unit' of scores.parquet)"
+            f"{wanted!r} was not explained in {run.directory}.{hint}  (cfbench explain {run.directory} --list)"
         )
     return found
 
 
-def _show(run: Run, units: frozenset[str] | None) -> bool:
+def _show(run: Run, units: frozenset[str], form: str) -> bool:
     """Whether there was any explanation to show."""
     from cfbench_core.reports.labels import label_texts
 
-    shown = False
-    title = ""
-    for cell, words in _sentences(run, units):
-        here = " · ".join(
-            label_texts({name: cell.labels[name] for name in run.layout.by}, run.layout.label_formats)
+    found = [*_sentences(run, units)] if units else []
+    if form == "json":
+        output.as_json(
+            [
+                {"cell": cell.id, **cell.labels, "units": sorted(units), "sentence": words}
+                for cell, words in found
+            ]
         )
-        if here != title:
-            title = here
-            output.heading(f"\n{title}" if shown else title)
-        click.echo(output.hanging(f"  {cell.labels[run.layout.row]}: ", words))
-        shown = True
-    if not shown:
+        return bool(found)
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for cell, words in found:
+        labels = {name: cell.labels[name] for name in run.layout.by}
+        title = " · ".join(label_texts(labels, run.layout.label_formats))
+        groups.setdefault(title, []).append((str(cell.labels[run.layout.row]), words))
+    for title, sentences in groups.items():
+        output.heading(title if title == next(iter(groups)) else f"\n{title}")
+        for names, words in same_sentences(sentences):
+            click.echo(output.hanging("  ", f"{', '.join(names)}:"))
+            click.echo(output.hanging("    ", words))
+    if found:
+        click.echo(f"\nOther units: cfbench explain {run.directory} --list")
+    else:
         click.echo("No valid counterfactual: no explanation changes the model's output.")
-    return shown
+    return bool(found)
 
 
-def _sentences(run: Run, units: frozenset[str] | None) -> Iterator[tuple[RunCell, str]]:
+def same_sentences(sentences: Sequence[tuple[str, str]]) -> list[tuple[list[str], str]]:
+    """Rows whose sentences are the same but for the row's own name, together, in the order of the first.
+
+    A bracket that names the row at the end, "(mf, explained by lime-rs)", is left out: the row stands in front.
+
+    >>> same_sentences([("a", "It fell (mf, explained by a)."), ("b", "It fell (mf, explained by b).")])
+    [(['a', 'b'], 'It fell.')]
+    """
+    found: dict[str, list[str]] = {}
+    for name, words in sentences:
+        bare = re.sub(rf" \([^()]*\b{re.escape(name)}\)(?=\.?$)", "", words)
+        found.setdefault(bare, []).append(name)
+    return [(names, words) for words, names in found.items()]
+
+
+def _sentences(run: Run, units: frozenset[str]) -> Iterator[tuple[RunCell, str]]:
     """What the suite says of each cell, where it has something to say."""
     from cfbench_core.cli.run_end import verbalization_of
 
