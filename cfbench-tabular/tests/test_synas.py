@@ -48,7 +48,10 @@ def test_where_one_action_is_not_enough_two_or_three_are_taken(linear):
         assert result.counterfactuals[0].sum() == pytest.approx(needed - 0.3, abs=0.02)
         shorter = reported(Config(length=needed), model, encoding, [[0.0] * 4])
         assert shorter.counterfactuals == pytest.approx(result.counterfactuals)
-    assert np.isnan(reported(Config(), linear([1.0] * 4, -3.5), encoding, [[0.0] * 4]).counterfactuals).all()
+    four = linear([1.0] * 4, -3.5), encoding, [[0.0] * 4]
+    assert np.isnan(reported(Config(length=3), *four).counterfactuals).all()
+    assert reported(Config(), *four).details["actions"] == 4
+    assert np.isnan(reported(Config(), linear([1.0] * 4, -4.5), *four[1:]).counterfactuals).all()
     assert np.isnan(
         reported(Config(length=2), linear([1.0] * 4, -2.5), encoding, [[0.0] * 4]).counterfactuals
     ).all()

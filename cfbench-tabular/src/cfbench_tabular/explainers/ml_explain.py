@@ -17,7 +17,8 @@ step, independent of the size of the gradient (which vanishes where the network 
 support categories (``one_hot: ignore``); by default the gradient is that at the row with the largest level of each
 category and numbers at the steps of their columns, and such rows are returned. ``ranges`` enforces the range and
 immutable and one-way columns, which the original does not support. The numbers of the result are moved back by
-bisection. Where the network is flat, the last slope is used. Preset ``as-published``: the loop of the author's code, in
+bisection. Where the network is flat, the last slope is used; where no iterate is in the other class, the nearest
+training row there is moved back. Preset ``as-published``: the loop of the author's code, in
 :mod:`ml_explain_published <.ml_explain_published>`.
 """
 
@@ -46,6 +47,8 @@ from cfbench_tabular.explainers.descent import (
     signs,
 )
 from cfbench_tabular.explainers.ml_explain_published import last_points
+from cfbench_tabular.explainers.nearest_enemy import Config as NearestEnemyConfig
+from cfbench_tabular.explainers.nearest_enemy import NearestEnemy
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -104,7 +107,22 @@ class MLExplain:
             rows, classes = factuals.vectors[part], factuals.classes[part]
             search = _Search(self.config, model, context.encoding, rows, classes)
             found_rows[part], steps[part] = search.run()
+        self._start_at_enemies(found_rows, model, factuals, context)
         return Explanation(found_rows, {"steps": steps})
+
+    def _start_at_enemies(
+        self, found_rows: FloatArray, model: Classifier, factuals: Factuals, context: Context
+    ) -> None:
+        """Where the descent found nothing, the nearest training row of the other class is moved back by bisection."""
+        missing = np.flatnonzero(~complete(found_rows))
+        if len(missing) == 0 or not self.config.ranges or self.config.one_hot == "ignore":
+            return
+        part = Factuals(
+            factuals.vectors[missing], factuals.classes[missing], tuple(factuals.units[i] for i in missing)
+        )
+        enemies = NearestEnemy(NearestEnemyConfig()).counterfactuals(model, part, context)
+        search = _Search(self.config, model, context.encoding, part.vectors, part.classes)
+        found_rows[missing] = search.pulled_back(enemies)
 
 
 class _Search:
@@ -148,7 +166,7 @@ class _Search:
                 margin, weight, length, since = margin[going], weight[going], length[going], since[going]
             if len(active) == 0:
                 break
-        return self._pulled_back(found_rows), steps
+        return self.pulled_back(found_rows), steps
 
     def _rows(self, points: FloatArray, active: IntArray) -> FloatArray:
         """The rows that are tested, of any points."""
@@ -182,7 +200,8 @@ class _Search:
         found: FloatArray = self.config.l2 * (away**2).sum(axis=1) + self.config.l1 * np.abs(away).sum(axis=1)
         return found
 
-    def _pulled_back(self, found_rows: FloatArray) -> FloatArray:
+    def pulled_back(self, found_rows: FloatArray) -> FloatArray:
+        """The counterfactuals (n, d), or NaN, with their numbers moved back towards the factuals."""
         rows_found = np.flatnonzero(complete(found_rows))
         if len(rows_found):
             number = self.encoding.numeric if self.projecting else np.ones(self.encoding.width, dtype=bool)

@@ -15,14 +15,16 @@ of a category), sets are expanded in order of gain per cost, and the cheapest ex
 
 For linear log-odds the result is the smallest possible set; in general it is irreducible, but not always smallest.
 Departures: replacements are returned exactly as they were tried (the adapter of CF-tabular truncates means); columns
-whose typical value is not allowed (immutable, one-way) are in no set; and the search ends after ``iterations``
-expanded sets without a counterfactual. Preset ``as-published``: :mod:`sedc_published <.sedc_published>`.
+whose typical value is not allowed (immutable, one-way) are in no set; the search ends after ``iterations`` expanded sets;
+and where the typical values do not change the class (because the typical row is in the class of the factual), those of
+the training rows in the other class replace them, then those of the nearest of these rows (``replacements``). Preset
+``as-published``: :mod:`sedc_published <.sedc_published>`.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Annotated, Literal
@@ -32,11 +34,14 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
-from cfbench_tabular.classifiers.base import probabilities
+from cfbench_tabular.classifiers.base import predicted_classes, probabilities
+from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
+from cfbench_tabular.explainers.nearest_enemy import Config as NearestEnemyConfig
+from cfbench_tabular.explainers.nearest_enemy import NearestEnemy
 from cfbench_tabular.explainers.sedc_published import published_rows
-from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
     id="tabular/explainer/sedc",
@@ -67,6 +72,13 @@ class Config:
         Help("published: as in the authors' code, with iterations alone, and positions set to their means"),
     ] = "cfbench"
     max_features: Annotated[int | None, Range(minimum=1), Help("largest set; none: all columns")] = None
+    replacements: Annotated[
+        Literal["typical", "contrasting"],
+        Help(
+            "typical: means of all training rows, as published; contrasting: where these do not change the class, those "
+            "of the training rows in the other class, then the nearest such row"
+        ),
+    ] = "contrasting"
     cost: Annotated[Literal["none", "change"], Help("none: fewest columns; change: smallest change")] = "none"
 
 
@@ -90,8 +102,47 @@ class SEDC:
         if self.config.loop == "published":
             typical = context.background.mean(axis=0)
             return published_rows(model, factuals.vectors, factuals.classes, typical, self.config.iterations)
-        tried = _Replacement(model, factuals, context)
-        searches = [_Search(place, *tried.start(place)) for place in range(len(factuals))]
+        found = no_counterfactuals(factuals)
+        for number, replacements in enumerate(self._replacements(model, factuals, context)):
+            left = np.flatnonzero(~complete(found))
+            if len(left) == 0:
+                break
+            part = Factuals(
+                factuals.vectors[left], factuals.classes[left], tuple(factuals.units[i] for i in left)
+            )
+            tried = _Replacement(model, part, context.encoding, replacements(part))
+            found[left] = self._searched(tried, with_all=number > 0)
+        return found
+
+    def _replacements(
+        self, model: Classifier, factuals: Factuals, context: Context
+    ) -> Iterator[Callable[[Factuals], FloatArray]]:
+        """Functions that return the values (B, d) by which those of factuals are replaced, in the order in which they are
+        tried; they equal the factual where there are none."""
+        typical = context.encoding.typical(context.background)
+        yield lambda part: np.broadcast_to(typical, part.vectors.shape)
+        if self.config.replacements == "typical":
+            return
+        predicted = predicted_classes(model, context.background)
+
+        def of_other_class(part: Factuals) -> FloatArray:
+            found = part.vectors.copy()
+            for label in (0, 1):
+                others = context.background[predicted != label]
+                if len(others):
+                    found[part.classes == label] = context.encoding.typical(others)
+            return found
+
+        def nearest(part: Factuals) -> FloatArray:
+            rows = NearestEnemy(NearestEnemyConfig()).counterfactuals(model, part, context)
+            return np.where(complete(rows)[:, None], rows, part.vectors)
+
+        yield of_other_class
+        yield nearest
+
+    def _searched(self, tried: _Replacement, with_all: bool) -> FloatArray:
+        """(B, d) the counterfactuals; ``with_all``: where the search ends without one, all columns are tried."""
+        searches = [_Search(place, *tried.start(place)) for place in range(len(tried.factuals))]
         candidates = {s.factual: [frozenset([int(j)]) for j in np.flatnonzero(s.costs)] for s in searches}
         active = searches
         for _ in range(self.config.iterations):
@@ -101,12 +152,20 @@ class SEDC:
                 break
             candidates = {search.factual: self._expand(search) for search in active}
 
-        found = no_counterfactuals(factuals)
+        found = no_counterfactuals(tried.factuals)
         for search in searches:
+            if search.solution is None and with_all:
+                search.solution = self._of_all_columns(tried, search)
             if search.solution is not None:
                 reduced = self._reduce(tried, search, search.solution)
                 found[search.factual] = tried.replaced(np.array([search.factual]), [reduced])[0]
         return found
+
+    def _of_all_columns(self, tried: _Replacement, search: _Search) -> Columns | None:
+        columns = frozenset(np.flatnonzero(search.costs).tolist())
+        if len(columns) > (self.config.max_features or len(search.costs)):
+            return None
+        return self._explaining(tried, search, [columns])
 
     def _try(self, tried: _Replacement, active: list[_Search], candidates: dict[int, list[Columns]]) -> None:
         """Queries the model for all candidates of all searches at once; updates solutions and open sets."""
@@ -165,14 +224,15 @@ class SEDC:
 class _Replacement:
     """Rows with some columns replaced, and their predictions."""
 
-    def __init__(self, model: Classifier, factuals: Factuals, context: Context) -> None:
+    def __init__(
+        self, model: Classifier, factuals: Factuals, encoding: Encoding, replacements: FloatArray
+    ) -> None:
         self.model = model
         self.factuals = factuals
-        self.blocks = context.encoding.blocks
-        self.column_of_place = context.encoding.column_of
-        allowed, rows = context.encoding.allowed(factuals.vectors), factuals.vectors
-        typical = np.broadcast_to(context.encoding.typical(context.background), rows.shape)
-        self.typical = allowed_only(context.encoding, *allowed, rows, typical)
+        self.blocks = encoding.blocks
+        self.column_of_place = encoding.column_of
+        allowed, rows = encoding.allowed(factuals.vectors), factuals.vectors
+        self.typical = allowed_only(encoding, *allowed, rows, replacements)
 
     def start(self, factual: int) -> tuple[FloatArray, float]:
         """(M,) the cost of replacing each column, 0 where it changes nothing; P(other class) before."""

@@ -21,7 +21,8 @@ Departures: actions have no effects on other columns (a data set would have to s
 sequence of a handful of actions, or order them by gradients; here the ``beam`` best are extended, by a first move of
 3% to 100% of the way to either end of a range, and valued by ``PESSIMISM`` times the cost at the steepest slope. Their
 Adam takes thousands of steps for each sequence; here ``steps`` steps of a shrinking length. Numbers are moved
-back towards the factual by bisection, at the steps of their columns. Preset ``as-published``:
+back towards the factual by bisection, at the steps of their columns. Where three actions do not change the class, more
+are tried, up to eight. Preset ``as-published``:
 :mod:`synas_published <.synas_published>`. The adapter of CF-tabular is limited to one action, and finds
 counterfactuals for 60% of its factuals; the limit here is ``length``.
 """
@@ -69,6 +70,9 @@ NUMBERS = 4_000_000
 SHARES = (0.03, 0.1, 0.25, 0.5, 1.0)
 """How far a number is first moved, of the way to either end of its range."""
 
+LENGTH, LONGEST = 3, 8
+"""Actions at most, and where so many do not change the class."""
+
 PESSIMISM = 4.0
 """Factor of the estimated remaining cost over that at the steepest slope, because ranges end and slopes flatten."""
 
@@ -85,7 +89,11 @@ class Config:
         Literal["cfbench", "published"],
         Help("published: as in the authors' code, every sequence, with the costs, length and steps alone"),
     ] = "cfbench"
-    length: Annotated[int, Range(minimum=1), Help("actions at most")] = 3
+    length: Annotated[
+        int | None,
+        Range(minimum=1),
+        Help("actions at most; none: three, and up to eight where three do not change the class"),
+    ] = None
     action_cost_offset: Annotated[float, Range(minimum=0), Help("constant cost of each action")] = 0.5
     number: Annotated[float, Range(above=0), Help("cost of changing a number by a standard deviation")] = 1.0
     category: Annotated[float, Range(minimum=0), Help("cost of changing a category")] = 1.0
@@ -184,8 +192,11 @@ class _Search:
         self.steepest = np.where(slopes > 0, slopes, 1.0) / config.number
         none = np.zeros((n, len(self.columns.starts)), dtype=bool)
         beam = _Sequences(np.arange(n), self.factuals, none, np.zeros(n, dtype=np.int64), np.zeros(n))
-        for length in range(1, config.length + 1):
-            beam = beam.part(self.cheapest[beam.of] > self._least(length, beam.of))
+        for length in range(1, (config.length or LONGEST) + 1):
+            going = self.cheapest[beam.of] > self._least(length, beam.of)
+            if config.length is None and length > LENGTH:
+                going &= np.isinf(self.cheapest[beam.of])
+            beam = beam.part(going)
             if len(beam.of) == 0:
                 break
             before = self.cheapest.copy()

@@ -1,9 +1,9 @@
 """CF-tabular (de Oliveira and Martens 2021): ten algorithms on 22 data sets.
 
 Three of the data sets have no public raw data in the form that the study used (ISOLET, SDD, Internet Advertisements): 19
-remain, with 3,325 of 3,925 factuals. Two studies measure the same tables: with the columns as the paper reads them (its
-splits, scales, factuals and networks), and as cfbench reads them (whole numbers, steps, relations between columns, networks
-trained here).
+remain, with 3,325 of 3,925 factuals. Three studies measure the same tables: with the columns as the paper reads them (its
+splits, scales, factuals and networks), the same with the algorithms as their authors published them, and with the columns as
+cfbench reads them (whole numbers, steps, relations between columns, networks trained here).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SPEC = ComponentSpec(
 )
 
 _FEW = ("data=[balance-scale, hayes-roth, ecoli, iris, statlog-german-credit]",)
-_BOTH = ("published-reading", "own-reading")
+_ALL = ("published-reading", "as-published", "own-reading")
 _ALL_SETS = (
     "ISOLET, SDD and Internet Advertisements are missing: their raw data are not public in the study's form"
 )
@@ -40,6 +40,11 @@ def cf_tabular(config: None = None) -> Replication:
                 minutes={"small": 4, "paper": 41},
             ),
             ReplicationStudy(
+                name="as-published",
+                config="cfbench_tabular:replications/cf_tabular_as_published.yaml",
+                changes={"small": (*_FEW, "protocol.factuals=10"), "paper": ()},
+            ),
+            ReplicationStudy(
                 name="own-reading",
                 config="cfbench_tabular:replications/cf_tabular_own_reading.yaml",
                 changes={"small": (*_FEW, "protocol.factuals=20"), "paper": ()},
@@ -55,21 +60,21 @@ def cf_tabular(config: None = None) -> Replication:
             PublishedItem(
                 name="table-4",
                 caption="average ranks, valid counterfactuals",
-                studies=_BOTH,
+                studies=_ALL,
                 rows=("table 4",),
                 reason=_ALL_SETS,
             ),
             PublishedItem(
                 name="table-5",
                 caption="average ranks, valid and realistic counterfactuals",
-                studies=_BOTH,
+                studies=_ALL,
                 rows=("table 5",),
                 reason=_ALL_SETS,
             ),
             PublishedItem(
                 name="table-6",
                 caption="claims: where each algorithm is among the best",
-                studies=_BOTH,
+                studies=_ALL,
                 rows=("table 6",),
                 reason=_ALL_SETS,
             ),
@@ -83,7 +88,7 @@ def cf_tabular(config: None = None) -> Replication:
             PublishedItem(
                 name="figure-4",
                 caption="standard deviation of the time per explanation",
-                studies=_BOTH,
+                studies=_ALL,
                 rows=("figure 4",),
                 reason="times of another machine: not comparable by value",
             ),
@@ -97,14 +102,14 @@ def cf_tabular(config: None = None) -> Replication:
             PublishedItem(
                 name="figure-6",
                 caption="factuals with a valid counterfactual",
-                studies=_BOTH,
+                studies=_ALL,
                 rows=("figure 6",),
                 reason=_ALL_SETS,
             ),
             PublishedItem(
                 name="figure-7",
                 caption="factuals with a valid and realistic counterfactual",
-                studies=_BOTH,
+                studies=_ALL,
                 rows=("figure 7",),
                 reason=_ALL_SETS,
             ),
