@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from cfbench_core import results_assembly, statistics
+from cfbench_core import results_assembly, statistics, units_file
 from cfbench_core.results_assembly import Part, write_parquet
 
 
@@ -16,14 +16,14 @@ def parts(cell, rows, size):
 
 
 @pytest.mark.parametrize("size", [1, 3, 10, 11, 25])
-def test_groups_of_rows_are_those_of_the_cells_whatever_the_parts(tmp_path, monkeypatch, size):
+def test_groups_of_rows_have_one_size_whatever_the_cells_and_the_parts(tmp_path, monkeypatch, size):
     monkeypatch.setattr(results_assembly, "GROUP", 10)
     write_parquet(
         tmp_path / "t.parquet", [*parts("a", 25, size), *parts("b", 10, size), *parts("c", 3, size)]
     )
     file = parquet.ParquetFile(tmp_path / "t.parquet")
     sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
-    assert sizes == [10, 10, 5, 10, 3]
+    assert sizes == [10, 10, 10, 8]
     table = file.read().to_pandas()
     assert table["value"].tolist() == [*range(25), *range(10), *range(3)]
     assert table["cell"].tolist() == ["a"] * 25 + ["b"] * 10 + ["c"] * 3
@@ -56,3 +56,13 @@ def test_further_numbers_are_of_units_that_have_scores():
     found = statistics.unit_values(scores, None, times)
     assert list(found) == ["a"] and list(found["a"].units) == ["u", "v"]
     np.testing.assert_array_equal(found["a"].values, [[2.0, 3.0], [1.0, np.nan]])
+
+
+def test_units_are_read_by_range(tmp_path):
+    groups = np.repeat(np.arange(40), np.random.default_rng(0).integers(1, 4, 40))
+    units = pd.DataFrame({"unit": [f"u{n}" for n in range(len(groups))], "group": groups})
+    units.to_parquet(tmp_path / "units.parquet", index=False, row_group_size=7)
+    for start, stop in [(0, 40), (0, 1), (13, 20), (39, 40), (20, 20)]:
+        expected = units[(units["group"] >= start) & (units["group"] < stop)].reset_index(drop=True)
+        found = units_file.read_range(tmp_path / "units.parquet", start, stop).to_pandas()
+        pd.testing.assert_frame_equal(found, expected, check_dtype=bool(len(expected)))

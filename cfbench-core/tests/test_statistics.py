@@ -326,3 +326,15 @@ def test_average_ranks_of_the_published_study() -> None:
         direction = "higher" if name in ("validity", "sparsity") else "lower"
         average = statistics.ranks(values[expected.columns].to_numpy(), direction).mean(axis=0)
         assert np.allclose(average, expected.loc[name], atol=1e-6), name
+
+
+def test_the_interval_of_many_clusters_is_that_of_the_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(3)
+    clusters = draw.integers(0, 2000, 6000)
+    values = draw.exponential(size=(6000, 2)) + (clusters % 5)[:, None] / 3
+    values[draw.random(values.shape) < 0.1] = np.nan
+    drawn = np.array(statistics.bootstrap_interval(values, clusters=clusters, resamples=20_000))
+    monkeypatch.setattr("cfbench_core.statistics.bootstrap.LARGE", 1000)
+    normal = np.array(statistics.bootstrap_interval(values, clusters=clusters))
+    half = (drawn[1] - drawn[0]) / 2
+    assert (np.abs(normal - drawn) < 0.04 * half).all()

@@ -198,6 +198,7 @@ def execute(
     from cfbench_core.environment import capture
     from cfbench_core.files import check_path, disk_trouble
     from cfbench_core.run_directory import Run
+    from cfbench_core.run_inputs import inputs_of, is_unchanged, write_inputs
     from cfbench_core.run_writer import RunWriter, new_run_directory
     from cfbench_core.runner import computed_by
     from cfbench_core.store import default_root
@@ -214,11 +215,18 @@ def execute(
             used = describe_used(prepared.plan.suite, prepared.config, prepared.plan, prepared.registry)
             recorder.write_components(used)
             results, store = _compute(prepared, recorder, fresh, observer)
-            recorder.write_environment({**environment, "computed_by": computed_by(results)})
-            recorder.write_tables(results, store)
-            recorder.write_plan(results, _data_description(prepared, results))
-            run = Run(directory)
-            _write_reports(run, prepared)
+            inputs = inputs_of(prepared.plan, results, store, prepared.document, prepared.registry)
+            if is_unchanged(directory, inputs):
+                recorder.restore_environment()
+                recorder.write_plan(results, _data_description(prepared, results))
+                run = Run(directory)
+            else:
+                recorder.write_environment({**environment, "computed_by": computed_by(results)})
+                recorder.write_tables(results, store)
+                recorder.write_plan(results, _data_description(prepared, results))
+                run = Run(directory)
+                _write_reports(run, prepared)
+                write_inputs(directory, inputs)
             recorder.write_checksums()
         finally:
             recorder.close()
@@ -290,12 +298,16 @@ def _data_description(prepared: Prepared, results: Results) -> str:
 
 
 def _write_reports(run: Run, prepared: Prepared) -> None:
-    """``summary.csv`` and ``report.html``."""
+    """``summary.csv``, ``report.json`` and ``report.html``."""
     from cfbench_core.reports import write_html
+    from cfbench_core.reports.saved import save
+    from cfbench_core.reports.tables import tables
     from cfbench_core.run_directory import write_summary
 
     write_summary(run)
-    write_html(run, verbalization=prepared.suite.verbalize(run), registry=prepared.registry)
+    words = prepared.suite.verbalize(run)
+    save(run, tables(run), words)
+    write_html(run, verbalization=words, registry=prepared.registry)
 
 
 def analyse(

@@ -57,6 +57,15 @@ def _is_as_written(content: bytes) -> bool:
     return ending == _ending(hashlib.sha256(text).hexdigest()).encode()
 
 
+def manifest_digest(folder: Path) -> str:
+    """The digest at the end of a manifest, which names all that the artifact is; its files are not looked at.
+
+    Raises:
+        DamageError: when there is no manifest.
+    """
+    return _content(folder / MANIFEST)[-len(_ending("0" * 64)) :].decode(errors="replace")
+
+
 def read_manifest(folder: Path, kind: str, key: str) -> dict[str, Any] | None:
     """The manifest of the artifact in a folder; None when there is no such folder.
 

@@ -39,6 +39,15 @@ def forget(directory: Path, changing: Collection[str]) -> None:
         (directory / FILE).unlink(missing_ok=True)
 
 
+def recorded(directory: Path) -> list[str]:
+    """The files that have a line.
+
+    Raises:
+        UserError: when ``SHA256SUMS`` itself is damaged.
+    """
+    return list(_read(directory))
+
+
 def is_as_written(directory: Path, name: str) -> bool:
     """Whether a file has the SHA-256 that is recorded, or none is.
 

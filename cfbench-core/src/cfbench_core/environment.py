@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -102,14 +101,15 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
-def _cfbench_distributions() -> Iterator[metadata.Distribution]:
+@functools.cache
+def _cfbench_distributions() -> tuple[metadata.Distribution, ...]:
     """Ours by name, and those of others by their entry point."""
-    for distribution in metadata.distributions():
-        name = distribution.metadata["Name"] or ""
-        if name.startswith("cfbench-") or any(
-            entry.group == "cfbench" for entry in distribution.entry_points
-        ):
-            yield distribution
+    return tuple(
+        distribution
+        for distribution in metadata.distributions()
+        if (distribution.metadata["Name"] or "").startswith("cfbench-")
+        or any(entry.group == "cfbench" for entry in distribution.entry_points)
+    )
 
 
 def _version(name: str) -> str:

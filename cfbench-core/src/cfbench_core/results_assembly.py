@@ -1,18 +1,18 @@
 """Puts the artifacts of a run together into its tables, in the order of the plan: equal results, equal files.
 
-Tables are written part by part, a row group for each cell, or several where it has many rows, so that memory does not
-grow with the run.
+Tables are written part by part, in row groups of ``GROUP`` rows across cells, so that memory does not grow with the run.
 """
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cfbench_core import units_file
 from cfbench_core.csv_cells import protected
 from cfbench_core.errors import UserError
 from cfbench_core.files import make_room
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUP = 100_000
-"""Rows that are written together at most."""
+"""Rows of a row group."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,11 @@ class Tables:
     def units_of(self, cell: Cell, task: Task) -> pd.DataFrame:
         """The units of a chunk, as the units artifact lists them."""
         units_work, _ = next(self.results.of(cell.stages[UNITS]))
-        units: pd.DataFrame = _read(self.path(units_work, "units.parquet")).to_pandas()
-        if task.chunk is None:
-            return units
-        start, stop = task.chunk
-        return units[(units["group"] >= start) & (units["group"] < stop)]
+        path = self.path(units_work, "units.parquet")
+        with _readable(path):
+            rows = _read(path) if task.chunk is None else units_file.read_range(path, *task.chunk)
+        units: pd.DataFrame = rows.to_pandas()
+        return units
 
     def quality(self) -> str:
         """``quality.csv``: what each model's stage reported of its quality on held-out data, with n and interval."""
@@ -171,9 +171,8 @@ def write_parquet(path: Path, parts: Sequence[Part]) -> None:
     try:
         with temporary.open("wb") as to, pq.ParquetWriter(to, schema, compression="zstd") as writer:
             # a file of our own: when the disk is full, the writer's would stay open
-            for _, of_cell in itertools.groupby(parts, key=lambda part: part.cell):
-                for rows in _in_groups(part.table(schema) for part in of_cell):
-                    writer.write_table(rows)
+            for rows in _in_groups(part.table(schema) for part in parts):
+                writer.write_table(rows, row_group_size=GROUP)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -181,21 +180,25 @@ def write_parquet(path: Path, parts: Sequence[Part]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _in_groups(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Tables of one cell as tables of ``GROUP`` rows and a rest, whatever the size of those that come in."""
+def _in_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Tables as tables of ``GROUP`` rows and a rest, whatever the size of those that come in."""
     import pyarrow as pa
 
     waiting: list[pa.Table] = []
+    rows = 0
     for table in tables:
         waiting.append(table)
-        while sum(one.num_rows for one in waiting) > GROUP:
+        rows += table.num_rows
+        if rows >= GROUP:
             together = pa.concat_tables(waiting)
-            yield together.slice(0, GROUP)
-            waiting = [together.slice(GROUP)]
+            whole = rows - rows % GROUP
+            for start in range(0, whole, GROUP):
+                yield together.slice(start, GROUP)
+            waiting, rows = [together.slice(whole)], rows - whole
     yield pa.concat_tables(waiting)
 
 
-def _distinct(schemas: Iterator[pa.Schema]) -> list[pa.Schema]:
+def _distinct(schemas: Iterable[pa.Schema]) -> list[pa.Schema]:
     """Each schema once, in order of appearance."""
     found: list[pa.Schema] = []
     for schema in schemas:
@@ -210,11 +213,20 @@ def _read(path: Path, schema_only: bool = False) -> Any:
     Raises:
         UserError: if it cannot be read.
     """
+    from pyarrow import parquet
+
+    with _readable(path), parquet.ParquetFile(path) as file:
+        # without threads: they cost more than they save, for files as small as these
+        return file.schema_arrow if schema_only else file.read(use_threads=False)
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turns what reading a file raises into a UserError."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return pq.read_schema(path) if schema_only else pq.read_table(path)
+        yield
     except (OSError, pa.ArrowException) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(

@@ -164,6 +164,14 @@ class Run:
             raise UserError(f"{path}: cannot be read (not a mapping); {REWRITE}")
         return config
 
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A file of the run that holds a JSON object.
+
+        Raises:
+            UserError: when it is missing, or not as the run wrote it.
+        """
+        return self._files.json(name)
+
     @functools.cached_property
     def environment(self) -> dict[str, Any]:
         """``environment.json``: versions, platform, hardware, seeds."""
@@ -292,9 +300,13 @@ class Run:
         """Each cell's scores and times as a matrix (units, metrics and "time")."""
         from cfbench_core.statistics import unit_values
 
-        times = self.costs[["cell", "unit"]].assign(metric=TIME.name, value=self.costs["elapsed_seconds"])
         cluster = self._cluster
+        self._files.parquet(
+            "costs.parquet", ("cell", "unit", "elapsed_seconds"), self._any_result, rows=False
+        )
         columns = ["cell", "metric", "unit", "value", *cluster]
+        costs = self._files.batches("costs.parquet", ["cell", "unit", "elapsed_seconds"])
+        times = (part.rename(columns={"elapsed_seconds": "value"}).assign(metric=TIME.name) for part in costs)
         return unit_values(self.batches("scores.parquet", columns), next(iter(cluster), None), times)
 
     @functools.cached_property

@@ -6,6 +6,7 @@ which grows by one line for each task that ends.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -56,9 +57,12 @@ class RunWriter:
         self.plan = plan
         self.explanations = explanations
         self._lock = FolderLock(directory)
+        self._earlier_environment: bytes | None = None
         try:
             if not fresh:
                 self._check_same(document)
+                with contextlib.suppress(OSError):
+                    self._earlier_environment = (directory / "environment.json").read_bytes()
             for folder in (directory, directory / "logs"):
                 owners.remove_abandoned(folder)
             checksums.forget(directory, _CHANGING)
@@ -126,6 +130,11 @@ class RunWriter:
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         write_atomically(self.directory / "environment.json", json.dumps(environment, indent=2) + "\n")
 
+    def restore_environment(self) -> None:
+        """Puts back the environment of the run that wrote the tables: this one has added nothing to them."""
+        if self._earlier_environment is not None:
+            write_atomically(self.directory / "environment.json", self._earlier_environment)
+
     def write_components(self, components: Sequence[Mapping[str, Any]]) -> None:
         """``components.json``: what the run uses, with the papers to cite."""
         write_atomically(
@@ -164,6 +173,8 @@ class RunWriter:
         """``scores.parquet``, ``explanations.parquet``, ``costs.parquet``, ``details.parquet`` and ``quality.csv``."""
         tables = Tables(self.plan, results, store)
         (self.directory / checksums.FILE).unlink(missing_ok=True)  # until write_checksums
+        for made_of_them in ("summary.csv", "report.json", "inputs.json"):
+            (self.directory / made_of_them).unlink(missing_ok=True)
         for name, parts in {
             "scores.parquet": list(tables.scores()),
             "explanations.parquet": list(tables.rows("explanations", "explanations.parquet")),

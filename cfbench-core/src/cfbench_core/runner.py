@@ -8,7 +8,6 @@ deleted it, or another program) is computed again.
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
@@ -18,11 +17,10 @@ from typing import Any, Protocol
 from cfbench_core.artifact_manifest import MANIFEST, is_incomplete
 from cfbench_core.errors import DamageWarning
 from cfbench_core.executors import Executor, Finished, Progress, Started
-from cfbench_core.hashing import digest
-from cfbench_core.isolation.domains import domain
+from cfbench_core.expansion import Expansion
 from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Plan
-from cfbench_core.stages import MODEL, UNITS, Stage, Task
+from cfbench_core.stages import Stage, Task
 from cfbench_core.store import Store
 
 ATTEMPTS = 3
@@ -95,10 +93,9 @@ class _Schedule:
     ) -> None:
         self.store = store
         self.executor = executor
-        self.chunk = chunk
         self.fresh = fresh
         self.observer = observer
-        self.unexpanded = plan.stages()
+        self.expansion = Expansion(plan.stages(), chunk)
         self.results = Results()
         self.ready: deque[Task] = deque()
         self.missing: dict[str, int] = {}  # task key -> inputs that have no outcome yet
@@ -127,69 +124,11 @@ class _Schedule:
 
     def expand(self) -> None:
         """Turns stages into tasks as soon as it is known how many chunks they have."""
-        still = []
-        for stage in self.unexpanded:
-            chunks = self.chunks(stage)
-            if chunks is None or any(
-                needed.key not in self.results.tasks for needed in stage.inputs.values()
-            ):
-                still.append(stage)
-                continue
-            tasks = [self.task(stage, chunk) for chunk in chunks]
+        for stage, tasks in self.expansion.next_stages():
             self.results.tasks[stage.key] = tasks
             self.tasks |= {task.key: task for task in tasks}
             for task in tasks:
                 self.add(task)
-        self.unexpanded = still
-
-    def total(self) -> Total:
-        """The tasks that are known, and an estimate of those of the stages whose units are not."""
-        known = sum(len(tasks) for tasks in self.results.tasks.values())
-        unknown = [stage for stage in self.unexpanded if self.may_have_tasks(stage)]
-        if not unknown:
-            return Total(known)
-        chunks = [len(tasks) for tasks in self.results.tasks.values() if tasks and tasks[0].chunk is not None]
-        each = sum(chunks) / len(chunks) if chunks else 1
-        estimated = sum(each if stage.chunked else 1 for stage in unknown)
-        return Total(known + math.ceil(estimated), exact=False)
-
-    def may_have_tasks(self, stage: Stage) -> bool:
-        """Whether the units of a stage, which are not known yet, can still become known."""
-        needed = stage.inputs.get(UNITS)
-        units = self.results.outcomes.get(needed.key) if needed else None
-        return units is None or units.done
-
-    def chunks(self, stage: Stage) -> list[tuple[int, int] | None] | None:
-        """The chunks of a stage; None as long as its units are not known (or never will be)."""
-        if not stage.chunked:
-            return [None]
-        units = self.results.outcomes.get(stage.inputs[UNITS].key)
-        if units is None or not units.done:
-            return None
-        groups = int(units.summary["groups"])
-        return [(start, min(start + self.chunk, groups)) for start in range(0, groups, self.chunk)]
-
-    def task(self, stage: Stage, chunk: tuple[int, int] | None) -> Task:
-        return Task(
-            key=_task_key(stage, chunk),
-            stage_key=stage.key,
-            kind=stage.kind,
-            label=stage.label,
-            target=stage.target,
-            parameters=stage.parameters,
-            inputs={role: _task_key(needed, chunk) for role, needed in stage.inputs.items()},
-            input_kinds={role: needed.kind for role, needed in stage.inputs.items()},
-            seed=stage.seed,
-            chunk=chunk,
-            steps=stage.steps,
-            dataset=stage.dataset,
-            models={
-                role: needed.parameters[MODEL]
-                for role, needed in stage.inputs.items()
-                if MODEL in needed.parameters
-            },
-            domain=domain(stage),
-        )
 
     def add(self, task: Task) -> None:
         missing = {key for key in task.inputs.values() if key not in self.results.outcomes}
@@ -270,17 +209,13 @@ class _Schedule:
         self.results.outcomes[task.key] = outcome
         if task.key not in self.settled:  # what is computed again was reported before
             self.settled.add(task.key)
-            if task.chunk is None:
-                self.expand()
-            self.observer.finished(task, outcome, len(self.results.outcomes), self.total())
+            self.expansion.settled(task, outcome)
+            self.expand()
+            self.observer.finished(task, outcome, len(self.results.outcomes), self.expansion.total())
         for dependent in self.dependents.pop(task.key, []):
             self.missing[dependent.key] -= 1
             if not self.missing[dependent.key]:
                 self.ready.append(dependent)
-
-
-def _task_key(stage: Stage, chunk: tuple[int, int] | None) -> str:
-    return digest({"stage": stage.key, "chunk": list(chunk)}) if stage.chunked and chunk else stage.key
 
 
 def _cached(manifest: Mapping[str, object]) -> Outcome:

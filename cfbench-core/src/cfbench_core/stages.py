@@ -138,6 +138,11 @@ def _loaded(loader: Callable[[Path], Any], path: Path, key: str) -> Any:
     return loader(path)
 
 
+def forget_loaded() -> None:
+    """Releases what :meth:`TaskContext.load` has cached in this process."""
+    _loaded.cache_clear()
+
+
 @dataclass(frozen=True)
 class TaskContext:
     """What a stage's function receives: the task, its inputs, and a folder to write its files into.

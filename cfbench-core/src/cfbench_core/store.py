@@ -30,6 +30,7 @@ from cfbench_core.artifact_manifest import (
     Verified,
     describe_files,
     is_incomplete,
+    manifest_digest,
     manifest_text,
     parse_manifest,
     problems_of,
@@ -129,6 +130,13 @@ class Store:
             return self._intact(kind, key)
         except DamageError:
             return None
+
+    def digest(self, kind: str, key: str) -> str:
+        """What distinguishes an artifact from another one under its key; empty when there is none."""
+        try:
+            return manifest_digest(self.path(kind, key))
+        except DamageError:
+            return ""
 
     def _intact(self, kind: str, key: str) -> dict[str, Any] | None:
         folder = self.path(kind, key)

@@ -11,6 +11,7 @@ import click
 from cfbench_core.cli.output import hanging, stdout_console
 from cfbench_core.cli.problems import show_problems
 from cfbench_core.registry import installed
+from cfbench_core.reports.saved import saved_words
 from cfbench_core.specs import resolve
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ def _where(run: Run) -> str:
 
 def verbalization_of(run: Run) -> str:
     """One explanation of a run as its suite says it; nothing when the suite is not installed any more."""
+    found = saved_words(run)
+    if found is not None:
+        return found
     registry = installed()
     if run.suite not in registry.suites():
         return ""

@@ -7,17 +7,18 @@ meanwhile. A crash costs one task only: a fresh worker takes the next.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cfbench_core.config.code_references import module_path
 from cfbench_core.executors import Event, Finished, Progress, Started
+from cfbench_core.executors.backlog import Backlog
 from cfbench_core.executors.messages import outcome_from_json
 from cfbench_core.executors.output_log import OutputLog
 from cfbench_core.executors.worker_process import WorkerProcess
@@ -28,7 +29,10 @@ from cfbench_core.store import Store
 from cfbench_core.suites import Limits
 
 POLL_SECONDS = 0.05
-"""The interval between checks of the limits."""
+"""The interval between checks of the limits, or longer where a check of many workers takes long, see POLL_SHARE."""
+
+POLL_SHARE = 0.1
+"""The share of time that checks of the limits may take."""
 
 CHILDREN_EVERY = 10
 """Processes that workers started are looked for at every tenth poll: it takes longer than weighing them."""
@@ -41,9 +45,6 @@ GOODBYE_SECONDS = 1.0
 
 SPARE = 2
 """Idle workers of other domains that stay alive, in addition to the number of workers that compute."""
-
-LOOKAHEAD = 500
-"""The number of oldest tasks among which the best one for a worker is chosen."""
 
 CANCELLED = Outcome("failed", "cancelled")
 
@@ -79,10 +80,13 @@ class ProcessExecutor:
             "store_root": str(Path(store_root).absolute()),
             "search_path": module_path(search_path),
             "fresh": fresh,
+            "memory_bytes": self._memory_limit,
         }
-        self._pending: deque[Task] = deque()
+        self._submitted: queue.SimpleQueue[Task] = queue.SimpleQueue()  # by any thread
+        self._backlog = Backlog()
         self._events: deque[Event] = deque()
         self._workers: list[WorkerProcess] = []
+        self._idle: dict[int, WorkerProcess] = {}  # by identity, the one that has waited longest first
         self._inbox: queue.SimpleQueue[tuple[WorkerProcess | None, Any]] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="cfbench-limits", daemon=True)
@@ -90,7 +94,7 @@ class ProcessExecutor:
 
     def submit(self, task: Task) -> None:
         """May be called by another thread than the one that waits."""
-        self._pending.append(task)
+        self._submitted.put(task)
         self._inbox.put((None, None))
 
     def cancel(self, task: Task) -> None:
@@ -103,7 +107,7 @@ class ProcessExecutor:
     def wait(self) -> Event:
         self._dispatch()
         while not self._events:
-            if not any(worker.task for worker in self._workers):
+            if len(self._idle) == len(self._workers):
                 raise RuntimeError("nothing was submitted: there is nothing to wait for")
             try:
                 worker, message = self._inbox.get(timeout=1.0)
@@ -119,7 +123,7 @@ class ProcessExecutor:
     def close(self) -> None:
         self._closing.set()
         self._watcher.join()
-        self._pending.clear()
+        self._backlog.clear()
         self._events.clear()
         busy = [worker for worker in self._workers if worker.task]
         idle = [worker for worker in self._workers if not worker.task]
@@ -139,41 +143,37 @@ class ProcessExecutor:
 
     # Who gets what
 
+    def _accept(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._backlog.add(self._submitted.get_nowait())
+
     def _dispatch(self) -> None:
         """Gives tasks to idle workers as long as there are both."""
-        while self._pending and sum(worker.task is not None for worker in self._workers) < self._size:
-            candidates = list(islice(self._pending, LOOKAHEAD))
-            domains = {task.domain for task in candidates}
-            idle = [worker for worker in self._workers if not worker.task and worker.domain in domains]
+        self._accept()
+        while self._backlog and len(self._workers) - len(self._idle) < self._size:
+            domains = self._backlog.domains
+            idle = [worker for worker in self._idle.values() if worker.domain in domains]
             if not idle:
-                idle = [self._new_worker(candidates[0].domain, domains)]
-            worker, task = self._best_pair(idle, candidates)
+                idle = [self._new_worker(domains[0], domains)]
+            worker, task = self._backlog.best_pair(idle)
             if worker.give(task):
-                self._pending.remove(task)
+                del self._idle[id(worker)]
+                self._backlog.remove(task)
+                self._backlog.has_loaded(worker, worker.loaded)
                 self._events.append(Started(task))
             else:
                 self._retire(worker)
 
     def _new_worker(self, domain: str, wanted: Collection[str]) -> WorkerProcess:
         """A new worker for a domain, in place of an idle one of another domain if there are many already."""
-        idle = [worker for worker in self._workers if not worker.task]
+        idle = self._idle.values()
         if idle and len(self._workers) >= self._size + SPARE:
             self._retire(min(idle, key=lambda worker: (worker.domain in wanted, worker.given)))
         worker = WorkerProcess(self._settings, self._threads, self._inbox, domain)
         self._workers.append(worker)
+        self._idle[id(worker)] = worker
         return worker
-
-    def _best_pair(
-        self, idle: Sequence[WorkerProcess], candidates: Sequence[Task]
-    ) -> tuple[WorkerProcess, Task]:
-        """A worker and a task of its domain whose inputs it has loaded; else one that suits no other; else the oldest."""
-
-        def fitness(worker: WorkerProcess, task: Task) -> tuple[int, int]:
-            others = max((w.shares_inputs(task) for w in self._workers if w is not worker), default=0)
-            return worker.shares_inputs(task), -others
-
-        pairs = [(worker, task) for task in candidates for worker in idle if worker.domain == task.domain]
-        return max(pairs, key=lambda pair: fitness(*pair))  # max takes the first of equals, the oldest task
 
     # What came of it
 
@@ -190,19 +190,25 @@ class ProcessExecutor:
     def _finished(self, worker: WorkerProcess, message: Mapping[str, Any]) -> None:
         try:
             outcome, unfit = outcome_from_json(message["outcome"]), bool(message["unfit"])
+            forgot = bool(message["forgot"])
         except (ValueError, KeyError, TypeError, AttributeError):  # a component forged it
-            outcome, unfit = Outcome("failed", "its worker sent an outcome that cannot be understood"), True
+            outcome = Outcome("failed", "its worker sent an outcome that cannot be understood")
+            unfit = forgot = True
         with worker.lock:
             task, worker.task = worker.task, None
             condemned = worker.verdict is not None  # too late: it had just finished, but it is being ended
         if task is None:  # a component sent a message in the name of its worker
             self._retire(worker)
             return
+        self._idle[id(worker)] = worker
         self._log_output(task, worker.take_output())
         self._events.append(Finished(task, outcome))
-        # What it holds would count against its next task, which cannot help it: better a fresh worker.
-        if condemned or unfit or worker.memory(look_for_children=True) > self._memory_limit / 2:
+        worker.is_fresh = False
+        if condemned or unfit:
             self._retire(worker)
+        elif forgot:
+            worker.loaded.clear()
+            self._backlog.has_loaded(worker, ())
 
     def _buried(self, worker: WorkerProcess) -> None:
         """A worker has ended, by itself or by verdict; its task, if any, ends with it."""
@@ -210,7 +216,7 @@ class ProcessExecutor:
         last_words = worker.take_output()
         reason = worker.died_of()
         self._retire(worker)
-        if task is None:
+        if task is None or (self._may_be_the_workers_fault(worker) and self._compute_afresh(task)):
             return
         self._log_output(task, last_words)
         self._events.append(
@@ -227,10 +233,26 @@ class ProcessExecutor:
             )
         )
 
+    def _may_be_the_workers_fault(self, worker: WorkerProcess) -> bool:
+        """Whether a task was ended for memory that earlier tasks of its worker may have left in use."""
+        verdict = worker.verdict
+        return verdict is not None and verdict.status == "out_of_memory" and not worker.is_fresh
+
+    def _compute_afresh(self, task: Task) -> bool:
+        """Gives a task to a new worker, in place of the one that has ended; False if that one is dead as well."""
+        worker = self._new_worker(task.domain, (task.domain,))
+        if not worker.give(task):
+            self._retire(worker)
+            return False
+        del self._idle[id(worker)]
+        self._backlog.has_loaded(worker, worker.loaded)
+        return True
+
     def _cancel(self, task: Task) -> None:
-        for waiting in list(self._pending):
+        self._accept()
+        for waiting in self._backlog:
             if waiting is task:
-                self._pending.remove(waiting)
+                self._backlog.remove(waiting)
                 self._events += [Started(task), Finished(task, CANCELLED)]
         for worker in self._workers:
             if worker.task is task:
@@ -238,6 +260,8 @@ class ProcessExecutor:
 
     def _retire(self, worker: WorkerProcess) -> None:
         self._workers.remove(worker)
+        self._idle.pop(id(worker), None)
+        self._backlog.has_loaded(worker, ())
         worker.end()
         worker.release()
         self._store.clean_abandoned()
@@ -250,9 +274,10 @@ class ProcessExecutor:
 
     def _watch(self) -> None:
         """Ends work that is beyond its limits, and reports workers that have ended; a thread of its own."""
-        poll = 0
-        while not self._closing.wait(POLL_SECONDS):
+        poll, took = 0, 0.0
+        while not self._closing.wait(max(POLL_SECONDS, took / POLL_SHARE)):
             poll += 1
+            started = time.monotonic()
             for worker in list(self._workers):
                 try:
                     if worker.reported:
@@ -267,6 +292,7 @@ class ProcessExecutor:
                     Exception
                 ) as error:  # limits that silently hold no more would be worse than the end of the run
                     self._inbox.put((worker, error))
+            took = time.monotonic() - started
 
     def _judge(self, worker: WorkerProcess, look_for_children: bool) -> None:
         memory = worker.memory(look_for_children) if worker.task else 0

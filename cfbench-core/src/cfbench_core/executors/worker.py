@@ -3,8 +3,8 @@
 Started by :mod:`cfbench_core.executors.process` as ``python -m cfbench_core.executors.worker``, so users need
 no ``if __name__ == "__main__"``. The first line is the settings, every other one a task with a random ticket:
 ``{"ticket": "5d1f...", "task": "..."}``. Answers are ``{"event": "begun"}``, ``{"event": "progress", "done": 3,
-"total": 10}`` and ``{"event": "finished", "ticket": "5d1f...", "outcome": "...", "unfit": false}``; a worker that is
-unfit must not get another task.
+"total": 10}`` and ``{"event": "finished", "ticket": "5d1f...", "outcome": "...", "unfit": false, "forgot": false}``; a
+worker that is unfit must not get another task, and one that forgot has no inputs loaded any more.
 
 The end of standard input means that nobody wants the results any more: the worker and all that it started
 end, even in the midst of work.
@@ -44,6 +44,7 @@ def main() -> None:
 
 class _Worker:
     def __init__(self, settings: dict[str, Any], incoming: IO[str], outgoing: IO[str]) -> None:
+        from cfbench_core.executors.worker_memory import WorkerMemory
         from cfbench_core.store import Store
 
         self.store = Store(Path(settings["store_root"]))
@@ -56,6 +57,7 @@ class _Worker:
         self.busy = False
         self.unfit = False
         self.last_progress = 0.0
+        self.memory = WorkerMemory(float(settings["memory_bytes"]))
 
     def run(self) -> None:
         threading.Thread(target=self.listen, daemon=True).start()
@@ -76,9 +78,11 @@ class _Worker:
     def task(self, line: str) -> None:
         from cfbench_core.compute import compute
         from cfbench_core.executors.messages import task_from_json, to_json
+        from cfbench_core.executors.worker_memory import empty_caches
         from cfbench_core.threads import limited_threads
 
         self.last_progress = 0.0
+        self.memory.task_arrived()
         message = json.loads(line)
         with limited_threads(self.threads):
             outcome = compute(
@@ -86,7 +90,7 @@ class _Worker:
                 self.store,
                 self.report,
                 self.fresh,
-                begin=lambda: self.send(event="begun"),
+                begin=self.begin,
                 unfit=self.give_up,
                 interruptible=False,
             )
@@ -95,7 +99,21 @@ class _Worker:
                 stream.flush()
             except (OSError, ValueError):  # a component closed it
                 self.give_up()
-        self.send(event="finished", ticket=message["ticket"], outcome=to_json(outcome), unfit=self.unfit)
+        forgot = self.memory.holds_too_much()
+        if forgot:
+            empty_caches()
+            self.unfit |= self.memory.holds_too_much()
+        self.send(
+            event="finished",
+            ticket=message["ticket"],
+            outcome=to_json(outcome),
+            unfit=self.unfit,
+            forgot=forgot,
+        )
+
+    def begin(self) -> None:
+        self.memory.task_begins()
+        self.send(event="begun")
 
     def give_up(self) -> None:
         """Requests that the parent replaces this worker."""

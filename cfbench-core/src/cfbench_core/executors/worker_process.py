@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ class WorkerProcess:
         self.verdict: Outcome | None = None
         self.reported = False  # that it is over
         self.highest_memory = 0
+        self.is_fresh = True  # it has not computed any task
         self.loaded: deque[str] = deque(maxlen=REMEMBERED_INPUTS)
         self.lock = (
             threading.Lock()
@@ -196,10 +197,6 @@ class WorkerProcess:
             return 0
         return int(child.memory_full_info().uss)
 
-    def shares_inputs(self, task: Task) -> int:
-        """How many inputs of a work this process has loaded already."""
-        return _shared(task, self.loaded)
-
     # Ending
 
     def dismiss(self) -> None:
@@ -259,10 +256,6 @@ class WorkerProcess:
             name = ""
         hint = "; perhaps the system was short of memory" if -code == getattr(signal, "SIGKILL", None) else ""
         return f"its worker ended by signal {-code}{name}{hint}"
-
-
-def _shared(task: Task, loaded: Collection[str]) -> int:
-    return sum(key in loaded for key in task.inputs.values())
 
 
 def _end_strays(token: str) -> None:

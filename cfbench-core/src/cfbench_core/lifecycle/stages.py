@@ -125,6 +125,11 @@ MOST_MODELS = 4
 _models: dict[tuple[Path, str], Any] = {}
 
 
+def forget_models() -> None:
+    """Releases the models that stay in this process."""
+    _models.clear()
+
+
 def choose_units(context: TaskContext) -> Mapping[str, Any]:
     """Lists what is explained."""
     units, summary = context.step("choose_units")(context, *model_of(context))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cfbench_core import units_file
 from cfbench_core.errors import UserError
 from cfbench_core.real_arrays import FloatArray as FloatArray
 from cfbench_core.real_arrays import real_array
@@ -33,7 +34,7 @@ def write_units(context: TaskContext, units: pd.DataFrame) -> int:
     groups = units["group"].to_numpy()
     if len(groups) and (groups[0] != 0 or not np.isin(np.diff(groups), (0, 1)).all()):
         raise UserError(f"{context.task.label}: the groups of units must be 0, 1, 2, ... in ascending order")
-    units.to_parquet(context.output / UNITS_FILE, index=False)
+    units.to_parquet(context.output / UNITS_FILE, index=False, row_group_size=units_file.ROWS)
     return int(groups[-1]) + 1 if len(groups) else 0
 
 
@@ -44,11 +45,12 @@ def read_units(folder: Path) -> pd.DataFrame:
 
 def units_of_chunk(context: TaskContext) -> pd.DataFrame:
     """The units of the task's chunk; all of them when the stage is not chunked."""
-    units = context.load(UNITS, read_units)
     if context.chunk is None:
-        return units
-    start, stop = np.searchsorted(units["group"].to_numpy(), context.chunk)
-    return units.iloc[start:stop].reset_index(drop=True)
+        return context.load(UNITS, read_units)
+    units: pd.DataFrame = units_file.read_range(
+        context.input_paths[UNITS] / UNITS_FILE, *context.chunk
+    ).to_pandas()
+    return units
 
 
 def read_explanations(

@@ -15,6 +15,7 @@ from cfbench_core.reports import plots
 from cfbench_core.reports.answer import answer_of, standings_of
 from cfbench_core.reports.frames import cells
 from cfbench_core.reports.labels import label_texts
+from cfbench_core.reports.page_limits import limited
 from cfbench_core.reports.table_data import LEGEND, Header, Number, Table, outcome_words
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run, RunCell
@@ -68,6 +69,7 @@ def render(run: Run, verbalization: str = "", answers: Sequence[Answer] = ()) ->
         "sort_key": _sort_key,
     }
     all_tables = tables(run)
+    shown_tables = limited(all_tables)
     leads = [lead for table in all_tables for lead in table.leads if lead.header.compared]
     standings = standings_of(leads)
     title = ", ".join(_values(run, "dataset")) or run.suite
@@ -81,7 +83,8 @@ def render(run: Run, verbalization: str = "", answers: Sequence[Answer] = ()) ->
         answer=answer_of(standings, leads),
         compared=sum(lead.distinguishes for lead in leads),
         leads=len(leads),
-        tables=all_tables,
+        tables=shown_tables,
+        left_out=len(all_tables) - len(shown_tables),
         rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
         questions=_questions(all_tables),
         legend=LEGEND,

@@ -148,6 +148,7 @@ class Table:
         rows: every explainer; ``lines`` are those that were to run.
         leads: of each column that is shown, has a direction and an eligible competitor.
         asides: the other columns.
+        left_out: how many rows are not among ``rows``, because the page has no room for them.
     """
 
     labels: Mapping[str, str | int]
@@ -160,6 +161,7 @@ class Table:
     leads: tuple[Lead, ...]
     shown: tuple[int, ...]
     asides: tuple[Aside, ...]
+    left_out: int = 0
 
     @property
     def caption(self) -> str:

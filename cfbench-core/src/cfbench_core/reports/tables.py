@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from cfbench_core.reports.columns import repeated
 from cfbench_core.reports.labels import label_texts
+from cfbench_core.reports.saved import saved_tables
 from cfbench_core.reports.table_data import (
     Aside,
     Emphasis,
@@ -37,7 +39,18 @@ _ORDER = {"": 0, "certified": 1, "reference": 2, "baseline": 3}
 
 
 def tables(run: Run) -> list[Table]:
-    """All tables of a run, in the order of the plan."""
+    """All tables of a run, in the order of the plan. Computed once for a run, and not at all where they are saved."""
+    if run not in _known:
+        found = saved_tables(run)
+        _known[run] = built(run) if found is None else found
+    return list(_known[run])
+
+
+_known: WeakKeyDictionary[Run, list[Table]] = WeakKeyDictionary()
+
+
+def built(run: Run) -> list[Table]:
+    """The tables, computed from the scores."""
     groups: dict[tuple[str | int, ...], list[RunCell]] = {}
     for cell in run.cells():
         groups.setdefault(tuple(cell.labels[name] for name in run.layout.by), []).append(cell)
@@ -83,6 +96,7 @@ class _Builder:
         measured = [cell for cell in self.cells if cell.id in run.unit_values]
         competitors = [cell for cell in measured if not cell.role and cell.done]
         self.compared = [*competitors, *(cell for cell in measured if cell.role == "baseline")]
+        self.places = {cell.id: place for place, cell in enumerate(self.compared)}
 
     def _texts(self, names: Iterable[str]) -> list[str]:
         return label_texts({name: self.labels[name] for name in names}, self.run.layout.label_formats)
@@ -160,7 +174,7 @@ class _Builder:
         return _decimals([self.numbers[cell.id][place].half_width for cell in self.cells])
 
     def _row(self, cell: RunCell, decimals: Sequence[int | None], found: Sequence[Verdict]) -> Row:
-        at = self.compared.index(cell) if cell in self.compared else -1
+        at = self.places.get(cell.id, -1)
         missing = "–" if cell.done or cell.status == "partial" else outcome_words(cell.status)
         entries = []
         for number, places, verdict in zip(self.numbers[cell.id], decimals, found, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class UnitValues:
 def unit_values(
     scores: pd.DataFrame | Iterable[pd.DataFrame],
     cluster: str | None = None,
-    further: pd.DataFrame | None = None,
+    further: pd.DataFrame | Iterable[pd.DataFrame] | None = None,
 ) -> dict[str, UnitValues]:
     """The long table of scores (cell, metric, unit, value) as one matrix for each cell, units sorted.
 
@@ -56,68 +56,130 @@ def unit_values(
     Raises:
         ValueError: if a cell scores one unit twice on one metric.
     """
-    import pandas as pd
-
+    units, clusters = _Names(), _Names()
     cells: dict[str, _Cell] = {}
-    for part in [scores] if isinstance(scores, pd.DataFrame) else scores:
-        for name, rows in _by_cell(part[part["unit"].notna()]):
-            cells.setdefault(name, _Cell()).add(rows, cluster)
-    for name, rows in [] if further is None else _by_cell(further):
-        if name in cells:
-            cells[name].add(rows[rows["unit"].isin(list(cells[name].units))], None)
-    return {name: cell.matrix(name) for name, cell in cells.items()}
+    for part in _parts(scores):
+        for name, rows in _rows_by_cell(part, units, clusters, cluster):
+            cells.setdefault(name, _Cell()).add(rows)
+    for part in _parts(further):
+        for name, rows in _rows_by_cell(part, units, clusters, None):
+            if name in cells:
+                cells[name].add(rows, further=True)
+    if not cells:
+        return {}
+    places, names = _sorted(units)
+    belongs = clusters.array() if cluster else names
+    return {name: cell.matrix(name, places, names, belongs, bool(cluster)) for name, cell in cells.items()}
 
 
-def _by_cell(scores: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _parts(frames: pd.DataFrame | Iterable[pd.DataFrame] | None) -> Iterable[pd.DataFrame]:
     import pandas as pd
 
+    if frames is None:
+        return []
+    return [frames] if isinstance(frames, pd.DataFrame) else frames
+
+
+class _Names:
+    """Numbers for names, in order of appearance: one object for a name, however many cells have it."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+
+    def codes(self, values: pd.Series) -> NDArray[np.int32]:
+        """(rows,) the number of each value."""
+        import pandas as pd
+
+        codes, names = pd.factorize(values)
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
+        return np.array(numbers, dtype=np.int32)[codes]
+
+    def array(self) -> NDArray[Any]:
+        return _array(self._numbers)
+
+
+def _sorted(units: _Names) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """The place of each unit among all, and all of them, in ascending order."""
+    import pandas as pd
+
+    places, names = pd.factorize(units.array(), sort=True)
+    return places.astype(np.int32), np.asarray(names)
+
+
+class _Rows(NamedTuple):
+    """Rows of one cell: (rows,) each; metrics as text."""
+
+    units: NDArray[np.int32]
+    clusters: NDArray[np.int32]
+    metrics: NDArray[np.int32]
+    values: FloatArray
+    metric_names: Sequence[str]
+
+
+def _rows_by_cell(
+    scores: pd.DataFrame, units: _Names, clusters: _Names, cluster: str | None
+) -> Iterator[tuple[str, _Rows]]:
+    import pandas as pd
+
+    scores = scores[scores["unit"].notna()]
+    if not len(scores):
+        return
     codes, names = pd.factorize(scores["cell"])
+    metrics, metric_names = pd.factorize(scores["metric"])
+    numbers = units.codes(scores["unit"])
+    belongs = clusters.codes(scores[cluster]) if cluster else numbers
+    values = scores["value"].to_numpy(dtype=np.float64, na_value=np.nan)
+    shown = [str(name) for name in metric_names]
     order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(1, len(names)))
-    for name, rows in zip(names, np.split(order, ends) if len(names) else [], strict=True):
-        yield str(name), scores.iloc[rows]
+    for name, rows in zip(
+        names, np.split(order, np.searchsorted(codes[order], np.arange(1, len(names)))), strict=True
+    ):
+        yield (
+            str(name),
+            _Rows(numbers[rows], belongs[rows], metrics[rows].astype(np.int32), values[rows], shown),
+        )
 
 
 class _Cell:
     """The scores of a cell as they come: of each its unit and metric as numbers, and its value."""
 
     def __init__(self) -> None:
-        self.units: dict[Any, int] = {}
-        self.clusters: list[Any] = []
         self.metrics: dict[str, int] = {}
-        self.parts: list[tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]] = []
+        self.parts: list[_Rows] = []
+        self.further: list[_Rows] = []
 
-    def add(self, scores: pd.DataFrame, cluster: str | None) -> None:
-        import pandas as pd
+    def add(self, rows: _Rows, further: bool = False) -> None:
+        """``further`` numbers are of units that have others."""
+        present, codes = np.unique(rows.metrics, return_inverse=True)
+        own = present[np.argsort([np.argmax(rows.metrics == metric) for metric in present])]
+        for metric in own:  # in order of appearance
+            self.metrics.setdefault(rows.metric_names[metric], len(self.metrics))
+        numbers = [self.metrics[rows.metric_names[metric]] for metric in present]
+        rows = rows._replace(metrics=np.array(numbers, dtype=np.int32)[codes])
+        (self.further if further else self.parts).append(rows)
 
-        codes, names = pd.factorize(scores["unit"])
-        _, first = np.unique(codes, return_index=True)
-        belongs = scores[cluster].iloc[first].tolist() if cluster else list(names)
-        for unit, of_unit in zip(names, belongs, strict=True):
-            if unit not in self.units:
-                self.units[unit] = len(self.units)
-                self.clusters.append(of_unit)
-        units = np.array([self.units[unit] for unit in names], dtype=np.int32)[codes]
-        codes, names = pd.factorize(scores["metric"])
-        metrics = [self.metrics.setdefault(str(metric), len(self.metrics)) for metric in names]
-        values = scores["value"].to_numpy(dtype=np.float64, na_value=np.nan)
-        self.parts.append((units, np.array(metrics, dtype=np.int32)[codes], values))
-
-    def matrix(self, cell: str) -> UnitValues:
-        import pandas as pd
-
-        units, metrics, numbers = (np.concatenate(column) for column in zip(*self.parts, strict=True))
-        places, names = pd.factorize(_array(self.units), sort=True)
-        flat = places[units].astype(np.int64) * len(self.metrics) + metrics
-        values = np.full(len(self.units) * len(self.metrics), np.nan)
-        seen = np.zeros(len(values), dtype=bool)
-        seen[flat] = True
-        if seen.sum() != len(flat):
-            raise ValueError(f"{cell}: a unit is scored twice on one metric")
-        values[flat] = numbers
-        clusters = _array(self.clusters)[np.argsort(places)]
-        shape = len(self.units), len(self.metrics)
-        return UnitValues(np.asarray(names), clusters, tuple(self.metrics), values.reshape(shape))
+    def matrix(
+        self, cell: str, places: NDArray[np.int32], names: NDArray[Any], belongs: NDArray[Any], grouped: bool
+    ) -> UnitValues:
+        """``places``: of each unit among ``names``; ``belongs``: what units belong to, by number if ``grouped``."""
+        numbers = places[np.concatenate([part.units for part in self.parts])]
+        own, first = np.unique(numbers, return_index=True)  # in the order of their names
+        values = np.full((len(own), len(self.metrics)), np.nan)
+        seen = np.zeros(values.shape, dtype=bool)
+        for part in [*self.parts, *self.further]:
+            at = places[part.units]
+            rows = np.minimum(np.searchsorted(own, at), len(own) - 1)
+            known = own[rows] == at
+            rows, columns = rows[known], part.metrics[known]
+            if seen[rows, columns].any() or len(np.unique(rows * len(self.metrics) + columns)) != len(rows):
+                raise ValueError(f"{cell}: a unit is scored twice on one metric")
+            seen[rows, columns] = True
+            values[rows, columns] = part.values[known]
+        units = names[own]
+        clusters = units
+        if grouped:
+            clusters = belongs[np.concatenate([part.clusters for part in self.parts])[first]]
+        return UnitValues(units, clusters, tuple(self.metrics), values)
 
 
 def _array(values: Iterable[Any]) -> NDArray[Any]:
@@ -139,8 +201,12 @@ def align(
     Returns:
         units (n,), clusters (n,), values (n, cells, metrics), NaN where a cell has no value for a unit.
     """
-    units, first = np.unique(np.concatenate([cell.units for cell in cells]), return_index=True)
-    clusters = np.concatenate([cell.clusters for cell in cells])[first]
+    first_cell = cells[0]
+    if all(np.array_equal(cell.units, first_cell.units) for cell in cells[1:]):
+        units, clusters = first_cell.units, first_cell.clusters  # sorted already
+    else:
+        units, first = np.unique(np.concatenate([cell.units for cell in cells]), return_index=True)
+        clusters = np.concatenate([cell.clusters for cell in cells])[first]
     values = np.full((len(units), len(cells), len(metrics)), np.nan)
     for place, cell in enumerate(cells):
         rows = np.searchsorted(units, cell.units)

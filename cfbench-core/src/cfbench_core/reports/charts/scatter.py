@@ -30,6 +30,10 @@ from cfbench_core.reports.charts.svg import (
 from cfbench_core.specs import ROLES
 
 WIDTH = 520
+MOST_NAMES = 60
+"""Points with a name next to them, because each name is compared with all others for a place. Marks have tooltips."""
+MOST_POINTS = 1000
+"""Of more points, so many are drawn, and a line says how many are not."""
 _TOP, _PLOT = 30, 250
 
 
@@ -82,16 +86,23 @@ def scatter_chart(
         width: in pixels.
     """
     shown = [p for p in points if drawable(p.x) and drawable(p.y) and (not log_x or p.x >= SMALLEST)]
-    left_out = [p.name for p in points if p not in shown]
-    top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * len(shown))
+    drawable_points = {id(p) for p in shown}
+    left_out = [p.name for p in points if id(p) not in drawable_points]
+    too_many = max(len(shown) - MOST_POINTS, 0)
+    if too_many:
+        chosen = {id(p) for p in _most_telling(shown, x_direction, y_direction)}
+        others = [p for p in shown if id(p) not in chosen]
+        shown = [p for p in shown if id(p) in chosen] + others[: MOST_POINTS - len(chosen)]
+    top, bottom = _TOP, _TOP + max(_PLOT, (LINE + 1) * min(len(shown), MOST_NAMES))
     y = Scale(*span([v for p in shown for v in (p.y, p.y_low, p.y_high)]), bottom, top)
     left = 14 + longest(written(tick) for tick in y.ticks(5))
     aside = longest(short(p.label, NAME) for p in shown) + 24
     drawn: list[str] = []
+    named = shown if len(shown) <= MOST_NAMES else _most_telling(shown, x_direction, y_direction)
     # Names find room next to their points; where not all do, the others stand in a column on the right.
     for right in (width - 16, max(width - aside, left + 80)):
         x = _x_scale(shown, log_x, left, right)
-        drawn, placed = _points(shown, x, y, x_label, y_label)
+        drawn, placed = _points(shown, named, x, y, x_label, y_label)
         if placed:
             break
     parts = [*_axes(x, y, x_text)]
@@ -103,9 +114,12 @@ def scatter_chart(
         words = f"not in the plane, without numbers there: {', '.join(left_out)}"
         parts.append(text("hint", 4, height + 6, short(words, int(width / 5.6)), tooltip=words))
         height += 14
+    if too_many:
+        parts.append(text("hint", 4, height + 6, f"{too_many:,} more points are in the data"))
+        height += 14
     if not shown:
         parts.append(text("outcome", left + 8, top + 20, "nothing to draw: no numbers"))
-    told_all = "; ".join(_description(p, x_label, y_label) for p in points)
+    told_all = "; ".join(_description(p, x_label, y_label) for p in points[:MOST_POINTS])
     return drawing(width, height, f"{title}. {told_all}", parts, title)
 
 
@@ -138,21 +152,38 @@ def _hints(
         yield text("hint", x.stop, bottom + 34, f"{short(x_label, 70)}{further}", "end")
 
 
+def _most_telling(points: Sequence[Point], x_direction: str, y_direction: str) -> list[Point]:
+    """The front, then controls, then the first of the others: those that are named where there are many."""
+    best = _unbeaten(points, x_direction, y_direction) if x_direction and y_direction else []
+    controls = [point for point in points if point.role]
+    ordered = {id(point): point for point in [*best, *controls, *points]}
+    return list(ordered.values())[:MOST_NAMES]
+
+
 def _front(shown: Sequence[Point], x: Scale, y: Scale, x_direction: str, y_direction: str) -> Iterator[str]:
     """The staircase of the competitors that no other beats on both."""
-    across, up = (1 if d == "lower" else -1 for d in (x_direction, y_direction))
-    front: list[Point] = []
-    for point in sorted((p for p in shown if not p.role), key=lambda p: (across * p.x, up * p.y)):
-        if not front or up * point.y < up * front[-1].y:
-            front.append(point)
+    front = _unbeaten(shown, x_direction, y_direction)
     if len(front) > 1:
         path = f"M{x(front[0].x):.1f},{y(front[0].y):.1f}"
         path += "".join(f"H{x(p.x):.1f}V{y(p.y):.1f}" for p in front[1:])
         yield element("path front", d=path)
 
 
-def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: str) -> tuple[list[str], bool]:
-    """Whiskers, marks and names; and whether all names found room next to their points."""
+def _unbeaten(shown: Sequence[Point], x_direction: str, y_direction: str) -> list[Point]:
+    """The competitors that no other beats on both, along x."""
+    across, up = (1 if d == "lower" else -1 for d in (x_direction, y_direction))
+    front: list[Point] = []
+    for point in sorted((p for p in shown if not p.role), key=lambda p: (across * p.x, up * p.y)):
+        if not front or up * point.y < up * front[-1].y:
+            front.append(point)
+    return front
+
+
+def _points(
+    shown: Sequence[Point], named: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: str
+) -> tuple[list[str], bool]:
+    """Whiskers, marks and the names of those that are named; and whether all names found room next to their points."""
+    with_name = {id(point) for point in named}
     whiskers: list[str] = []
     marks: list[str] = []
     names: list[str] = []
@@ -162,6 +193,8 @@ def _points(shown: Sequence[Point], x: Scale, y: Scale, x_label: str, y_label: s
     for point in sorted(shown, key=lambda p: (p.x, p.y)):
         whiskers += [line(f"whisker {point.role}".rstrip(), *ends) for ends in _intervals(point, x, y)]
         marks.append(_mark(point, x(point.x), y(point.y), _description(point, x_label, y_label)))
+        if id(point) not in with_name:
+            continue
         words = short(point.label, NAME)
         within = Box(x.start, 16, x.stop + 10 - x.start, y.start - 16)
         box, covered = free_place(x(point.x), y(point.y), long(words), within, taken, reach)
