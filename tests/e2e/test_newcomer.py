@@ -106,8 +106,15 @@ def test_every_command_of_the_tutorial_for_tables_runs(environment_with: Make) -
     follow(environment, (ROOT / "docs/tutorial-tables.md").read_text(encoding="utf-8"))
 
 
+def test_every_command_of_the_tutorial_for_texts_runs(environment_with: Make) -> None:
+    environment = environment_with("cfbench-core", "cfbench-text")
+    follow(environment, (ROOT / "docs/tutorial-texts.md").read_text(encoding="utf-8"))
+
+
 def follow(environment: Environment, text: str) -> None:
     """Writes the files of a page, runs its scripts, then its commands."""
+    for title, content in re.findall(r"```json title=\"(.*?)\"\n(.*?)```", text, flags=re.S):
+        (environment.work / title).write_text(content, encoding="utf-8")
     for title, code in re.findall(r"```python(?: title=\"(.*?)\")?\n(.*?)```", text, flags=re.S):
         path = environment.work / (title or "script.py")
         path.write_text(code)
@@ -115,7 +122,7 @@ def follow(environment: Environment, text: str) -> None:
             done = environment.python(path)
             assert done.returncode == 0, done.stderr
     commands = re.findall(r"^\$ cfbench (.*?)(?:   # exits with (\d))?$", text, flags=re.M)
-    assert len(commands) >= 8
+    assert len(commands) >= 7
     for command, code in commands:
         done = environment.cfbench(*shlex.split(command))
         assert done.returncode == int(code or 0), f"{command}\n{done.stdout}{done.stderr}"
