@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from made_up_run import write_run
 
-from cfbench_core.comparison import Change, compare
+from cfbench_core.comparison import Change, compare, independent_interval
 from cfbench_core.run_directory import Run
 from cfbench_core.statistics import bootstrap_interval
 
@@ -94,21 +94,42 @@ def test_verdicts_follow_the_direction_of_the_metric(
     assert {d.metric for d in found.changed} == {metric}
 
 
-def test_noise_around_nothing_is_level(first: Run, other: Callable[..., Run]) -> None:
+def test_noise_around_nothing_is_no_significant_difference(first: Run, other: Callable[..., Run]) -> None:
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         sign = np.where(np.arange(len(frame)) % 2, 0.01, -0.01)
         return frame.assign(value=frame["value"] + sign)
 
     assert {d.verdict for d in compare(first, other(scores=change)).differences if d.metric != "time"} == {
-        "level"
+        "no significant difference"
     }
 
 
-def test_runs_over_other_units_cannot_be_compared_and_say_so(first: Run, other: Callable[..., Run]) -> None:
+def test_runs_over_other_units_are_compared_by_their_means(first: Run, other: Callable[..., Run]) -> None:
     second = other(scores=lambda frame: frame.assign(unit="x" + frame["unit"]))
     found = [d for d in compare(first, second).differences if d.metric != "time"]
-    assert found and {(d.verdict, d.n) for d in found} == {("no common units", 0)}
-    assert "60 no common units" in compare(first, second).render("markdown")
+    assert found and not any(d.paired for d in found)
+    summary = first.summary.set_index(["cell", "metric"])
+    for d in found:
+        own = summary.loc[(d.cell, d.metric)]
+        assert d.first == pytest.approx(own["mean"]) and d.second == pytest.approx(own["mean"])
+        assert d.ci_low < 0 < d.ci_high and d.verdict == "no significant difference"
+        half = np.hypot(own["mean"] - own["ci_low"], own["ci_high"] - own["mean"])
+        assert [-d.ci_low, d.ci_high] == pytest.approx([half, half], rel=1e-3)
+    text = compare(first, second).render("markdown")
+    assert "60 no significant difference. 60 are compared by means" in text
+
+
+def test_an_independent_interval_is_that_of_two_resampled_means() -> None:
+    draw = np.random.default_rng(0)
+    first, second = draw.exponential(1.0, 400), draw.normal(1.2, 0.5, 300)
+    means = [
+        np.sort(sample[draw.integers(0, len(sample), (20_000, len(sample)))].mean(axis=1))
+        for sample in (first, second)
+    ]
+    expected = np.quantile(draw.permutation(means[1]) - draw.permutation(means[0]), [0.025, 0.975])
+    bounds = [bootstrap_interval(sample) for sample in (first, second)]
+    found = independent_interval(first.mean(), *map(float, bounds[0]), second.mean(), *map(float, bounds[1]))
+    assert found == pytest.approx(expected.tolist(), abs=0.01)
 
 
 def test_cells_of_one_run_only_and_other_outcomes_are_listed(first: Run, other: Callable[..., Run]) -> None:

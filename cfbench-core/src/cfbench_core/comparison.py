@@ -13,7 +13,7 @@ from cfbench_core.reports.table_data import outcome_words
 from cfbench_core.run_directory import TIME, Run, RunCell
 from cfbench_core.statistics import FloatArray, UnitValues, align, bootstrap_interval
 
-Verdict = Literal["better", "worse", "different", "level", "identical", "no common units"]
+Verdict = Literal["better", "worse", "different", "no significant difference", "identical"]
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric of one cell in both runs, over the ``n`` units that both have.
+    """One metric of one cell in both runs.
 
-    ``difference`` is second - first with its 95% paired interval; ``verdict`` says what that means for the
-    second. The means are those of the common units.
+    ``difference`` is second - first with its 95% interval; ``verdict`` says what that means for the second. ``paired``: over
+    the ``n`` units that both runs have, whose means are shown. Where they have none in common (another seed explains
+    other units), the means are those of all units of each run, and ``n`` is the number of the run that has fewer.
     """
 
     cell: str
@@ -43,6 +44,7 @@ class Difference:
     ci_high: float
     n: int
     verdict: Verdict
+    paired: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class Comparison:
 
 
 def compare(first: Run, second: Run) -> Comparison:
-    """Compares two runs cell by cell, on the units that both have. Times are of different moments, perhaps
-    machines.
+    """Compares two runs cell by cell, on the units that both have, or by their means where they have none in common. Times
+    are of different moments, perhaps machines.
 
     Raises:
         UserError: if a run directory cannot be read.
@@ -120,6 +122,9 @@ def _differences(cell: RunCell, first: UnitValues, second: UnitValues) -> Iterat
         if np.isnan(first.column(metric)).all() or np.isnan(second.column(metric)).all():
             continue  # one has no result at all: that is an outcome, not a difference
         common = changes[~np.isnan(changes[:, place]), place]
+        if not len(common):
+            yield _of_means(cell, metric, directions.get(metric, ""), first, second)
+            continue
         before, after = (_mean(values[:, run, place]) for run in (0, 1))
         direction = directions.get(metric, "")
         bounds = (float(low[place]), float(high[place]))
@@ -129,18 +134,51 @@ def _differences(cell: RunCell, first: UnitValues, second: UnitValues) -> Iterat
         )
 
 
+def _of_means(
+    cell: RunCell, metric: str, direction: str, first: UnitValues, second: UnitValues
+) -> Difference:
+    """The difference of the means of two samples without a unit in common."""
+    values = [run.column(metric) for run in (first, second)]
+    before, after = map(_mean, values)
+    intervals = [
+        bootstrap_interval(own, clusters=run.clusters)
+        for own, run in zip(values, (first, second), strict=True)
+    ]
+    (low_before, high_before), (low_after, high_after) = (
+        (float(low), float(high)) for low, high in intervals
+    )
+    bounds = independent_interval(before, low_before, high_before, after, low_after, high_after)
+    n = min(int((~np.isnan(own)).sum()) for own in values)
+    verdict = _by_interval(bounds, direction)
+    return Difference(
+        cell.id, metric, direction, before, after, after - before, *bounds, n, verdict, paired=False
+    )
+
+
+def independent_interval(
+    first: float, first_low: float, first_high: float, second: float, second_low: float, second_high: float
+) -> tuple[float, float]:
+    """The interval of ``second - first`` from those of two independent estimates.
+
+    Source: Zou & Donner 2008, "Construction of confidence limits about effect measures" (MOVER), equation 4.
+    """
+    difference = second - first
+    low = difference - math.hypot(second - second_low, first_high - first)
+    return low, difference + math.hypot(second_high - second, first - first_low)
+
+
 def _mean(values: FloatArray) -> float:
     return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
 
 
 def _verdict(changes: FloatArray, bounds: tuple[float, float], direction: str) -> Verdict:
-    if not len(changes):
-        return "no common units"
-    if not changes.any():
-        return "identical"
+    return _by_interval(bounds, direction) if changes.any() else "identical"
+
+
+def _by_interval(bounds: tuple[float, float], direction: str) -> Verdict:
     low, high = bounds
     if not (low > 0 or high < 0):
-        return "level"
+        return "no significant difference"
     if not direction:
         return "different"
     return "better" if (low > 0) == (direction == "higher") else "worse"
@@ -191,8 +229,10 @@ def _render(comparison: Comparison, format: Literal["table", "markdown"]) -> str
     section("Only in the first", ["cell"], [[cell] for cell in comparison.only_first])
     section("Only in the second", ["cell"], [[cell] for cell in comparison.only_second])
     heads = ["cell", "metric", "first", "second", "difference (95% interval)", "units", "the second is"]
-    shown = [d for d in comparison.differences if d.verdict != "identical"]
+    shown = [d for d in comparison.differences if d.paired and d.verdict != "identical"]
     section("Differences, over the units in common", heads, [_line(d) for d in shown])
+    others = [d for d in comparison.differences if not d.paired]
+    section("Differences of means; the runs explain different units", heads, [_line(d) for d in others])
     return "\n".join([*parts, _conclusion(comparison)]) + "\n"
 
 
@@ -218,6 +258,8 @@ def _conclusion(comparison: Comparison) -> str:
     }
     if counts.get("identical") == len(scores):
         return f"All {len(scores)} scores that both runs have are identical, unit by unit."
-    order = ("identical", "level", "better", "worse", "different", "no common units")
+    order = ("identical", "no significant difference", "better", "worse", "different")
     words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts)
-    return f"Of {len(scores)} scores in both runs, the second's are: {words}. Intervals are not corrected."
+    unpaired = sum(1 for d in scores if not d.paired)
+    units = f" {unpaired} are compared by means, as the runs have no units in common." if unpaired else ""
+    return f"Of {len(scores)} scores in both runs, the second's are: {words}.{units} Intervals are not corrected."

@@ -24,8 +24,9 @@ from cfbench_core.cli.group import subcommand
 def command(first: Path, second: Path, form: str) -> int:
     """Compare two runs: settings, outcomes, scores.
 
-    Scores are compared on the units that both have, with a 95% paired interval of their difference. Exits
-    with 3 when they have no cell in common.
+    Scores are compared on the units that both have, with a 95% paired interval of their difference; where the runs explain
+    different units, for example with another seed, their means are compared. Exits with 3 when they have no cell in
+    common.
     """
     import dataclasses
 
