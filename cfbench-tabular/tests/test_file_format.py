@@ -190,6 +190,8 @@ def test_text_between_numbers_is_a_missing_value_and_a_level_is_not():
 def test_a_unit_stands_next_to_every_number_of_a_column():
     assert unit_of(["12.50 €", "-3 €"]) == unit_of(["€12.50", "-€3", "€-4"]) == "€"
     assert unit_of(["12%", "3.5 %"]) == "%"
+    assert unit_of(["80 m2", "1,075m2"]) == "m2"
+    assert without_unit("1,075.5 m2", "m2") == "1,075.5"
     assert (
         unit_of(["CHF 12.-"]) == unit_of(["m2", "m3"]) == unit_of(["1e5", "2e7"]) == ""
     )  # codes and numbers
@@ -236,14 +238,23 @@ MESSY = {
     "quoted": lambda c: written(
         {**c, "town": [f'{town}, "{n % 2}"' for n, town in enumerate(c["town"])]}
     ).encode(),
+    "streets": lambda c: written({**c, "town": [f"street {n * n}" for n in c["age"]]}).encode(),
+    "long": lambda c: written(
+        {**c, "paid": ["yes" if age > 40 else "no" for age in c["age"]]},
+        ";",
+        ",",
+        gaps=set(range(0, 200_000, 50)),
+        mark="NA",
+    ).encode("latin-1"),
 }
+ROWS = {"long": 200_000}
 
 
 @pytest.mark.parametrize("name", MESSY)
 def test_messy_files_go_from_init_to_a_sentence(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
-    Path("people.csv").write_bytes(MESSY[name](people(rows=90)))
+    Path("people.csv").write_bytes(MESSY[name](people(rows=ROWS.get(name, 90))))
     assert main(["init", "--csv", "people.csv"]) == 0
     assert main(["plan", "study.yaml"]) == 0
     document = yaml.safe_load(Path("study.yaml").read_text(encoding="utf-8"))

@@ -2,6 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.explainers.nearest_enemy import Config, NearestEnemy
 from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
 from cfbench_tabular.testing.example import constrained_data
@@ -58,3 +59,14 @@ def test_without_an_enemy_there_is_no_counterfactual():
     data = example_data()
     factuals = factuals_of(Constant(), data, slice(0, 3))
     assert np.isnan(NearestEnemy(Config()).counterfactuals(Constant(), factuals, context_of(data))).all()
+
+
+def test_several_are_the_nearest_distinct_rows_in_order(linear, numbers):
+    background = np.array([[1.0, 0.0], [3.0, 0.0], [1.0, 0.0], [2.0, 2.0], [-1.0, 0.0]])
+    rows = np.array([[-2.0, 1.0], [4.0, 4.0]])
+    context = Context(numbers(2), background, np.random.default_rng, counterfactuals_per_instance=4)
+    factuals = Factuals(rows, np.array([0, 1]), ("a", "b"))
+    results = NearestEnemy(Config()).counterfactuals(linear([1.0, 0.0]), factuals, context)
+    assert results[0, :3].tolist() == [[1.0, 0.0], [2.0, 2.0], [3.0, 0.0]]
+    assert np.isnan(results[0, 3]).all()
+    assert results[1, 0].tolist() == [-1.0, 0.0] and np.isnan(results[1, 1:]).all()

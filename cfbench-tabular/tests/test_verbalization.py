@@ -90,3 +90,14 @@ def test_all_counterfactuals_of_a_row_are_listed():
         "row 7 of people counts as poor for mlp; with age 41.25 instead of 30, or with age 31 instead of 30 and "
         "job clerk instead of cook, it would count as rich (a)."
     )
+
+
+def test_a_predicted_number_that_would_leave_its_range_is_said_in_plain_words():
+    given = run(("a", "", 1, 2.0, ONE))
+    given.explanations["factual_class"] = "from 1 to 2"
+    given.explanations["wanted_class"] = "not from 1 to 2"
+    given.summaries = lambda kind: {"people": {"predicts": "rent"}}
+    assert best_explanation(given) == (
+        "row 7 of people: the rent that mlp predicts is from 1 to 2; with age 41.25 instead of 30 it would not be "
+        "from 1 to 2 (a)."
+    )

@@ -184,7 +184,8 @@ def _class_lines(path: Path, draft: _Draft, named: bool) -> Iterator[str]:
     why = "from --target" if named else "inferred: the last column"
     if len(counts) > MOST_CLASSES and kind_of(cells) == "numeric":
         yield _line("class_column", label, why)
-        yield _line("threshold", float(np.median([float(cell) for cell in cells])), "inferred: the median")
+        median = float(np.median([float(cell) for cell in cells]))
+        yield _line("threshold", int(median) if median.is_integer() else median, "inferred: the median")
         return
     if len(counts) > max(MOST_CLASSES, len(cells) // 2):
         raise UserError(

@@ -52,9 +52,11 @@ def _sentence(rows: pd.DataFrame, data: Mapping[str, Any]) -> str:
     sets = [part for _, part in rows.groupby("counterfactual")] if several else [rows]
     ways = ", or with ".join(_changes(part, types) for part in sets)
     if data.get("predicts"):
+        wanted = str(first["wanted_class"])
+        would = f"would not be {wanted[4:]}" if wanted.startswith("not ") else f"would be {wanted}"
         return (
             f"row {first['row']} of {first['dataset']}: the {data['predicts']} that {first['model']} predicts is "
-            f"{first['factual_class']}; with {ways}{',' if several else ''} it would be {first['wanted_class']} "
+            f"{first['factual_class']}; with {ways}{',' if several else ''} it {would} "
             f"({first['explainer']})."
         )
     return (

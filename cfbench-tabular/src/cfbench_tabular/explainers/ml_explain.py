@@ -47,8 +47,7 @@ from cfbench_tabular.explainers.descent import (
     signs,
 )
 from cfbench_tabular.explainers.ml_explain_published import last_points
-from cfbench_tabular.explainers.nearest_enemy import Config as NearestEnemyConfig
-from cfbench_tabular.explainers.nearest_enemy import NearestEnemy
+from cfbench_tabular.explainers.nearest_enemy import nearest_enemies
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -120,7 +119,7 @@ class MLExplain:
         part = Factuals(
             factuals.vectors[missing], factuals.classes[missing], tuple(factuals.units[i] for i in missing)
         )
-        enemies = NearestEnemy(NearestEnemyConfig()).counterfactuals(model, part, context)
+        enemies = nearest_enemies(model, part, context)
         search = _Search(self.config, model, context.encoding, part.vectors, part.classes)
         found_rows[missing] = search.pulled_back(enemies)
 

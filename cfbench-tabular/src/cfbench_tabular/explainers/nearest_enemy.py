@@ -9,7 +9,7 @@ sparse. A simple method of cfbench; the idea is the "native" counterfactual of c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
+from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.table import BoolArray, FloatArray
 
 SPEC = ComponentSpec(
@@ -28,7 +28,11 @@ SPEC = ComponentSpec(
     summary="The closest admissible training row of the other class",
     target=f"{__name__}:NearestEnemy",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"immutable", "one-hot", "ranges"},
+        "counterfactuals": {"several"},
+    },
     needs={"classifier": {"access": {"scores"}}},
     papers=("keane2020good",),
     details={"rows": "existing"},
@@ -51,23 +55,36 @@ class NearestEnemy:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        found = no_counterfactuals(factuals)
+        """(B, k, d), the nearest first; equal training rows count once."""
+        wanted = context.counterfactuals_per_instance
+        found = np.full((len(factuals), wanted, context.encoding.width), np.nan)
         classes = predicted_classes(model, context.background)
         for label in (0, 1):
             enemies = context.background[classes != label]
             members = np.flatnonzero(factuals.classes == label)
             if len(enemies) == 0:
                 continue
+            if wanted > 1:
+                enemies = enemies[np.sort(np.unique(enemies, axis=0, return_index=True)[1])]
             step = max(1, DISTANCES // len(enemies))
             for start in range(0, len(members), step):
                 block = members[start : start + step]
                 distances = cdist(factuals.vectors[block], enemies, "sqeuclidean")
                 if self.config.constraints == "respect":
                     distances[~_admissible(context.encoding, factuals.vectors[block], enemies)] = np.inf
-                nearest = distances.argmin(axis=1)
-                good = np.isfinite(distances[np.arange(len(block)), nearest])
-                found[block[good]] = enemies[nearest[good]]
-        return found
+                for place in range(min(wanted, len(enemies))):
+                    nearest = distances.argmin(axis=1)
+                    good = np.isfinite(distances[np.arange(len(block)), nearest])
+                    found[block[good], place] = enemies[nearest[good]]
+                    distances[np.arange(len(block)), nearest] = np.inf
+        return found if wanted > 1 else found[:, 0]
+
+
+def nearest_enemies(model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
+    """(B, d) the nearest training row of the other class that is admissible; NaN where there is none."""
+    return NearestEnemy(Config()).counterfactuals(
+        model, factuals, replace(context, counterfactuals_per_instance=1)
+    )
 
 
 def _admissible(encoding: Encoding, rows: FloatArray, others: FloatArray) -> BoolArray:

@@ -38,8 +38,7 @@ from cfbench_tabular.classifiers.base import predicted_classes, probabilities
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.columns import allowed_only
-from cfbench_tabular.explainers.nearest_enemy import Config as NearestEnemyConfig
-from cfbench_tabular.explainers.nearest_enemy import NearestEnemy
+from cfbench_tabular.explainers.nearest_enemy import nearest_enemies
 from cfbench_tabular.explainers.sedc_published import published_rows
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
@@ -134,7 +133,7 @@ class SEDC:
             return found
 
         def nearest(part: Factuals) -> FloatArray:
-            rows = NearestEnemy(NearestEnemyConfig()).counterfactuals(model, part, context)
+            rows = nearest_enemies(model, part, context)
             return np.where(complete(rows)[:, None], rows, part.vectors)
 
         yield of_other_class
