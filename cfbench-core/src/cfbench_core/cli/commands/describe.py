@@ -22,7 +22,7 @@ from cfbench_core.papers import papers_for, short_references
 from cfbench_core.presets import Preset, presets_of
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.reproduction_levels import level_of
-from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, plural, resolve
+from cfbench_core.specs import CORE_KINDS, KINDS, Capabilities, ComponentSpec, lacking, plural, resolve
 
 
 @subcommand(
@@ -148,7 +148,7 @@ def _references(spec: ComponentSpec) -> str:
 def _show_keys(spec: ComponentSpec) -> None:
     keys = _keys(spec)
     if not keys:
-        if spec.kind not in ("metric", "executor"):
+        if spec.kind not in ("metric", "executor", "store"):
             click.echo("\nIt has no options.")
         return
     output.heading("\nConfiguration")
@@ -240,7 +240,8 @@ def _snippet(spec: ComponentSpec, registry: Registry) -> str:
         return f"suite: {spec.name}      # a whole example: cfbench init --suite {spec.name}"
     if spec.kind == "analysis":
         return f"cfbench analyse {spec.name} RUN"
-    place, several = ("executor", False) if spec.kind == "executor" else _configuration_key(spec, registry)
+    core = spec.kind in CORE_KINDS
+    place, several = (spec.kind, False) if core else _configuration_key(spec, registry)
     if not place:
         return ""
     if not spec.config:
