@@ -237,9 +237,8 @@ def _compute(
     prepared: Prepared, recorder: Any, fresh: bool, observer: Observer | None
 ) -> tuple[Results, Any]:
     from cfbench_core.runner import run_plan
-    from cfbench_core.store import Store
 
-    store = Store()
+    store = store_of(prepared)
     store.clean_abandoned()
     executor = open_executor(prepared, store, recorder.directory / "logs" / "output.txt", fresh)
     try:
@@ -250,10 +249,24 @@ def _compute(
         store.clean_abandoned()
 
 
+def store_of(prepared: Prepared) -> Store:
+    """The store that a configuration names.
+
+    Raises:
+        UserError: where it cannot be reached.
+    """
+    from cfbench_core.stores import open_store
+
+    options = prepared.config.store.options
+    return open_store(remote=getattr(options, "remote", None))
+
+
 def open_executor(prepared: Prepared, store: Store, log: Path, fresh: bool = False) -> Executor:
     """The executor that a configuration names. The caller closes it."""
     config, chosen = prepared.config, prepared.config.executor
     options = {"config": chosen.options} if chosen.spec.config else {}
+    if store.remote is not None:
+        options["remote"] = store.remote
     executor: Executor = chosen.implementation()(
         store.root,
         workers=config.workers or usable_cores(),

@@ -58,12 +58,17 @@ def _is_as_written(content: bytes) -> bool:
 
 
 def manifest_digest(folder: Path) -> str:
-    """The digest at the end of a manifest, which names all that the artifact is; its files are not looked at.
+    """The digest of the manifest in a folder, which names all that the artifact is; its files are not looked at.
 
     Raises:
         DamageError: when there is no manifest.
     """
-    return _content(folder / MANIFEST)[-len(_ending("0" * 64)) :].decode(errors="replace")
+    return digest_in(_content(folder / MANIFEST))
+
+
+def digest_in(manifest: bytes) -> str:
+    """The digest that a manifest ends with."""
+    return manifest[-68:-4].decode(errors="replace")
 
 
 def read_manifest(folder: Path, kind: str, key: str) -> dict[str, Any] | None:

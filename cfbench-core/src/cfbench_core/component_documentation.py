@@ -17,7 +17,7 @@ import yaml
 from cfbench_core.config import ConfiguredComponent, FieldInfo, OfKind, fields_of, options_class
 from cfbench_core.config.fields import hints_of, unwrap
 from cfbench_core.registry import Component, Registry
-from cfbench_core.specs import KINDS, Capabilities, ComponentSpec, lacking, resolve
+from cfbench_core.specs import CORE_KINDS, KINDS, Capabilities, ComponentSpec, lacking, resolve
 
 
 def option_fields(spec: ComponentSpec) -> list[FieldInfo]:
@@ -68,7 +68,8 @@ def example_of(spec: ComponentSpec, registry: Registry) -> str:
         return f"suite: {spec.name}      # a whole example: cfbench init --suite {spec.name}"
     if spec.kind == "analysis":
         return f"cfbench analyse {spec.name} RUN"
-    place, several = ("executor", False) if spec.kind == "executor" else _configuration_key(spec, registry)
+    core = spec.kind in CORE_KINDS
+    place, several = (spec.kind, False) if core else _configuration_key(spec, registry)
     if not place:
         return ""
     if not spec.config:

@@ -40,6 +40,7 @@ def compute(
     begin: Callable[[], None] = _do_nothing,
     unfit: Callable[[], None] = _do_nothing,
     interruptible: bool = True,
+    waiting: Callable[[], None] = _do_nothing,
 ) -> Outcome:
     """Calls the stage's function and stores what it writes; "cached" when the artifact is there already.
 
@@ -51,15 +52,38 @@ def compute(
             another task.
         interruptible: whether KeyboardInterrupt leaves this function, as where a user may press Ctrl-C. Nothing
             else leaves it.
+        waiting: called now and then while another process computes the same.
 
     Settings of the process are restored afterwards, and a component that changed what is not its own fails, see
     ``isolation/``. Times and memory are those of the function alone, without its imports and without storing;
     those of a cached artifact are those of the process that computed it.
     """
-    found = None if fresh else store.manifest(task.kind, task.key)
-    if found is not None and not is_incomplete(found):
-        store.mark_used(task.kind, task.key)
-        return _outcome("cached", found)
+    found = _found(task, store, fresh)
+    if found is not None:
+        return found
+    with store.reserved(task.kind, task.key, waiting) as appeared:
+        found = _found(task, store, fresh) if appeared else None
+        return found or _computed(task, store, report, fresh, begin, unfit, interruptible)
+
+
+def _found(task: Task, store: Store, fresh: bool) -> Outcome | None:
+    """The outcome of a task whose result is there, and is wanted."""
+    manifest = None if fresh else store.manifest(task.kind, task.key)
+    if manifest is None or is_incomplete(manifest):
+        return None
+    store.mark_used(task.kind, task.key)
+    return _outcome("cached", manifest)
+
+
+def _computed(
+    task: Task,
+    store: Store,
+    report: Callable[[int, int], None],
+    fresh: bool,
+    begin: Callable[[], None],
+    unfit: Callable[[], None],
+    interruptible: bool,
+) -> Outcome:
     for last in (False, True):
         watch = Watch(task)
         with restored():
@@ -190,7 +214,7 @@ def _input_paths(task: Task, store: Store) -> tuple[dict[str, Path], bool]:
     """The folders of the inputs, and whether one of them is incomplete."""
     provisional = False
     for role, key in task.inputs.items():
-        manifest = store.manifest(task.input_kinds[role], key)
+        manifest = store.fetch(task.input_kinds[role], key)
         if manifest is None:
             raise UserError(
                 f"{task.label}: its input '{role}' ({task.input_kinds[role]} {key[:12]}) is not in the cache"

@@ -53,6 +53,14 @@ def is_abandoned(path: Path) -> bool:
     return _silence(path) > SILENT_SECONDS
 
 
+def is_gone(name: str) -> bool:
+    """Whether a process is known to be gone, by a name of :func:`new_name`. One in another space never is."""
+    match = _NAME.fullmatch(name)
+    return (
+        match is not None and match[1] == space() != UNKNOWN and not _is_alive(int(match[2]), int(match[3]))
+    )
+
+
 def remove_abandoned(folder: Path) -> None:
     """Removes the temporary files (see :func:`temporary_name`) that dead processes left in a folder."""
     for path in folder.glob(".*.tmp"):

@@ -1,4 +1,4 @@
-"""What the core itself registers: its executors."""
+"""What the core itself registers: its executors and stores."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from cfbench_core.specs import ComponentSpec
 
 @hookimpl
 def cfbench_components() -> list[ComponentSpec]:
-    return component_specs(__package__, "executor")
+    return component_specs(__package__, "executor", "store")

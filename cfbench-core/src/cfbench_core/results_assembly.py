@@ -104,7 +104,7 @@ class Tables:
             UserError: when the artifact was damaged or removed since the task ended.
         """
         if task.key not in self.intact:
-            if not self.store.has(task.kind, task.key):
+            if self.store.fetch(task.kind, task.key) is None:
                 raise UserError(
                     f"{self.store.path(task.kind, task.key)}: was damaged or removed during the run;"
                     " the same command computes it again"

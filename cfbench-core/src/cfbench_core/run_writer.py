@@ -88,7 +88,7 @@ class RunWriter:
             raise UserError(
                 f"{path}: is not the configuration of a run; give another --output, or --fresh to replace it"
             )
-        how = ("executor", "workers", "limits", "chunk")  # these change how it is computed, not what
+        how = ("executor", "store", "workers", "limits", "chunk")  # these change how it is computed, not what
         differing = sorted(
             str(key)
             for key in {*earlier, *document}

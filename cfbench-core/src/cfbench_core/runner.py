@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from cfbench_core.artifact_manifest import MANIFEST, is_incomplete
+from cfbench_core.artifact_manifest import is_incomplete
 from cfbench_core.errors import DamageWarning
 from cfbench_core.executors import Executor, Finished, Progress, Started
 from cfbench_core.expansion import Expansion
@@ -202,7 +202,7 @@ class _Schedule:
 
     def has_result(self, task: Task) -> bool:
         """Whether there is an artifact; its bytes are verified when it is read."""
-        return (self.store.path(task.kind, task.key) / MANIFEST).is_file()
+        return self.store.is_there(task.kind, task.key)
 
     def settle(self, task: Task, outcome: Outcome) -> None:
         """Records the outcome of a task, and queues the tasks that waited for it only."""

@@ -19,13 +19,14 @@ KINDS = (
     "analysis",
     "replication",
     "executor",
+    "store",
 )
 """Kinds of component in the order in which they are listed. A suite may have others."""
 
 CORE = "core"
 """The suite of components that every suite uses."""
 
-CORE_KINDS = frozenset({"executor"})
+CORE_KINDS = frozenset({"executor", "store"})
 """Kinds whose components belong to no suite, but to :data:`CORE`."""
 
 ROLES = ("certified", "reference", "baseline")

@@ -3,6 +3,7 @@
     root/kind/ab/abcdef.../artifact.json    what it is, what it was made of, and a SHA-256 of each file
     root/kind/ab/abcdef.../...              the files that the stage wrote
     root/tmp/...                            artifacts in the making, and those being removed
+    root/leases/...                         who computes an artifact now
 
 A folder gets its final name by one rename when it is complete, so an artifact is there as a whole or not at
 all, also when the writer is killed, the power fails, or two processes write the same one. What happens to it
@@ -17,7 +18,7 @@ import functools
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,9 +39,11 @@ from cfbench_core.artifact_manifest import (
 )
 from cfbench_core.environment import provenance
 from cfbench_core.files import cache_root, disk_trouble, make_folder, place_folder, remove_folder
+from cfbench_core.leases import LocalLeases, leased
 from cfbench_core.stages import Task
 
 _TEMPORARY = "tmp"
+_LEASES = "leases"
 _KIND = re.compile(r"(?!(?:con|prn|aux|nul|tmp|com\d|lpt\d)$)[a-z][a-z0-9_-]*( [a-z0-9_-]+)*")
 """Lower case, because some file systems ignore case, and no name that Windows reserves."""
 _KEY = re.compile(r"[0-9a-f]{3,}")
@@ -93,6 +96,8 @@ class Store:
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root if root is not None else default_root()
+        self.remote: Mapping[str, Any] | None = None
+        """The settings of a store elsewhere of which the folder is a cache; None if the folder is the store."""
         self._verified = Verified()
 
     def path(self, kind: str, key: str) -> Path:
@@ -130,6 +135,29 @@ class Store:
             return self._intact(kind, key)
         except DamageError:
             return None
+
+    def fetch(self, kind: str, key: str) -> dict[str, Any] | None:
+        """As :meth:`manifest`; the files of the artifact are at :meth:`path` afterwards."""
+        return self.manifest(kind, key)
+
+    def is_there(self, kind: str, key: str) -> bool:
+        """Whether there is an artifact; its bytes are verified when it is read."""
+        return (self.path(kind, key) / MANIFEST).is_file()
+
+    @contextlib.contextmanager
+    def reserved(self, kind: str, key: str, waiting: Callable[[], None]) -> Iterator[bool]:
+        """Sees to it that one process at a time computes an artifact; see :func:`cfbench_core.leases.leased`."""
+        files = LocalLeases(self.root / _LEASES)
+        try:
+            lease = leased(files, key, lambda: self.is_there(kind, key), waiting)
+            appeared = lease.__enter__()
+        except OSError:  # a full or read-only disk: who computes will say so
+            yield False
+            return
+        try:
+            yield appeared
+        finally:
+            lease.__exit__(None, None, None)
 
     def digest(self, kind: str, key: str) -> str:
         """What distinguishes an artifact from another one under its key; empty when there is none."""

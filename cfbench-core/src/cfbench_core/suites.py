@@ -37,7 +37,17 @@ class Limits:
 @functools.cache
 def process_executor() -> ConfiguredComponent:
     """The executor of a configuration that names none."""
-    (spec,) = (spec for spec in component_specs("cfbench_core", "executor") if spec.name == "process")
+    return _of_core("executor", "process")
+
+
+@functools.cache
+def file_store() -> ConfiguredComponent:
+    """The store of a configuration that names none."""
+    return _of_core("store", "file")
+
+
+def _of_core(kind: str, name: str) -> ConfiguredComponent:
+    (spec,) = (spec for spec in component_specs("cfbench_core", kind) if spec.name == name)
     return with_defaults(Component(spec, "cfbench-core", metadata.version("cfbench-core")))
 
 
@@ -50,6 +60,9 @@ class Experiment:
     executor: Annotated[
         ConfiguredComponent, OfKind("executor"), Help("inline, process, dask; some have options")
     ] = field(default_factory=process_executor)
+    store: Annotated[ConfiguredComponent, OfKind("store"), Help("file, fsspec: where results are cached")] = (
+        field(default_factory=file_store)
+    )
     workers: Annotated[int | None, Range(minimum=1), Help("tasks at a time; none: one per usable core")] = (
         None
     )

@@ -29,6 +29,7 @@ KIND_TITLES = {
     "labelset": "Label sets",
     "replication": "Replications of papers",
     "executor": "Executors",
+    "store": "Stores",
 }
 
 ROLE_MEANINGS = dict(

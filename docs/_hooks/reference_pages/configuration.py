@@ -18,10 +18,13 @@ def index(registry: Registry) -> str:
         f"- [Suite `{one.spec.name}`]({path_of(one)}): {one.spec.summary}"
         for one in registry.components("suite")
     ]
-    executors = [
-        f"- [`{one.spec.name}`]({components.path_of(one)}): {one.spec.summary}"
-        for one in registry.components("executor", CORE)
-    ]
+    executors, stores = (
+        [
+            f"- [`{one.spec.name}`]({components.path_of(one)}): {one.spec.summary}"
+            for one in registry.components(kind, CORE)
+        ]
+        for kind in ("executor", "store")
+    )
     return "\n".join(
         [
             "# Configuration",
@@ -39,6 +42,12 @@ def index(registry: Registry) -> str:
             "`executor: {name: NAME, key: value}` in the configuration of every suite.",
             "",
             *executors,
+            "",
+            "## Stores",
+            "",
+            "`store: {name: NAME, key: value}` in the configuration of every suite.",
+            "",
+            *stores,
             "",
         ]
     )

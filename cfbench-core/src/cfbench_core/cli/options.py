@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +124,9 @@ def executing(function: F) -> F:
             shell_complete=completions.executors,
             help="Where tasks run: inline, process, dask.",
         ),
+        click.option(
+            "--store", metavar="STORE", help="Where results are cached: file, or an address (s3://...)."
+        ),
         click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Number of tasks at a time."),
         click.option("--fresh", is_flag=True, help="Recompute everything; ignore the cache."),
         click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
@@ -140,9 +144,18 @@ class StudyOptions:
     offline: bool
     out: Path | None
     executor: str | None
+    store: str | None
     workers: int | None
     fresh: bool
     quiet: bool
+
+    @property
+    def all_changes(self) -> tuple[str, ...]:
+        """Those of ``--set``, and that of ``--store``."""
+        if self.store is None:
+            return self.changes
+        chosen = {"name": "fsspec", "url": self.store} if "://" in self.store else {"name": self.store}
+        return (*self.changes, f"store={json.dumps(chosen)}")
 
 
 def study(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,7 +24,7 @@ def plan_study(config: Path | None, study: StudyOptions, explanations: Path | No
     """Reads and plans a configuration; data that are missing are downloaded, with progress on stderr."""
     return prepared(
         config,
-        changes=study.changes,
+        changes=study.all_changes,
         suite=study.suite,
         data_dir=study.data_dir,
         allow_env=study.allow_env,

@@ -1,6 +1,6 @@
 """Executors compute tasks and report their progress. Components of kind "executor", suite "core".
 
-An executor is constructed as ``Cls(store_root, workers, threads, limits, search_path, fresh, log=None)``, with
+An executor is constructed as ``Cls(store_root, workers, threads, limits, search_path, fresh, log=None, remote=None)``, with
 ``config=options`` in addition if its spec names a configuration:
 
 - store_root: the folder of the artifact store;
@@ -8,6 +8,8 @@ An executor is constructed as ``Cls(store_root, workers, threads, limits, search
 - limits: what one task may use (:class:`cfbench_core.suites.Limits`);
 - search_path: folders where modules of the user's own are looked for;
 - fresh: compute again what the store has;
+- remote: only for a store that is not a folder: its settings, see :func:`cfbench_core.stores.open_store`; ``store_root`` is
+  then the cache of this machine;
 - log: a file to which what tasks print is appended, where it does not go to the terminal.
 
 A process must not compute tasks of different ``Task.domain``, as far as an executor has processes: components of other

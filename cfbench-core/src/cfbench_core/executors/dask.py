@@ -44,7 +44,7 @@ from cfbench_core.outcomes import Outcome
 from cfbench_core.plain_text import one_line
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
-from cfbench_core.store import Store
+from cfbench_core.stores import Remote, open_store
 from cfbench_core.suites import Limits
 
 MOST_SUBMISSIONS = 25
@@ -133,11 +133,12 @@ class DaskExecutor:
         search_path: Sequence[str],
         fresh: bool,
         log: Path | None = None,
+        remote: Remote | None = None,
         config: DaskConfig | None = None,
     ) -> None:
         require_distributed()
         self._config = config or DaskConfig()
-        self._store = Store(store_root)
+        self._store = open_store(store_root, remote)
         self._log_output = OutputLog(log)
         self._run = f"cfbench-{secrets.token_hex(8)}"
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
@@ -156,6 +157,7 @@ class DaskExecutor:
             {
                 "run": self._run,
                 "store_root": str(Path(store_root).absolute()),
+                "remote": remote,
                 "witness": str(self._witness.absolute()),
                 "threads": threads,
                 "limits": {"seconds": limits.seconds, "memory_gb": limits.memory_gb},

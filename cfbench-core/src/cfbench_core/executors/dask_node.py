@@ -117,7 +117,10 @@ class _Node:
     def __init__(self, run: Mapping[str, Any], tasks_at_a_time: int) -> None:
         self._run = run["run"]
         self._executor = ProcessExecutor(
-            Path(run["store_root"]),
+            None
+            if run["remote"]
+            else Path(run["store_root"]),  # a store elsewhere has a cache on each machine
+            remote=run["remote"],
             workers=tasks_at_a_time,
             threads=run["threads"],
             limits=Limits(**run["limits"]),
@@ -236,6 +239,8 @@ def _end(run: str) -> None:
 
 def _problem(run: Mapping[str, Any]) -> str:
     """Why this machine cannot compute tasks of a run; empty if it can."""
+    if run["remote"]:
+        return ""
     witness = Path(run["witness"])
     deadline = time.monotonic() + SHARED_SECONDS
     while not witness.is_dir():

@@ -13,7 +13,7 @@ from cfbench_core.executors.messages import task_from_json, to_json
 from cfbench_core.isolation.watch import clean_up
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
-from cfbench_core.store import Store
+from cfbench_core.stores import Remote, open_store
 from cfbench_core.suites import Limits
 from cfbench_core.threads import limited_threads
 
@@ -44,8 +44,9 @@ class InlineExecutor:
         search_path: Sequence[str],
         fresh: bool,
         log: Path | None = None,
+        remote: Remote | None = None,
     ) -> None:
-        self._store = Store(store_root)
+        self._store = open_store(store_root, remote)
         self._threads = threads
         self._fresh = fresh
         self._pending: deque[Task] = deque()

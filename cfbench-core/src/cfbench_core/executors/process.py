@@ -25,7 +25,7 @@ from cfbench_core.executors.worker_process import WorkerProcess
 from cfbench_core.outcomes import Outcome
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
-from cfbench_core.store import Store
+from cfbench_core.stores import Remote, open_store
 from cfbench_core.suites import Limits
 
 POLL_SECONDS = 0.05
@@ -63,21 +63,23 @@ class ProcessExecutor:
 
     def __init__(
         self,
-        store_root: Path,
+        store_root: Path | None,
         workers: int,
         threads: int,
         limits: Limits,
         search_path: Sequence[str],
         fresh: bool,
         log: Path | Callable[[Task, str], None] | None = None,
+        remote: Remote | None = None,
     ) -> None:
-        self._store = Store(store_root)
+        self._store = open_store(store_root, remote)
         self._size = workers
         self._threads = threads
         self._limits = limits
         self._log_output = log if callable(log) else OutputLog(log)
         self._settings = {
-            "store_root": str(Path(store_root).absolute()),
+            "store_root": str(self._store.root.absolute()),
+            "remote": remote,
             "search_path": module_path(search_path),
             "fresh": fresh,
             "memory_bytes": self._memory_limit,

@@ -2,7 +2,8 @@
 
 Started by :mod:`cfbench_core.executors.process` as ``python -m cfbench_core.executors.worker``, so users need
 no ``if __name__ == "__main__"``. The first line is the settings, every other one a task with a random ticket:
-``{"ticket": "5d1f...", "task": "..."}``. Answers are ``{"event": "begun"}``, ``{"event": "progress", "done": 3,
+``{"ticket": "5d1f...", "task": "..."}``. Answers are ``{"event": "waiting"}`` while another process
+computes the same, ``{"event": "begun"}``, ``{"event": "progress", "done": 3,
 "total": 10}`` and ``{"event": "finished", "ticket": "5d1f...", "outcome": "...", "unfit": false, "forgot": false}``; a
 worker that is unfit must not get another task, and one that forgot has no inputs loaded any more.
 
@@ -45,9 +46,9 @@ def main() -> None:
 class _Worker:
     def __init__(self, settings: dict[str, Any], incoming: IO[str], outgoing: IO[str]) -> None:
         from cfbench_core.executors.worker_memory import WorkerMemory
-        from cfbench_core.store import Store
+        from cfbench_core.stores import open_store
 
-        self.store = Store(Path(settings["store_root"]))
+        self.store = open_store(Path(settings["store_root"]), settings["remote"])
         self.threads = int(settings["threads"])
         self.fresh = bool(settings["fresh"])
         self.incoming = incoming
@@ -93,6 +94,7 @@ class _Worker:
                 begin=self.begin,
                 unfit=self.give_up,
                 interruptible=False,
+                waiting=lambda: self.send(event="waiting"),
             )
         for stream in (sys.stdout, sys.stderr):
             try:

@@ -125,6 +125,8 @@ class WorkerProcess:
                 message = json.loads(line)
                 if message["event"] == "begun":
                     self.begun = time.monotonic()  # noted here and now: the deadline counts from it
+                elif message["event"] == "waiting":
+                    self.given = time.monotonic()  # for somebody else: that is not held against it
                 elif message["event"] == "progress":
                     done, total = int(message["done"]), int(message["total"])
                     self._inbox.put((self, {"event": "progress", "done": done, "total": total}))

@@ -101,8 +101,8 @@ def presets_were_searched(subject: Subject) -> None:
 
 def is_made_from_its_options(subject: Subject) -> None:
     """Can it be made from its configuration, twice, as two things?"""
-    if subject.spec.kind == "executor":
-        raise NotApplicable("an executor is constructed by the runner")
+    if subject.spec.kind in ("executor", "store"):
+        raise NotApplicable(f"{subject.spec.kind}s are constructed by the runner")
     require(
         subject.create() is not subject.create(), "two instances are one object: they would share their state"
     )

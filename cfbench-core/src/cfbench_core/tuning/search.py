@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from cfbench_core.api import Configuration, open_executor, prepare
+from cfbench_core.api import Configuration, open_executor, prepare, store_of
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError, did_you_mean
@@ -252,7 +252,7 @@ def _is_refused(reference: ConfiguredComponent, dimension: Dimension) -> bool:
 
 @contextmanager
 def _computer(search: Search, observer: Observer) -> Iterator[_Computer]:
-    store = Store()
+    store = store_of(search.prepared)
     store.clean_abandoned()
     executor = open_executor(search.prepared, store, search.directory / "logs" / "output.txt")
     try:

@@ -137,7 +137,7 @@ def _references(spec: ComponentSpec) -> str:
 def _show_keys(spec: ComponentSpec) -> None:
     keys = option_fields(spec)
     if not keys:
-        if spec.kind not in ("metric", "executor"):
+        if spec.kind not in ("metric", "executor", "store"):
             click.echo("\nIt has no options.")
         return
     output.heading("\nConfiguration")

@@ -103,7 +103,7 @@ def _run(replication: Replication, name: str, scale: str, out: Path, study: Stud
         )
 
     planned = prepare_study(
-        chosen, scale, study.changes, preparing, executor=study.executor, workers=study.workers
+        chosen, scale, study.all_changes, preparing, executor=study.executor, workers=study.workers
     )
     if not planned.plan.to_run:
         raise UserError(

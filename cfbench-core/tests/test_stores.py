@@ -1,0 +1,268 @@
+"""Stores behind an address: a folder, a server that speaks S3 and OpenSSH, all of them real and on 127.0.0.1."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import servers
+from sample_tasks import task
+from toy_runs import configuration
+
+from cfbench_core import leases, owners
+from cfbench_core.api import execute, prepare
+from cfbench_core.compute import compute
+from cfbench_core.errors import UserError
+from cfbench_core.registry import Registry
+from cfbench_core.store import Store
+from cfbench_core.stores import open_store
+from cfbench_core.stores.fsspec import FsspecConfig, FsspecStore, RemoteFiles
+
+pytest.importorskip("fsspec", reason="needs fsspec: pip install 'cfbench-core[fsspec]'")
+
+Address = dict[str, Any]
+OPEN = Callable[..., FsspecStore]
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    pytest.importorskip(
+        "moto", reason="needs a server that speaks S3: pip install 'moto[s3]' flask flask-cors"
+    )
+    pytest.importorskip("s3fs", reason="needs s3fs: pip install 'cfbench-core[fsspec]'")
+    with servers.s3_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+
+
+@pytest.fixture(params=["file", "s3", "sftp"])
+def address(request: pytest.FixtureRequest, tmp_path: Path, credentials: None) -> Iterator[Address]:
+    if request.param == "file":
+        yield {"url": f"file://{tmp_path / 'remote'}", "options": {}}
+    elif request.param == "s3":
+        yield bucket(request.getfixturevalue("s3"), tmp_path)
+    elif servers.sshd() is None:
+        pytest.skip("needs OpenSSH's server: apt-get install openssh-server")
+    else:
+        pytest.importorskip("paramiko", reason="needs paramiko: pip install 'cfbench-core[fsspec]'")
+        Path("/run/sshd").mkdir(exist_ok=True)
+        folder = tmp_path / "ssh"
+        folder.mkdir()
+        with servers.sftp_server(folder) as (url, options):
+            yield {"url": url, "options": options}
+
+
+def bucket(endpoint: str, tmp_path: Path) -> Address:
+    import s3fs
+
+    name = f"b{abs(hash(str(tmp_path)))}"
+    s3fs.S3FileSystem(endpoint_url=endpoint, skip_instance_cache=True).mkdir(name)
+    return {"url": f"s3://{name}/results", "options": {"endpoint_url": endpoint}}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, address: Address) -> OPEN:
+    """The store as another machine has it, with a cache of its own."""
+    return lambda name: FsspecStore(address, tmp_path / name)
+
+
+def test_what_one_machine_publishes_another_one_reads(machine: OPEN) -> None:
+    done = task("answer")
+    assert compute(done, machine("one")).status == "ok"
+    two = machine("two")
+    assert two.manifest(done.kind, done.key) is not None
+    assert not two.path(done.kind, done.key).exists()  # a manifest costs no download
+    assert compute(done, two).status == "cached"
+    reader = task("adds_inputs", {}, {"data": done})
+    outcome = compute(reader, machine("three"))
+    assert (outcome.status, outcome.summary["text"]) == ("ok", "42\n")
+    assert machine("one").digest(done.kind, done.key) == machine("four").digest(done.kind, done.key)
+
+
+def test_an_artifact_without_a_manifest_is_not_there(machine: OPEN, address: Address) -> None:
+    done = task("answer")
+    compute(done, machine("one"))
+    RemoteFiles(**address).remove(f"{done.kind}/{done.key[:2]}/{done.key}.json")
+    assert machine("two").manifest(done.kind, done.key) is None
+    assert machine("one").manifest(done.kind, done.key) is not None  # from its cache
+
+
+def test_a_damaged_archive_is_computed_again(machine: OPEN, address: Address, tmp_path: Path) -> None:
+    done, files = task("answer"), RemoteFiles(**address)
+    compute(done, machine("one"))
+    (name,) = [path for path in files._system.find(files._base) if path.endswith(".tar") and done.key in path]
+    content = bytearray(files._system.cat_file(name))
+    content[content.index(b"42\n")] ^= 1
+    (tmp_path / "worse").write_bytes(content)
+    files._system.put_file(str(tmp_path / "worse"), name)
+    two = machine("two")
+    assert two.fetch(done.kind, done.key) is None
+    assert compute(done, two).status == "ok"
+    assert machine("three").fetch(done.kind, done.key) is not None
+
+
+def test_only_one_of_many_creates_a_lease(address: Address) -> None:
+    files = [RemoteFiles(**address) for _ in range(4)]
+    barrier, created = threading.Barrier(len(files)), []
+
+    def create(number: int) -> None:
+        barrier.wait()
+        if files[number].create("leases/abc", str(number).encode()):
+            created.append(number)
+
+    threads = [threading.Thread(target=create, args=[number]) for number in range(len(files))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(created) == 1
+    assert files[0].read("leases/abc") == str(created[0]).encode()
+
+
+def both(stores: list[Store], **parameters: Any) -> list[str]:
+    """How one task ends in several stores at once."""
+    slow, ends = task("sleeps", {"seconds": 2.0, **parameters}), []
+    threads = [
+        threading.Thread(target=lambda store=one: ends.append(compute(slow, store).status)) for one in stores
+    ]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.5)
+    for thread in threads:
+        thread.join()
+    return sorted(ends)
+
+
+@pytest.mark.skipif("not hasattr(__import__('os'), 'fork')", reason="written for POSIX")
+def test_what_somebody_computes_is_waited_for(machine: OPEN, tmp_path: Path) -> None:
+    assert both([machine("one"), machine("two")]) == ["cached", "ok"]
+    assert both([Store(tmp_path / "folder"), Store(tmp_path / "folder")]) == ["cached", "ok"]
+
+
+def test_the_lease_of_a_dead_process_is_taken_at_once_and_that_of_another_machine_when_it_expires(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, waited = leases.LocalLeases(tmp_path), []
+
+    def held(owner: str) -> float:
+        assert files.create("abc", owner.encode())
+        started = time.monotonic()
+        with leases.leased(files, "abc", lambda: False, lambda: waited.append(owner)) as appeared:
+            assert not appeared
+        assert files.read("abc") is None  # released
+        return time.monotonic() - started
+
+    monkeypatch.setattr(leases, "EXPIRY_SECONDS", 1.0)
+    monkeypatch.setattr(leases, "POLL_SECONDS", 0.1)
+    space, *_ = owners.new_name().split("-")
+    assert held(f"{space}-999999999-1-{'0' * 16}") < 0.9 and not waited
+    assert 0.9 < held(f"{'0' * 12}-1-1-{'0' * 16}") < 5 and waited
+
+
+def test_a_lease_that_is_renewed_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "EXPIRY_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "POLL_SECONDS", 0.05)
+    files, order = leases.LocalLeases(tmp_path), []
+
+    def second() -> None:
+        with leases.leased(files, "abc", lambda: False, lambda: None):
+            order.append("second")
+
+    with leases.leased(files, "abc", lambda: False, lambda: None):
+        thread = threading.Thread(target=second)
+        thread.start()
+        time.sleep(1.5)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"url": "bucket"}, "no address"),
+        ({"url": "sftp://me:hidden@host/x"}, "password"),
+        ({"url": "s3://b/x", "options": {"secret": "hidden"}}, "environment"),
+    ],
+)
+def test_a_configuration_holds_no_secrets(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words) as found:
+        FsspecConfig(**options)
+    assert "hidden" not in str(found.value)
+
+
+def test_an_address_that_nobody_answers_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no-such-protocol") as found:
+        open_store(tmp_path, {"url": "no-such-protocol://x/y", "options": {}})
+    assert len(found.value.lines) == 1
+
+
+def tables(directory: Path) -> list[bytes]:
+    return [(directory / f"{name}.parquet").read_bytes() for name in ("scores", "explanations")]
+
+
+@pytest.mark.parametrize("executor", ["inline", "process"])
+def test_tables_are_identical_with_a_store_elsewhere(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: Address, executor: str
+) -> None:
+    found = []
+    for machine, store in [
+        ("a", "file"),
+        ("b", {"name": "fsspec", **address}),
+        ("c", {"name": "fsspec", **address}),
+    ]:
+        monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / machine))
+        study = prepare(configuration(executor=executor, store=store), registry=registry)
+        run = execute(study, out=tmp_path / f"run-{machine}")
+        assert run.exit_code == 0
+        found.append(tables(run.directory))
+    assert found[0] == found[1] == found[2]
+    assert {cell.status for cell in run.cells()} == {"cached"}  # what machine b computed
+
+
+def test_dask_with_a_store_in_s3_and_no_shared_folder(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: str, credentials: None
+) -> None:
+    """Two workers with caches of their own, a run with a third one: nothing but S3 joins them."""
+    pytest.importorskip("distributed", reason="needs distributed: pip install 'cfbench-core[dask]'")
+    from dask_commands import Commands
+    from toy_runs import SAMPLES
+
+    monkeypatch.chdir(SAMPLES)
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "file"))
+    expected = tables(
+        execute(prepare(configuration(24), registry=registry), out=tmp_path / "expected").directory
+    )
+    commands = Commands(tmp_path)
+    scheduler = commands.scheduler()
+    caches = [tmp_path / "one", tmp_path / "two"]
+    for cache in caches:
+        commands.worker(1, CFBENCH_CACHE_DIR=str(cache), PYTHONPATH=_path(SAMPLES))
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "main"))
+    store = {"name": "fsspec", **bucket(s3, tmp_path)}
+    executor = {"name": "dask", "address": scheduler}
+    study = prepare(configuration(24, executor=executor, store=store), registry=registry)
+    run = execute(study, out=tmp_path / "run")
+    assert run.exit_code == 0
+    assert tables(run.directory) == expected
+    with contextlib.suppress(FileNotFoundError):
+        assert not list((tmp_path / "main" / "artifacts").iterdir())
+    assert any((cache / "remote").is_dir() for cache in caches)  # and no machine wrote into another's
+
+
+def _path(folder: Path) -> str:
+    import os
+
+    return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
