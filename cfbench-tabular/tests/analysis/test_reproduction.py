@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import yaml
 
 from cfbench_core import analyses
 from cfbench_core.registry import installed
+from cfbench_core.replications import find_replication
 from cfbench_core.reports.analysis import render
 from cfbench_core.run_directory import Run
 from cfbench_tabular.analysis.published_claims import BEST, claims
@@ -279,3 +281,39 @@ def test_numbers_of_other_networks_are_not_comparable_but_claims_are(
     known = table[table["model"] == "mlp"].dropna(subset=["ours"])
     assert set(known.loc[known["item"] != "table 6", "verdict"]) == {"not comparable"}
     assert set(known.loc[known["item"] == "table 6", "verdict"]) <= {"confirmed", "refuted"}
+
+
+def test_the_algorithms_as_published_have_rows_of_their_own_with_verdicts(
+    study: Any, write: Any, make_cell: Any
+) -> None:
+    """The same networks, under another label: their numbers are comparable, and their quality is listed once."""
+    cells = [
+        make_cell(name, {"validity": [1, 0, 0], "realistic": [0, 0, 0]}, model="net-as-published")
+        for name in ALGORITHMS
+    ]
+    quality = {"quality": {"AUC": 0.91, "accuracy": 0.8}}
+    other = of_paper(write(*cells, name="as-published", models={"net-as-published on flowers": quality}))
+    table = analysis.table([study, other]).dropna(subset=["ours"])
+    shares = table[table["item"] == "figure 6"].set_index(["model", "explainer"])
+    assert shares.loc[("net", "cadex"), "ours"] == 1
+    assert shares.loc[("net-as-published", "cadex"), "ours"] == pytest.approx(1 / 3)
+    assert set(shares["verdict"]) <= {"confirmed", "refuted"}
+    assert (table["item"] == "table A1").sum() == len(
+        table[table["item"] == "table A1"].drop_duplicates("measure")
+    )
+
+
+def test_every_study_of_the_replication_runs_the_ten_algorithms_of_the_paper() -> None:
+    replication = find_replication("cf-tabular")[1]
+    for one in replication.studies:
+        package, path = one.config.split(":")
+        document = yaml.safe_load((resources.files(package) / path).read_text("utf-8"))
+        labels = [
+            explainer if isinstance(explainer, str) else explainer.get("label", explainer["name"])
+            for explainer in document["explainers"]
+        ]
+        assert set(ALGORITHMS) <= set(labels), one.name
+        if one.name == "as-published":
+            presets = {e["name"] for e in document["explainers"] if isinstance(e, dict)}
+            assert presets == set(ALGORITHMS) - {"alibic-nograd"}
+            assert all(e["preset"] == "as-published" for e in document["explainers"] if isinstance(e, dict))

@@ -43,6 +43,7 @@ def cf_tabular(config: None = None) -> Replication:
                 name="as-published",
                 config="cfbench_tabular:replications/cf_tabular_as_published.yaml",
                 changes={"small": (*_FEW, "protocol.factuals=10"), "paper": ()},
+                minutes={"small": 15},
             ),
             ReplicationStudy(
                 name="own-reading",
