@@ -122,10 +122,10 @@ class SEDC:
         yield lambda part: np.broadcast_to(typical, part.vectors.shape)
         if self.config.replacements == "typical":
             return
-        predicted = predicted_classes(model, context.background)
 
         def of_other_class(part: Factuals) -> FloatArray:
             found = part.vectors.copy()
+            predicted = predicted_classes(model, context.background)
             for label in (0, 1):
                 others = context.background[predicted != label]
                 if len(others):
