@@ -37,7 +37,7 @@ def test_every_table_belongs_to_a_result() -> None:
 def test_the_results_that_replications_name_are_stored_and_have_a_page() -> None:
     sources = (ROOT.glob("cfbench-*/src/*/replications/*.py"), ROOT.glob("cfbench-*/src/*/replications.py"))
     text = "".join(path.read_text(encoding="utf-8") for found in sources for path in found)
-    names = re.findall(r'stored="([a-z0-9-]+)"', text)
+    names = re.findall(r'stored="(replication-[a-z0-9-]+)"', text)
     assert len(names) >= 5
     for name in names:
         assert (RESULTS / f"{name}.csv").is_file(), name

@@ -20,6 +20,7 @@ OPTIONS = {
     "text/judge/nli": ("classifier", {}),
     "text/judge/similarity": ("encoder", {}),
     "text/judge/trained": ("encoder", {}),
+    "text/metric/lettucedetect": ("token_classifier", {}),
     "text/metric/bertscore": ("encoder", {"layer": 2}),
     "text/metric/sts": ("encoder", {}),
     "text/metric/summac-zs": ("classifier", {}),
@@ -52,6 +53,7 @@ def folders(tmp_path_factory):
         "encoder": tiny.encoder,
         "encoder_decoder": tiny.encoder_decoder,
         "t5": tiny.t5,
+        "token_classifier": tiny.token_classifier,
     }
     return {name: str(make(tmp_path_factory.mktemp(name))) for name, make in made.items()}
 

@@ -13,7 +13,7 @@ from cfbench_core.config import ConfiguredComponent
 from cfbench_core.lifecycle.steps import steps_by_module
 from cfbench_core.lifecycle.study import PlannedCell, PreparedDataset, Setting, Study
 from cfbench_core.lifecycle.suite import LifecycleSuite
-from cfbench_core.plan import Column, TableLayout
+from cfbench_core.plan import Column, Plan, TableLayout
 from cfbench_core.registry import Registry
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Stage
@@ -55,7 +55,7 @@ class TextSuite(LifecycleSuite):
         row="model",
         cluster="user",
         unit_columns=("user", "item", "time"),
-        tables={"statements.parquet": "scores", "failures.parquet": "scores"},
+        tables=dict.fromkeys(("statements.parquet", "failures.parquet", "spans.parquet"), "scores"),
     )
     steps: ClassVar[Mapping[str, str]] = steps_by_module(
         STEPS,
@@ -97,6 +97,12 @@ class TextSuite(LifecycleSuite):
         names = {one.label for one in chosen}
         controls = (one for one in study.config.generators if one.spec.role and one.label not in names)
         return (*chosen, *controls)
+
+    def estimate(self, config: TextConfig, plan: Plan) -> Sequence[str]:
+        """What the study sends to endpoints: requests, tokens, price; reads the reviews if there is an endpoint."""
+        from cfbench_text.query_estimate import estimate
+
+        return estimate(config, plan)
 
     # Stages and their parameters
 

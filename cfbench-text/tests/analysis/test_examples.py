@@ -5,6 +5,7 @@ import io
 import pandas as pd
 import pytest
 
+from cfbench_core import api
 from cfbench_core.errors import UserError
 from cfbench_text.analysis.examples import Config, Examples
 
@@ -120,3 +121,46 @@ def test_undecided_statements_are_neither_supported_nor_left_out():
     shown = Examples().text(given)
     assert "  ~ undecided: bass is deep (sound, positive)\n" in shown and "left out" not in shown
     assert shown.endswith("? unsupported, ~ undecided.")
+
+
+def test_unsupported_spans_are_marked_also_where_a_line_ends():
+    given = table(("text", "it is blue", "look", "neutral", "unsupported", None)).assign(
+        text="The user <likes> it.", spans="4-12 17-19"
+    )
+    shown = Examples().text(given)
+    assert "“The [[user <li]]kes> [[it]].”" in shown.splitlines()
+    assert "Between [[ and ]]" in shown
+    (figure,) = Examples().figures(given)
+    assert figure.svg.count("<tspan") == figure.svg.count("</tspan>") == 2 and "&lt;li</tspan>" in figure.svg
+    long = given.assign(text="word " * 60, spans="5-200")
+    lines = Examples().text(long).splitlines()[2:4]
+    assert all(line.count("[[") == line.count("]]") == 1 for line in lines)
+
+
+def test_spans_of_a_run_reach_its_examples(tmp_path, monkeypatch):
+    tiny = pytest.importorskip("cfbench_text.models.tiny")
+    pytest.importorskip("transformers", reason="needs cfbench-text[models]")
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    model = tiny.token_classifier(tmp_path / "model")
+    config = {
+        "suite": "text",
+        "executor": "inline",
+        "data": [{"name": "toy-reviews", "users": 12, "items": 10}],
+        "extractor": "rules",
+        "generators": ["item-review"],
+        "judges": ["overlap"],
+        "metrics": ["stent", {"name": "lettucedetect", "model": str(model)}],
+        "protocol": {"rows": 6},
+    }
+    done = api.run(config, out=tmp_path / "run")
+    spans, scores = done.table("spans.parquet"), done.scores
+    texts = done.rows("explanations.parquet", unit=spans["unit"].unique().tolist()).set_index("unit")["text"]
+    covered = (spans["end"] - spans["start"]).groupby(spans["unit"]).sum()
+    expected = covered / texts.str.len()[covered.index]
+    found = scores[scores["metric"] == "LettuceDetect"].set_index("unit")["value"]
+    pd.testing.assert_series_equal(found[covered.index], expected, check_names=False, check_dtype=False)
+    assert (found.drop(covered.index) == 0).all() and len(covered)
+    table = Examples().table([done])
+    marked = table[table["spans"] != ""]
+    assert len(marked) and set(marked["unit"]) <= set(spans["unit"])
+    assert "Underlined" in Examples().figures(table)[0].note

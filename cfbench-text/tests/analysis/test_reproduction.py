@@ -242,3 +242,14 @@ def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
     )
     found = _with_verdicts(table, 0.1)
     assert found["verdict"].tolist() == ["confirmed", "undecided", "refuted", "not comparable"]
+
+
+def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path, monkeypatch):
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    of_statements = {**STUDY, "metrics": ["st2exp", "stent"]}
+    explanations = api.run(of_statements, out=tmp_path / "explanations")
+    protocol = {**STUDY.get("protocol", {}), "reference": "written"}
+    reviews = api.run({**of_statements, "protocol": protocol}, out=tmp_path / "reviews")
+    alone, both = (analysis.table(runs) for runs in ([explanations], [explanations, reviews]))
+    pd.testing.assert_frame_equal(alone, both)
+    assert {"III", "IV"} <= set(alone["table"])

@@ -7,6 +7,8 @@ according to the judge. If there is none, or the judge compared it with the whol
 topic with most words in common (Jaccard; for contradicted statements those of the opposite sentiment first), because
 the largest of several small probabilities is arbitrary.
 
+If a metric finds spans of a text that the review does not support (``lettucedetect``), they are marked in the text.
+
 The rows are those for which most generators have a text, in an order that depends on their names alone, so they are not
 selected by hand, and all generators are shown on the same rows. Verdicts are those of one judge: the first, or the one
 that ``judge`` names.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import itertools
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,9 +55,11 @@ WORDS = {
 COLOURS = {"entailed": "certified", "contradicted": "baseline", "unsupported": "hint", "undecided": "hint"}
 """Classes of the page: green, orange, grey. Each statement has its mark too."""
 COLUMNS = ["dataset", "model", "role", "judge", "unit", "text", "side", "statement", "topic", "sentiment",
-           "verdict", "closest"]  # fmt: skip
+           "verdict", "closest", "spans"]  # fmt: skip
 TEXT = ["dataset", "model", "unit"]
-TEXTS, STATEMENTS = "explanations.parquet", "statements.parquet"
+TEXTS, STATEMENTS, SPANS = "explanations.parquet", "statements.parquet", "spans.parquet"
+OPEN, SHUT = "\ue000", "\ue001"
+"""Around an unsupported span while lines are made; private characters, which are removed from texts."""
 NOTHING = "not mentioned in the review"
 LETTERS, LINE, WIDTH = 118, 16, 900
 
@@ -74,8 +79,9 @@ class Examples:
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """A row for each statement of either side (``side``): dataset, model, role, judge, unit, text, statement,
-        topic, sentiment, verdict, closest (statement of the other side, if any is on its topic). A text of a row
-        without any statement has one row, with nothing in these."""
+        topic, sentiment, verdict, closest (statement of the other side, if any is on its topic), spans (unsupported
+        characters of the text, as "3-9 20-31"). A text of a row without any statement has one row, with nothing in
+        these."""
         import pandas as pd
 
         found = [self._table_of(run, {c.id: c.role for c in cells}) for run, cells in cells_of(runs)]
@@ -106,7 +112,8 @@ class Examples:
             rows = named.merge(
                 statements.drop(columns=["dataset", "model", "judge"]), on=["cell", "unit"], how="left"
             )
-            parts.append(rows.assign(closest=pd.array(_closest(rows), dtype="string")))
+            closest = pd.array(_closest(rows), dtype="string")
+            parts.append(rows.assign(closest=closest, spans=_spans(run, rows)))
         return pd.concat(parts, ignore_index=True)
 
     def notes(self, runs: Sequence[Run]) -> Sequence[str]:
@@ -118,7 +125,7 @@ class Examples:
         drawn = []
         for labels, rows in groups_of(tidied(table), ("dataset", "model")):
             heading = f"{labels['model']}, {labels['dataset']}"
-            note = f"Verdicts of the judge {rows['judge'].iloc[0]}: {_legend(rows)}."
+            note = f"Verdicts of the judge {rows['judge'].iloc[0]}: {_legend(rows)}.{_about_spans(rows)}"
             drawn.append(Figure(heading, _drawing(heading, list(_lines(rows))), note, wide=True))
         return drawn
 
@@ -129,10 +136,19 @@ class Examples:
         """The same on a terminal; verdicts are words."""
         parts = []
         for labels, rows in groups_of(tidied(table), ("dataset", "model")):
-            lines = [line for _, line in _lines(rows)]
+            lines = [line.replace(OPEN, "[[").replace(SHUT, "]]") for _, line in _lines(rows)]
             parts.append("\n".join([f"{labels['model']} on {labels['dataset']}", *lines]))
         judges = " and ".join(table["judge"].drop_duplicates()) if len(table) else "no judge"
-        return "\n\n".join([*parts, f"Verdicts of {judges}: {_legend(table)}."])
+        return "\n\n".join(
+            [*parts, f"Verdicts of {judges}: {_legend(table)}.{_about_spans(table, '[[', ']]')}"]
+        )
+
+
+def _about_spans(rows: pd.DataFrame, *marks: str) -> str:
+    if "spans" not in rows or not any(isinstance(spans, str) and spans for spans in rows["spans"]):
+        return ""
+    how = f"Between {marks[0]} and {marks[1]}" if marks else "Underlined"
+    return f" {how}: what a model of spans finds unsupported by the review."
 
 
 def _legend(rows: pd.DataFrame) -> str:
@@ -175,6 +191,42 @@ def _units(counts: Mapping[str, int], most: int) -> list[str]:
     return heapq.nsmallest(most, counts, key=rank)
 
 
+def _spans(run: Run, rows: pd.DataFrame) -> list[str]:
+    """For each row the unsupported characters of its text, of all metrics that find any."""
+    if not (run.directory / SPANS).is_file():
+        return [""] * len(rows)
+    found: dict[tuple[str, str], set[str]] = {}
+    cells, units = rows["cell"].unique().tolist(), rows["unit"].unique().tolist()
+    for row in run.rows(SPANS, cell=cells, unit=units).sort_values("start").to_dict("records"):
+        found.setdefault((row["cell"], row["unit"]), set()).add(f"{row['start']}-{row['end']}")
+    return [
+        " ".join(sorted(found.get(key, ()), key=lambda span: int(span.split("-")[0])))
+        for key in zip(rows["cell"], rows["unit"], strict=True)
+    ]
+
+
+def _marked(text: str, spans: object) -> str:
+    """The text with its spans between ``OPEN`` and ``SHUT``."""
+    inside = [False] * len(text)
+    for span in spans.split() if isinstance(spans, str) else ():
+        start, end = map(int, span.split("-"))
+        inside[start:end] = [True] * len(inside[start:end])
+    parts = []
+    for within, letters in itertools.groupby(zip(inside, text, strict=True), key=lambda one: one[0]):
+        run = "".join(letter for _, letter in letters if letter not in (OPEN, SHUT))
+        parts.append(f"{OPEN}{run}{SHUT}" if within else run)
+    return "".join(parts)
+
+
+def _whole_marks(lines: Sequence[str]) -> Iterator[str]:
+    """Lines in which each span that goes on in the next line ends, and begins again there."""
+    within = False
+    for line in lines:
+        given = f"{OPEN}{line}" if within else line
+        within = given.rfind(OPEN) > given.rfind(SHUT)
+        yield f"{given}{SHUT}" if within else given
+
+
 def _closest(rows: pd.DataFrame) -> list[str | None]:
     """For each row the statement of the other side that it is best compared with."""
     sides: dict[tuple[Any, ...], list[Mapping[Any, Any]]] = {}
@@ -211,7 +263,8 @@ def _lines(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
             yield "", ""
         yield "tick", str(labels["unit"])
         written = str(of_text["text"].iloc[0])
-        for line in textwrap.wrap(f"“{written}”", LETTERS) if written else ["(an empty text)"]:
+        marked = _marked(written, of_text["spans"].iloc[0] if "spans" in of_text else "")
+        for line in _whole_marks(textwrap.wrap(f"“{marked}”", LETTERS)) if written else ["(an empty text)"]:
             yield "name", line
         sides = {side: of_text[of_text["side"] == side].to_dict("records") for side in ("text", "reference")}
         if not sides["text"]:
@@ -239,10 +292,12 @@ def _wrapped(row: Mapping[Any, Any], words: str, mark: str = "") -> Iterator[tup
 def _drawing(title: str, lines: Sequence[tuple[str, str]]) -> str:
     from cfbench_core.reports.charts.svg import drawing, text
 
+    begin, end = '<tspan text-decoration="underline">', "</tspan>"
     parts = []
     for place, (colour, line) in enumerate(lines):
         words = line.lstrip()
         if words:
-            parts.append(text(colour, 4 + 5 * (len(line) - len(words)), LINE * (place + 1), words))
-    summary = "; ".join(line.strip() for _, line in lines if line)
+            shown = text(colour, 4 + 5 * (len(line) - len(words)), LINE * (place + 1), words)
+            parts.append(shown.replace(OPEN, begin).replace(SHUT, end))
+    summary = "; ".join(line.strip() for _, line in lines if line).replace(OPEN, "[[").replace(SHUT, "]]")
     return drawing(WIDTH, LINE * (len(lines) + 1), f"{title}. {summary}", parts, title)

@@ -223,7 +223,7 @@ def of_reviews(run: Run) -> bool:
 
 def _statistics(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     """Table II, of the data sets of these runs."""
-    for run in runs:
+    for run in [run for run in runs if not of_reviews(run)] or runs:  # both are of the same reviews
         known = run.summaries("statements")
         for name, data in run.summaries("data").items():
             statements = dict(known.get(f"statements of {name}") or known.get(name) or {})
@@ -254,7 +254,8 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
     same = repeated(runs)
     known = printed[~printed["table"].isin([STATISTICS, REVIEWS])]
     place = dict(zip(known["metric"], known["table"], strict=True))
-    for run, cell in written(runs):
+    studies = ([run for run in runs if of_reviews(run) == reviews] for reviews in (False, True))
+    for run, cell in (one for study in studies for one in written(study)):  # cells of both have equal names
         generator = generator_of(cell)
         if not generator:
             continue

@@ -15,7 +15,9 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 CHAT = "{% for m in messages %}{{ m.content }} {% endfor %}"
 
 
-def tokenizer(folder: Path, special: bool = True, template: str | None = None) -> int:
+def tokenizer(
+    folder: Path, special: bool = True, template: str | None = None, token_types: bool = True
+) -> int:
     """Words at blanks, between [CLS] and [SEP]; gives the size of its vocabulary."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
@@ -36,7 +38,7 @@ def tokenizer(folder: Path, special: bool = True, template: str | None = None) -
         eos_token="[SEP]",
         model_max_length=512,
         model_input_names=["input_ids", "token_type_ids", "attention_mask"]
-        if special
+        if special and token_types
         else ["input_ids", "attention_mask"],
     )
     whole.chat_template = template
@@ -90,6 +92,33 @@ def classifier(folder: Path, labels: list[str], order: list[int] | None = None) 
             head.weight.copy_(head.weight[order].clone())
             head.bias.copy_(head.bias[order].clone())
     model.save_pretrained(folder)
+    return folder
+
+
+def token_classifier(folder: Path, labels: int = 2) -> Path:
+    """A ModernBERT that gives each token a class, as LettuceDetect's models are."""
+    import torch
+    from transformers import ModernBertConfig, ModernBertForTokenClassification
+
+    size = tokenizer(folder, token_types=False)
+    torch.manual_seed(0)
+    config = ModernBertConfig(
+        vocab_size=size,
+        hidden_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=512,
+        initializer_range=0.5,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        cls_token_id=2,
+        sep_token_id=3,
+        num_labels=labels,
+        reference_compile=False,
+    )
+    ModernBertForTokenClassification(config).save_pretrained(folder)
     return folder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,7 +75,7 @@ def observe(context: TaskContext, chunk: Chunk, texts: Texts) -> Observed:
 
     ``statements.parquet``: every statement of both sides with the verdict of each judge. ``failures.parquet``, if there
     are any: the texts whose scores are missing, with what failed ("text" or "reference", for its extraction, or the
-    label of a judge) and the reason.
+    label of a judge) and the reason. ``spans.parquet``, if a metric finds any: the parts of texts that it rejects.
     """
     owner = np.flatnonzero([one is not None for one in texts])
     units = chunk.units.iloc[owner]
@@ -125,7 +125,26 @@ def observe(context: TaskContext, chunk: Chunk, texts: Texts) -> Observed:
     if lines:
         frame = pd.DataFrame(lines, columns=["unit", "what", "reason"]).astype("string")
         frame.to_parquet(context.output / "failures.parquet", index=False, compression="zstd")
+    _write_spans(context, units["unit"].tolist(), seen)
     return observed
+
+
+def _write_spans(context: TaskContext, units: Sequence[str], seen: ObservedTexts) -> None:
+    """``spans.parquet``: unit, metric, start, end (characters of the text), p."""
+    lines = []
+    for entry in context.parameters["metrics"]:
+        metric = create(entry["metric"])
+        if hasattr(metric, "spans"):
+            (shown,) = entry["columns"].values()
+            lines += [
+                (unit, shown, *span)
+                for unit, spans in zip(units, metric.spans(seen), strict=True)
+                for span in spans or ()
+            ]
+    if lines:
+        frame = pd.DataFrame(lines, columns=["unit", "metric", "start", "end", "p"])
+        frame = frame.astype({"unit": "string", "metric": "string"})
+        frame.to_parquet(context.output / "spans.parquet", index=False, compression="zstd")
 
 
 @functools.lru_cache(maxsize=8)

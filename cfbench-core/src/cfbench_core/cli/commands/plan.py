@@ -16,6 +16,7 @@ from cfbench_core.cli.prepare import prepared
 from cfbench_core.cli.run_tally import plan_line
 
 if TYPE_CHECKING:
+    from cfbench_core.api import Prepared
     from cfbench_core.plan import Cell, Plan
 
 
@@ -44,7 +45,7 @@ def command(
     CONFIG is a YAML file; without it, the default of what is installed. Downloads nothing: data that a run
     would download are named.
     """
-    planned = prepared(
+    study = prepared(
         config,
         changes=changes,
         suite=suite,
@@ -52,11 +53,13 @@ def command(
         allow_env=allow_env,
         offline=offline,
         planning=True,
-    ).plan
+    )
+    planned = study.plan
     if form == "json":
         output.as_json(planned.to_json())
     else:
         show_plan(planned)
+        show_estimate(study)
     return OK if planned.to_run else NOTHING_TO_RUN
 
 
@@ -75,6 +78,17 @@ def show_plan(plan: Plan) -> None:
         click.echo()
         output.heading(title)
         _show_group(plan.layout.row, cells)
+
+
+def show_estimate(study: Prepared) -> None:
+    """What the study will cost, where its suite can say so: ``estimate(config, plan)`` gives lines."""
+    estimate = getattr(study.suite, "estimate", None)
+    lines = estimate(study.config, study.plan) if estimate else ()
+    if lines:
+        click.echo()
+        output.heading("Estimate")
+    for line in lines:
+        click.echo(click.wrap_text(line, 100, "  ", "    "))
 
 
 def _show_group(row: str, cells: Sequence[Cell]) -> None:
