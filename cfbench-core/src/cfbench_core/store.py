@@ -40,7 +40,14 @@ from cfbench_core.artifact_manifest import (
 from cfbench_core.environment import provenance
 from cfbench_core.files import cache_root, disk_trouble, make_folder, place_folder, remove_folder
 from cfbench_core.leases import LocalLeases, leased
+from cfbench_core.specs import ComponentSpec
 from cfbench_core.stages import Task
+
+SPEC = ComponentSpec(
+    id="core/store/file",
+    summary="The cache folder of this machine, or a shared folder ($CFBENCH_CACHE_DIR)",
+    target=f"{__name__}:Store",
+)
 
 _TEMPORARY = "tmp"
 _LEASES = "leases"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import tarfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -228,7 +229,7 @@ class RemoteFiles:
         try:
             import fsspec  # type: ignore[import-untyped]
 
-            self._system, self._base = fsspec.url_to_fs(url, **options)
+            self._system, self._base = fsspec.url_to_fs(url, skip_instance_cache=True, **options)
         except ImportError as error:
             raise UserError(
                 f"store {one_line(url, 100)}: {one_line(str(error), 200)}; pip install 'cfbench-core[fsspec]'"
@@ -238,6 +239,8 @@ class RemoteFiles:
         ) as error:  # whatever a file system raises for a wrong option, or where nobody answers
             raise _trouble(url, error) from None
         self._url = url
+        # paramiko's client is not for several threads, and a lease is renewed by one of its own
+        self._lock = threading.RLock()
         protocols = self._system.protocol
         self._objects = bool(
             {"s3", "gs", "gcs"} & ({protocols} if isinstance(protocols, str) else {*protocols})
@@ -258,7 +261,7 @@ class RemoteFiles:
             if self._objects:
                 self._system.pipe_file(path, content)
                 return
-            self._system.makedirs(self._system._parent(path), exist_ok=True)
+            self._make_folder(self._system._parent(path))
             temporary = self._temporary(path)
             self._system.pipe_file(temporary, content)
             self._system.mv(temporary, path)
@@ -269,7 +272,7 @@ class RemoteFiles:
             if self._objects:
                 self._system.put_file(str(local), path)
                 return
-            self._system.makedirs(self._system._parent(path), exist_ok=True)
+            self._make_folder(self._system._parent(path))
             temporary = self._temporary(path)
             self._system.put_file(str(local), temporary)
             self._system.mv(temporary, path)
@@ -291,7 +294,7 @@ class RemoteFiles:
                 if self._objects:
                     self._system.pipe_file(path, content, mode="create")
                     return True
-                self._system.makedirs(self._system._parent(path), exist_ok=True)
+                self._make_folder(self._system._parent(path))
                 # paramiko (SFTP) wants to hear that the file is written to, Python must not
                 with self._system.open(path, "wxb" if hasattr(self._system, "ftp") else "xb") as file:
                     file.write(content)
@@ -308,6 +311,15 @@ class RemoteFiles:
         with self._errors(), contextlib.suppress(FileNotFoundError):
             self._system.rm_file(self._path(name))
 
+    def _make_folder(self, path: str) -> None:
+        for last in (False, True):
+            try:
+                self._system.makedirs(path, exist_ok=True)
+                return
+            except OSError:  # somebody else made a part of it in the same moment
+                if last:
+                    raise
+
     def _path(self, name: str) -> str:
         return f"{self._base.rstrip('/')}/{name}"
 
@@ -319,7 +331,8 @@ class RemoteFiles:
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
-            yield
+            with contextlib.nullcontext() if self._objects else self._lock:
+                yield
         except (KeyboardInterrupt, UserError):
             raise
         except Exception as error:
