@@ -40,19 +40,23 @@ class RecsysViewer:
         user = _user_of(unit)
         history = _history(unit, user)
         explicit = unit.labels.get("format") == "explicit"
-        facts = [(names.nouns["user"], names.user(user)), ("history", f"{len(history)} {names.nouns['items']}")]
+        facts = [
+            (names.nouns["user"], names.user(user)),
+            ("history", f"{len(history)} {names.nouns['items']}"),
+        ]
         item = next((str(rows["item"].iloc[0]) for rows in unit.explanations.values() if _has_item(rows)), "")
         if item:
             rank = next(rows["rank"].iloc[0] for rows in unit.explanations.values() if _has_item(rows))
             facts.insert(1, ("explained", f"{names.item(item)}, recommended at rank {rank}"))
         blocks: list[Block] = [Facts(facts)]
         blocks += [_edits(unit, names, user)] if explicit else [_importances(unit, names, history)]
-        blocks += _agreement(unit)
         if history:
             blocks.append(_editor(unit, names, user, history, explicit))
         else:
-            blocks.append(Note("The data of this run is not in the cache any more, so the history cannot be shown."))
-        return blocks
+            blocks.append(
+                Note("The data of this run is not in the cache any more, so the history cannot be shown.")
+            )
+        return [*blocks, *_agreement(unit)]
 
     def respond(self, live: LiveUnit, edit: Mapping[str, bool | float | str]) -> Sequence[Block]:
         """The list before and after the edit, with the ranks of both."""
@@ -69,7 +73,9 @@ class RecsysViewer:
         if unknown:
             raise UserError(f"no item {unknown[0]!r} in {interactions.name}")
         present = set(profiles[user].indices.tolist())
-        edges = [(places[name], bool(to)) for name, to in edit.items() if (places[name] in present) != bool(to)]
+        edges = [
+            (places[name], bool(to)) for name, to in edit.items() if (places[name] in present) != bool(to)
+        ]
         edited = Edits(
             np.array([user, user]),
             np.ones(len(edges), dtype=np.int64),
@@ -89,7 +95,13 @@ class RecsysViewer:
 
 
 def _lists(
-    interactions: Any, shown: Sequence[int], ranks: Any, scores: Any, size: int, explained: set[int], edited: bool
+    interactions: Any,
+    shown: Sequence[int],
+    ranks: Any,
+    scores: Any,
+    size: int,
+    explained: set[int],
+    edited: bool,
 ) -> Grid:
     """The items of both lists in the order after the edit."""
     order = sorted(range(len(shown)), key=lambda n: (ranks[1][n], ranks[0][n]))
@@ -105,9 +117,14 @@ def _lists(
             cells += [Text(str(before)), Text(sign, tone), Text(f"{scores[0][place]:.4f}")]
         rows.append(cells)
     if not edited:
-        return Grid("Recommended list", ["rank", "item", "score"], rows, (0, 2), "The explained items are marked.")
+        return Grid(
+            "Recommended list", ["rank", "item", "score"], rows, (0, 2), "The explained items are marked."
+        )
     columns = ["rank after", "item", "score after", "rank before", "moved", "score before"]
-    note = f"The first {size} of both lists, in the order after the edit. The explained items are marked; items of the original history are not ranked."
+    note = (
+        f"The first {size} of both lists, in the order after the edit. The explained items are marked; items of the "
+        "original history are not ranked."
+    )
     return Grid("List after your edit", columns, rows, (0, 2, 3, 4, 5), note)
 
 
@@ -168,9 +185,15 @@ def _edits(unit: UnitData, names: Any, user: str) -> Grid:
         found = list(_own_edits(unit.explanations[cell.id]))
         text = ", ".join(_edit_words(names, user, *one) for one in found) or "no answer"
         rank = unit.scores[cell.id].get(after)
-        success = next((v for n, v in unit.scores[cell.id].items() if n.startswith(("PN-S", "Success"))), None)
-        outcome = Text("–", "muted") if success is None else Text("leaves the list", "good") if success >= 1 else Text(
-            "stays" if success == 0 else f"{success:.0%} leave", "bad" if success == 0 else "warn"
+        success = next(
+            (v for n, v in unit.scores[cell.id].items() if n.startswith(("PN-S", "Success"))), None
+        )
+        outcome = (
+            Text("–", "muted")
+            if success is None
+            else Text("leaves the list", "good")
+            if success >= 1
+            else Text("stays" if success == 0 else f"{success:.0%} leave", "bad" if success == 0 else "warn")
         )
         rows.append(
             [
@@ -183,7 +206,9 @@ def _edits(unit: UnitData, names: Any, user: str) -> Grid:
             ]
         )
     columns = [unit.run.layout.row, "edits", "number", "outcome", "rank after", "time (ms)"]
-    return Grid("Answers of the explainers", columns, rows, (2, 4, 5), "− removes an interaction, + adds one.")
+    return Grid(
+        "Answers of the explainers", columns, rows, (2, 4, 5), "− removes an interaction, + adds one."
+    )
 
 
 def _edit_words(names: Any, user: str, edge_user: str, item: str, op: str) -> str:
@@ -200,7 +225,9 @@ def _importances(unit: UnitData, names: Any, history: Sequence[str]) -> Grid:
         if len(rows):
             own = rows.sort_values("importance", ascending=False, kind="stable")
             pairs = zip(own["edge_item"].astype(str), own["importance"], strict=True)
-            ranked[unit.name(cell)] = {item: (n, float(value)) for n, (item, value) in enumerate(pairs, start=1)}
+            ranked[unit.name(cell)] = {
+                item: (n, float(value)) for n, (item, value) in enumerate(pairs, start=1)
+            }
     items = list(dict.fromkeys([*history, *(item for found in ranked.values() for item in found)]))
 
     def mean_rank(item: str) -> float:
@@ -216,7 +243,9 @@ def _importances(unit: UnitData, names: Any, history: Sequence[str]) -> Grid:
             cells.append(Text(str(place) if place else "–", bar=bar, title=f"importance {value:.4g}"))
         rows_.append(cells)
     note = "Rank of each interaction by importance (1: the most important); hover for the importance."
-    return Grid("Importance of the history", ["interaction", *ranked], rows_, tuple(range(1, len(ranked) + 1)), note)
+    return Grid(
+        "Importance of the history", ["interaction", *ranked], rows_, tuple(range(1, len(ranked) + 1)), note
+    )
 
 
 def _agreement(unit: UnitData) -> Iterator[Grid]:

@@ -44,7 +44,12 @@ class TabularViewer:
         constraints = "; ".join(str(one) for one in data.encoding.constraints)
         if constraints:
             facts.append(("constraints between columns", constraints))
-        return [Facts(facts), *_diffs(unit, data, values), *_edited_columns(unit, data), _editor(unit, data, values)]
+        return [
+            Facts(facts),
+            *_diffs(unit, data, values),
+            _editor(unit, data, values),
+            *_edited_columns(unit),
+        ]
 
     def respond(self, live: LiveUnit, edit: Mapping[str, bool | float | str]) -> Sequence[Block]:
         """The probabilities before and after the edit, and which rules of the table the edited row breaks."""
@@ -62,7 +67,14 @@ class TabularViewer:
         rows: list[list[Text | str]] = []
         for name, place in ((data.classes[1], 1), (data.classes[0], 0)):
             before, after = (float(p[place]) for p in probabilities)
-            rows.append([name, Text(f"{before:.4f}", bar=before), Text(f"{after:.4f}", bar=after), f"{after - before:+.4f}"])
+            rows.append(
+                [
+                    name,
+                    Text(f"{before:.4f}", bar=before),
+                    Text(f"{after:.4f}", bar=after),
+                    f"{after - before:+.4f}",
+                ]
+            )
         flipped = words[0] != words[1]
         verdict = Facts(
             [
@@ -70,7 +82,9 @@ class TabularViewer:
                 ("prediction for the edited row", f"{words[1]}{' (changed)' if flipped else ' (unchanged)'}"),
             ]
         )
-        grid = Grid("Probability of each class", ["class", "row", "edited row", "difference"], rows, (1, 2, 3))
+        grid = Grid(
+            "Probability of each class", ["class", "row", "edited row", "difference"], rows, (1, 2, 3)
+        )
         problems = list(_problems(data, factual, changed))
         notes = [Note(problem, "warn") for problem in problems] or (
             [Note("The edited row respects the ranges and constraints of the table.", "good")] if edit else []
@@ -89,7 +103,9 @@ def _value(data: PreparedDataset, column: Column, row: int) -> str:
     from cfbench_tabular.column_types import text_of_number
 
     value = data.table.values[column.name][row]
-    return text_of_number(float(value), column.format, column.step) if column.kind == "numeric" else str(value)
+    return (
+        text_of_number(float(value), column.format, column.step) if column.kind == "numeric" else str(value)
+    )
 
 
 def _rule(data: PreparedDataset, column: Column) -> str:
@@ -118,8 +134,11 @@ def _range(data: PreparedDataset, column: Column) -> tuple[float, float]:
 
 def _sets(rows: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
     """The counterfactuals of one answer, numbered."""
-    for number, part in rows.groupby("counterfactual") if "counterfactual" in rows else [(1, rows)]:
-        yield int(number), part
+    if "counterfactual" not in rows:
+        yield 1, rows
+        return
+    for number in sorted(rows["counterfactual"].unique().tolist()):
+        yield int(number), rows[rows["counterfactual"] == number]
 
 
 def _diffs(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> Iterator[Grid]:
@@ -134,7 +153,9 @@ def _diffs(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> 
         return
     rows: list[list[Text | str]] = []
     for column in data.table.columns:
-        label = f"{column.name}{f' [{column.unit}]' if column.unit and column.unit not in column.name else ''}"
+        label = (
+            f"{column.name}{f' [{column.unit}]' if column.unit and column.unit not in column.name else ''}"
+        )
         cells: list[Text | str] = [Text(label, title=_rule(data, column)), values[column.name]]
         cells += [found.get(column.name, Text("·", "muted")) for found in answers.values()]
         rows.append(cells)
@@ -174,7 +195,7 @@ def _sign(column: Column, before: str, after: str) -> str:
         return "≠" if column.kind != "numeric" else "▲" if after > before else "▼"
 
 
-def _edited_columns(unit: UnitData, data: PreparedDataset) -> Iterator[Grid]:
+def _edited_columns(unit: UnitData) -> Iterator[Grid]:
     """How often a column is changed, by the explainers of this row."""
     answers = [set(part["column"]) for rows in unit.explanations.values() for _, part in _sets(rows)]
     answers = [found for found in answers if found]
@@ -193,7 +214,9 @@ def _changes_alone(unit: UnitData) -> Iterator[Grid]:
         rows = unit.explanations[cell.id]
         if len(rows):
             shown = rows[["column", "original", "value"]].astype(str)
-            yield Grid(unit.name(cell), list(shown.columns), [list(row) for row in shown.itertuples(index=False)])
+            yield Grid(
+                unit.name(cell), list(shown.columns), [list(row) for row in shown.itertuples(index=False)]
+            )
 
 
 def _editor(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> Editor:
@@ -214,12 +237,26 @@ def _editor(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) ->
 def _field(data: PreparedDataset, column: Column, value: str) -> Field:
     rule, locked = _rule(data, column), column.immutable
     if column.kind != "numeric":
-        return Field(column.name, column.name, "choice", value, tuple(column.levels), locked=locked, note=rule)
+        return Field(
+            column.name, column.name, "choice", value, tuple(column.levels), locked=locked, note=rule
+        )
     if column.format != "number":
-        return Field(column.name, column.name, "choice", value, (value,), locked=True, note=f"a {column.format}")
+        return Field(
+            column.name, column.name, "choice", value, (value,), locked=True, note=f"a {column.format}"
+        )
     low, high = _range(data, column)
     return Field(
-        column.name, column.name, "number", float(value), (), low, high, column.step, column.unit, locked, rule
+        column.name,
+        column.name,
+        "number",
+        float(value),
+        (),
+        low,
+        high,
+        column.step,
+        column.unit,
+        locked,
+        rule,
     )
 
 
@@ -236,4 +273,3 @@ def _problems(data: PreparedDataset, factual: Any, changed: Any) -> Iterator[str
         yield f"{column.name}: a counterfactual must stay within: {_rule(data, column)}"
     if not bool(data.encoding.constraints_hold(changed[None])[0]):
         yield f"a constraint between columns does not hold: {'; '.join(map(str, data.encoding.constraints))}"
-

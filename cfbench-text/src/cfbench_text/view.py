@@ -52,7 +52,9 @@ class TextViewer:
 
     def respond(self, live: LiveUnit, edit: Mapping[str, bool | float | str]) -> Sequence[Block]:
         """Texts have no editor."""
-        raise UserError("the text suite has no what-if queries: its generators write texts, nothing is edited")
+        raise UserError(
+            "the text suite has no what-if queries: its generators write texts, nothing is edited"
+        )
 
 
 def _reliability(unit: UnitData) -> Iterator[Block]:
@@ -60,7 +62,9 @@ def _reliability(unit: UnitData) -> Iterator[Block]:
         (column.note, column.doubtful) for cell in unit.cells for column in cell.columns if column.note
     )
     for note, doubtful in notes:
-        yield Note(f"{'Not to be taken for a fact: ' if doubtful else ''}{note}", "warn" if doubtful else "muted")
+        yield Note(
+            f"{'Not to be taken for a fact: ' if doubtful else ''}{note}", "warn" if doubtful else "muted"
+        )
 
 
 def _text(name: str, role: str, text: str, statements: pd.DataFrame) -> Iterator[Block]:

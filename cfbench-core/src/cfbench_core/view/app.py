@@ -6,10 +6,10 @@ address of this machine, so that no page of another site can reach the server by
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ from starlette.routing import Route
 from cfbench_core.errors import UserError
 from cfbench_core.run_directory import Run
 from cfbench_core.view.live import LiveModels
+from cfbench_core.view.pages import static_file
 from cfbench_core.view.queries import RunView, comparison
 
 HOSTS = ("127.0.0.1", "localhost")
@@ -47,6 +48,7 @@ FILES = {
     "/blocks.js": ("blocks.js", "text/javascript"),
     "/pages.js": ("pages.js", "text/javascript"),
     "/view.css": ("view.css", "text/css"),
+    "/report.css": ("report.css", "text/css"),
 }
 
 
@@ -111,6 +113,11 @@ class Views:
             known = self._views[number] = changed, RunView(Run(directory))
         return known[1]
 
+    def warm(self) -> None:
+        """Reads the first run's tables, so that the first page does not wait for it."""
+        with contextlib.suppress(UserError):  # a page shows it
+            self[0].overview(significance=False)
+
 
 def application(runs: Sequence[Run], token: str, live: LiveModels | None = None) -> Starlette:
     """The application for some runs; ``token`` must accompany every request."""
@@ -165,14 +172,12 @@ def application(runs: Sequence[Run], token: str, live: LiveModels | None = None)
         "compare": compared,
     }
     routes = [Route(path, _file(*file)) for path, file in FILES.items()]
+    routes.append(Route("/favicon.ico", _no_icon))
     routes += [Route(f"/api/{name}", _query(query)) for name, query in queries.items()]
     routes.append(Route("/api/what-if", _posted(what_if), methods=["POST"]))
-    return Starlette(routes=routes, middleware=[Middleware(Guard, token=token)])
-
-
-def static_file(name: str) -> bytes:
-    """A file of the page."""
-    return resources.files("cfbench_core.view").joinpath("static", name).read_bytes()
+    app = Starlette(routes=routes, middleware=[Middleware(Guard, token=token)])
+    app.state.views = views
+    return app
 
 
 def _file(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
@@ -180,6 +185,10 @@ def _file(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]
         return Response(static_file(name), media_type=media_type)
 
     return respond
+
+
+async def _no_icon(_: Request) -> Response:
+    return Response(status_code=204)
 
 
 def _query(function: Callable[[Mapping[str, str]], Any]) -> Callable[[Request], Awaitable[Response]]:
@@ -217,6 +226,6 @@ async def _answered(function: Callable[[Any], Any], given: Any) -> Response:
 def _number(given: Mapping[str, Any], name: str, default: int | None = None) -> int:
     value = given.get(name, default)
     try:
-        return int(value)  # type: ignore[arg-type]
+        return int(value)
     except (TypeError, ValueError):
         raise UserError(f"{name}: expected a whole number, got {value!r}") from None

@@ -36,7 +36,7 @@ class RunView:
     def __init__(self, run: Run, viewer: Viewer | None = None) -> None:
         self.run = run
         self.viewer = viewer or viewer_of(run.suite)
-        self._lock = threading.RLock()
+        self._lock, self._significance = threading.Lock(), threading.Lock()
         self._units: dict[str, pd.DataFrame] = {}
 
     @functools.cached_property
@@ -44,8 +44,8 @@ class RunView:
         """With who leads each column, which takes a while for a large run."""
         from cfbench_core.reports.tables import tables
 
-        with self._lock:
-            return tables(self.run)
+        with self._significance:
+            return self.__dict__.get("tables") or tables(self.run)
 
     @functools.cached_property
     def plain_tables(self) -> list[Table]:
@@ -98,7 +98,9 @@ class RunView:
 
     def _label_values(self) -> dict[str, list[Any]]:
         names = dict.fromkeys(name for cell in self.run.cells() for name in cell.labels)
-        values = {n: list(dict.fromkeys(c.labels[n] for c in self.run.cells() if n in c.labels)) for n in names}
+        values = {
+            n: list(dict.fromkeys(c.labels[n] for c in self.run.cells() if n in c.labels)) for n in names
+        }
         return {name: found for name, found in values.items() if len(found) > 1}
 
     def _table(self, number: int, table: Table) -> dict[str, Any]:
@@ -106,8 +108,7 @@ class RunView:
 
         cells = self.groups[number]
         places = {
-            name: self.places[cell.id]
-            for name, cell in zip(row_names(self.run, cells), cells, strict=True)
+            name: self.places[cell.id] for name, cell in zip(row_names(self.run, cells), cells, strict=True)
         }
         return {
             "number": number,
@@ -179,23 +180,33 @@ class RunView:
         found = frame
         if search:
             texts = [frame[name].astype(str) for name in frame.columns if name not in self._metrics(frame)]
-            hits = np.logical_or.reduce([text.str.contains(search, case=False, regex=False) for text in texts])
+            hits = np.logical_or.reduce(
+                [text.str.contains(search, case=False, regex=False) for text in texts]
+            )
             found = frame[hits]
         if sort:
             if sort not in frame:
                 raise UserError(f"no column {sort!r}.{did_you_mean(sort, map(str, frame.columns))}")
             found = found.sort_values(sort, ascending=not descending, kind="stable", na_position="last")
-        size = max(1, min(size, MOST_ROWS))
-        rows = found.iloc[page * size : (page + 1) * size]
+        page, size = max(0, page), max(1, min(size, MOST_ROWS))
+        shown = self._units_page(number, cell, frame, found.iloc[page * size : (page + 1) * size])
+        return {**shown, "total": len(found), "page": page, "size": size}
+
+    def all_units(self, number: int) -> dict[str, Any]:
+        """All units of a cell, for a bundle."""
+        cell = self._numbered(self.run.cells(), number, "cell")
+        frame = self._frame(cell)
+        return self._units_page(number, cell, frame, frame)
+
+    def _units_page(
+        self, number: int, cell: RunCell, frame: pd.DataFrame, rows: pd.DataFrame
+    ) -> dict[str, Any]:
         return to_json(  # type: ignore[no-any-return]
             {
                 **self.cell_heading(number),
                 "columns": self._columns(cell, frame),
                 "rows": [_plain(row) for row in rows.itertuples(index=False)],
-                "total": len(found),
                 "all": len(frame),
-                "page": page,
-                "size": size,
                 "distributions": {name: _histogram(frame[name]) for name in self._metrics(frame)},
             }
         )
@@ -318,13 +329,12 @@ class RunView:
         cells = [cell for cell in self.groups[number] if cell.done or cell.status == "partial"]
         cells.sort(key=lambda cell: order.get(str(cell.labels[row]), len(order)))
         ids = [cell.id for cell in cells]
-        with self._lock:
-            scores = self._of_unit("scores.parquet", ids, unit)
-            if scores.empty:
-                raise UserError(f"{unit!r} was not explained in table {number} of {self.run.directory}")
-            explanations = self._of_unit("explanations.parquet", ids, unit)
-            costs = self._of_unit("costs.parquet", ids, unit)
-            details = self._of_unit("details.parquet", ids, unit)
+        scores = self._of_unit("scores.parquet", ids, unit)
+        if scores.empty:
+            raise UserError(f"{unit!r} was not explained in table {number} of {self.run.directory}")
+        explanations = self._of_unit("explanations.parquet", ids, unit)
+        costs = self._of_unit("costs.parquet", ids, unit)
+        details = self._of_unit("details.parquet", ids, unit)
         measured = scores[scores["value"].notna()]
         return UnitData(
             self.run,
@@ -333,7 +343,10 @@ class RunView:
             cells,
             {id: explanations[explanations["cell"] == id] for id in ids},
             {id: _mapping(measured[measured["cell"] == id], "metric", "value") for id in ids},
-            {id: _mapping(details[details["cell"] == id], "name", "value") if len(details) else {} for id in ids},
+            {
+                id: _mapping(details[details["cell"] == id], "name", "value") if len(details) else {}
+                for id in ids
+            },
             _mapping(costs, "cell", "elapsed_seconds"),
         )
 

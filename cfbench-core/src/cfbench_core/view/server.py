@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 import socket
+import threading
+import webbrowser
 from collections.abc import Sequence
 
 import click
@@ -29,8 +31,10 @@ def serve_runs(runs: Sequence[Run], port: int = 0, browser: bool = True) -> None
     token, live = secrets.token_urlsafe(24), LiveModels()
     listening = _listening(port)
     address = f"http://{HOST}:{listening.getsockname()[1]}/?token={token}"
+    app = application(runs, token, live)
+    threading.Thread(target=app.state.views.warm, daemon=True).start()
     config = uvicorn.Config(
-        application(runs, token, live),
+        app,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=2,
@@ -54,13 +58,12 @@ def _listening(port: int) -> socket.socket:
         listening.bind((HOST, port))
     except OSError as error:
         listening.close()
-        raise UserError(f"--port {port}: cannot be used ({error.strerror}); without it a free one is chosen") from None
+        raise UserError(
+            f"--port {port}: cannot be used ({error.strerror}); without it a free one is chosen"
+        ) from None
     listening.listen(64)  # a browser that comes before the server is ready waits here
     return listening
 
 
 def _open_when_ready(address: str) -> None:
-    import threading
-    import webbrowser
-
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -24,9 +24,17 @@ MOST_RUNS = 20
     ),
 )
 @click.argument("runs", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Of 127.0.0.1; any free one unless given.")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Of 127.0.0.1; any free one unless given.",
+)
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
-@click.option("--export", "bundle", metavar="DIR", type=click.Path(path_type=Path), help="Write static files and exit.")
+@click.option(
+    "--export", "bundle", metavar="DIR", type=click.Path(path_type=Path), help="Write static files and exit."
+)
 @click.option(
     "--units",
     metavar="N",
@@ -35,7 +43,9 @@ MOST_RUNS = 20
     show_default=True,
     help="With --export: pages of units for each table.",
 )
-def command(runs: tuple[Path, ...], port: int, no_browser: bool, bundle: Path | None, units: int) -> int | None:
+def command(
+    runs: tuple[Path, ...], port: int, no_browser: bool, bundle: Path | None, units: int
+) -> int | None:
     """Look at runs in a browser: tables, the units behind a cell, one unit, what if.
 
     RUN is a run directory; without one, the latest runs in runs/. The server is reachable from this machine only, with the
@@ -65,7 +75,9 @@ def _runs_in(folder: Path) -> Iterator[Path]:
 
 
 def _latest() -> list[Path]:
-    found = sorted(_runs_in(Path("runs")), key=lambda path: (path / "plan.json").stat().st_mtime, reverse=True)
+    found = sorted(
+        _runs_in(Path("runs")), key=lambda path: (path / "plan.json").stat().st_mtime, reverse=True
+    )
     if not found:
         raise UserError("no run in runs/: name a run directory, or make one with 'cfbench run'")
     return found[:MOST_RUNS]
