@@ -294,6 +294,7 @@ class RunView:
             {
                 "table": number,
                 "unit": unit,
+                "row": self.run.layout.row,
                 "texts": self._numbered(self.plain_tables, number, "table").label_texts,
                 "before": units[place - 1] if place > 0 else None,
                 "after": units[place + 1] if 0 <= place < len(units) - 1 else None,

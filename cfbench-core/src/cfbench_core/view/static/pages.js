@@ -187,7 +187,7 @@
     });
     const rows = found.rows.map((row) =>
       h("tr", { class: row.role ? "controls" : null }, h("th", { scope: "row" }, h("a", { class: "row", href: address(["run", run, "cell", row.cell]) }, row.name), tag(row.role)), row.values.map((value, n) => h("td", { class: `number${value !== null && value === best[n] ? " best" : ""}` }, number(value))), h("td", { class: "number" }, row.seconds === null ? "–" : number(row.seconds * 1000)), details.map((name) => h("td", { class: "number" }, number(row.details[name])))));
-    const head = [["explainer", ""], ...columns.map((column) => [column.name + arrow(column.direction), column.question]), ["time (ms) ↓", ""], ...details.map((name) => [name, ""])];
+    const head = [[found.row, ""], ...columns.map((column) => [column.name + arrow(column.direction), column.question]), ["time (ms) ↓", ""], ...details.map((name) => [name, ""])];
     return [
       h("p", { class: "eyebrow" }, found.texts.join(" · ")),
       h("h1", {}, unit),
