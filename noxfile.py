@@ -231,3 +231,22 @@ def e2e(session: nox.Session) -> None:
     """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
     session.install("pytest", "pytest-xdist", "pyyaml", "jsonschema", *PACKAGING)
     session.run("pytest", "tests", *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
+
+
+@nox.session
+def view(session: nox.Session) -> None:
+    """The viewer in Debian's Chromium: clicks, what-if queries, axe-core, and the pictures of docs/images."""
+    chromium = os.environ.get("CFBENCH_CHROMIUM") or shutil.which("chromium")
+    if not chromium:
+        session.skip("Chromium was not found on the PATH (apt-get install chromium), nor in CFBENCH_CHROMIUM")
+    if not shutil.which("npm"):
+        session.skip("npm was not found: it installs axe-core")
+    session.install("-c", str(CONSTRAINTS), *(str(wheel_of(name)) for name in DISTRIBUTIONS))
+    session.install("-c", str(CONSTRAINTS), f"{wheel_of('cfbench-core')}[view]", "pytest", "playwright")
+    folder = Path(session.create_tmp())
+    session.run(
+        "npm", "install", "--no-save", "--prefix", str(folder), "axe-core", external=True, silent=True
+    )
+    session.run("pytest", "tests/view", *session.posargs,
+                env={"OMP_NUM_THREADS": "1", "CFBENCH_CHROMIUM": chromium, "CFBENCH_SCREENSHOTS": str(ROOT / "docs/images"),
+                     "CFBENCH_AXE": str(folder / "node_modules/axe-core/axe.min.js")})  # fmt: skip

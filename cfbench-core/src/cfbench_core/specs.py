@@ -18,6 +18,7 @@ KINDS = (
     "metric",
     "analysis",
     "replication",
+    "viewer",
     "executor",
     "store",
 )

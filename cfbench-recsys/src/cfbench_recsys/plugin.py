@@ -11,7 +11,7 @@ PACKAGE = "cfbench_recsys"
 
 @hookimpl
 def cfbench_components() -> list[ComponentSpec]:
-    return component_specs(PACKAGE, "suite", "analysis", "replication")
+    return component_specs(PACKAGE, "suite", "analysis", "replication", "viewer")
 
 
 @hookimpl

@@ -11,7 +11,7 @@ PACKAGE = "cfbench_tabular"
 
 @hookimpl
 def cfbench_components() -> list[ComponentSpec]:
-    return component_specs(PACKAGE, "suite", "classifier", "analysis", "replication")
+    return component_specs(PACKAGE, "suite", "classifier", "analysis", "replication", "viewer")
 
 
 @hookimpl

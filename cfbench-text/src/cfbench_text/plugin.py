@@ -15,7 +15,7 @@ PACKAGE = "cfbench_text"
 @hookimpl
 def cfbench_components() -> list[ComponentSpec]:
     return component_specs(
-        PACKAGE, "suite", "extractor", "generator", "judge", "labelset", "analysis", "replication"
+        PACKAGE, "suite", "extractor", "generator", "judge", "labelset", "analysis", "replication", "viewer"
     )
 
 

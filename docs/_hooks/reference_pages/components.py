@@ -28,6 +28,7 @@ KIND_TITLES = {
     "analysis": "Analyses",
     "labelset": "Label sets",
     "replication": "Replications of papers",
+    "viewer": "Viewers",
     "executor": "Executors",
     "store": "Stores",
 }

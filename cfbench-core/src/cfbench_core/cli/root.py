@@ -93,7 +93,7 @@ cli = RootGroup(
     sections={
         "Discover": _section("list", "describe", "plugins", "doctor"),
         "Run": _section("init", "plan", "run", "evaluate", "status", "tune", "reproduce"),
-        "Read results": _section("report", "explain", "compare", "analyse", "export", "cite"),
+        "Read results": _section("report", "view", "explain", "compare", "analyse", "export", "cite"),
         "Data and cache": _section("data", "cache"),
         "Extend": _section("new-plugin", "check", "completion"),
     },

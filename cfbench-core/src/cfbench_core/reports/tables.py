@@ -38,10 +38,15 @@ if TYPE_CHECKING:
 _ORDER = {"": 0, "certified": 1, "reference": 2, "baseline": 3}
 
 
-def tables(run: Run) -> list[Table]:
-    """All tables of a run, in the order of the plan. Computed once for a run, and not at all where they are saved."""
+def tables(run: Run, significance: bool = True) -> list[Table]:
+    """All tables of a run, in the order of the plan. Computed once for a run, and not at all where they are saved.
+
+    Without ``significance``, tables that are not saved are read from ``summary.csv`` alone: nobody leads a column.
+    """
     if run not in _known:
         found = saved_tables(run)
+        if found is None and not significance:
+            return built(run, significance=False)
         _known[run] = built(run) if found is None else found
     return list(_known[run])
 
@@ -49,14 +54,14 @@ def tables(run: Run) -> list[Table]:
 _known: WeakKeyDictionary[Run, list[Table]] = WeakKeyDictionary()
 
 
-def built(run: Run) -> list[Table]:
+def built(run: Run, significance: bool = True) -> list[Table]:
     """The tables, computed from the scores."""
     groups: dict[tuple[str | int, ...], list[RunCell]] = {}
     for cell in run.cells():
         groups.setdefault(tuple(cell.labels[name] for name in run.layout.by), []).append(cell)
     summary = _numbers(run.summary)
     titled = _titled(run.layout.by, list(groups))
-    return [_Builder(run, cells, summary, titled).table() for cells in groups.values()]
+    return [_Builder(run, cells, summary, titled, significance).table() for cells in groups.values()]
 
 
 def _titled(by: Sequence[str], groups: Sequence[tuple[str | int, ...]]) -> list[str]:
@@ -82,18 +87,19 @@ class _Builder:
         cells: Sequence[RunCell],
         summary: Mapping[tuple[str, str], Number],
         titled: Sequence[str],
+        significance: bool,
     ) -> None:
         self.run = run
         self.labels = {name: cells[0].labels[name] for name in run.layout.by}
         self.title = " · ".join(self._texts(titled))
-        self.names = dict(zip([cell.id for cell in cells], _row_names(run, cells), strict=True))
+        self.names = dict(zip([cell.id for cell in cells], row_names(run, cells), strict=True))
         self.headers = tuple(self._headers(cells, summary))
         self.numbers = {
             cell.id: [_scaled(summary.get((cell.id, h.column.name), Number()), h.scale) for h in self.headers]
             for cell in cells
         }
         self.cells = sorted(cells, key=self._place)
-        measured = [cell for cell in self.cells if cell.id in run.unit_values]
+        measured = [cell for cell in self.cells if cell.id in run.unit_values] if significance else []
         competitors = [cell for cell in measured if not cell.role and cell.done]
         self.compared = [*competitors, *(cell for cell in measured if cell.role == "baseline")]
         self.places = {cell.id: place for place, cell in enumerate(self.compared)}
@@ -193,7 +199,7 @@ class _Builder:
         return verdicts(values, [column.direction for column in columns], competitors, clusters)
 
 
-def _row_names(run: Run, cells: Sequence[RunCell]) -> list[str]:
+def row_names(run: Run, cells: Sequence[RunCell]) -> list[str]:
     """The label that the layout names; where that is not unique, with what else distinguishes the cells."""
     others = [name for name in cells[0].labels if name not in (*run.layout.by, run.layout.row)]
     others = [name for name in others if len({cell.labels.get(name) for cell in cells}) > 1]

@@ -26,11 +26,13 @@ from cfbench_core.suites import Limits, Suite
 from cfbench_core.testing.checks import Check, Misbehaviour, NotApplicable, Subject, checks_of, require
 from cfbench_core.testing.every_component import require_light
 from cfbench_core.testing.sameness import difference
+from cfbench_core.view.viewers import Viewer
 
 CORE_CONTRACTS: Mapping[str, Contract] = {
     "analysis": Contract(protocol=Analysis),
     "executor": Contract(protocol=Executor),
     "suite": Contract(protocol=Suite),
+    "viewer": Contract(protocol=Viewer),
 }
 """The contracts of the kinds that are the same in every suite."""
 

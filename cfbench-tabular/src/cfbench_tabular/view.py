@@ -1,0 +1,275 @@
+"""The viewer's page of a row: its counterfactuals as a diff, and what the classifier says to an edited row."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfbench_core.specs import ComponentSpec
+from cfbench_core.view.blocks import Block, Editor, Facts, Field, Grid, Note, Proposal, Text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cfbench_core.view.viewers import LiveUnit, UnitData
+    from cfbench_tabular.prepared_dataset import PreparedDataset
+    from cfbench_tabular.table import Column
+
+SPEC = ComponentSpec(
+    id="tabular/viewer/tabular",
+    summary="A row with its counterfactuals as a diff, and the class of an edited row",
+    target=f"{__name__}:TabularViewer",
+)
+
+
+class TabularViewer:
+    """Rows of a table: see :class:`cfbench_core.view.viewers.Viewer`."""
+
+    def unit(self, unit: UnitData) -> Sequence[Block]:
+        """The row, each counterfactual as a diff, how often each column changes, and an editor."""
+        folder = unit.artifact("data")
+        if folder is None:
+            note = "The data of this run is not in the cache any more: only the changed columns can be shown."
+            return [Note(note), *_changes_alone(unit)]
+        data = _data(folder)
+        row = int(unit.unit)
+        values = {column.name: _value(data, column, row) for column in data.table.columns}
+        first = next((rows.iloc[0] for rows in unit.explanations.values() if len(rows)), None)
+        facts = [("row", f"{row} of {data.table.name}"), ("class in the data", str(data.table.target[row]))]
+        if first is not None:
+            facts += [("prediction", str(first["factual_class"])), ("wanted", str(first["wanted_class"]))]
+        constraints = "; ".join(str(one) for one in data.encoding.constraints)
+        if constraints:
+            facts.append(("constraints between columns", constraints))
+        return [
+            Facts(facts),
+            *_diffs(unit, data, values),
+            _editor(unit, data, values),
+            *_edited_columns(unit),
+        ]
+
+    def respond(self, live: LiveUnit, edit: Mapping[str, bool | float | str]) -> Sequence[Block]:
+        """The probabilities before and after the edit, and which rules of the table the edited row breaks."""
+        import numpy as np
+
+        from cfbench_tabular.feature_changes import apply
+
+        data: PreparedDataset = live.data
+        factual = live.chunk.factuals.vectors[0]
+        changed = apply(data.encoding, factual, [(name, None, value) for name, value in edit.items()])
+        pair = np.stack([factual, changed])
+        probabilities = live.model.predict_proba(pair)
+        threshold = data.decision_threshold
+        words = [data.predictions[int(p[1] > threshold)] for p in probabilities]
+        rows: list[list[Text | str]] = []
+        for name, place in ((data.classes[1], 1), (data.classes[0], 0)):
+            before, after = (float(p[place]) for p in probabilities)
+            rows.append(
+                [
+                    name,
+                    Text(f"{before:.4f}", bar=before),
+                    Text(f"{after:.4f}", bar=after),
+                    f"{after - before:+.4f}",
+                ]
+            )
+        flipped = words[0] != words[1]
+        verdict = Facts(
+            [
+                ("prediction for the row", words[0]),
+                ("prediction for the edited row", f"{words[1]}{' (changed)' if flipped else ' (unchanged)'}"),
+            ]
+        )
+        grid = Grid(
+            "Probability of each class", ["class", "row", "edited row", "difference"], rows, (1, 2, 3)
+        )
+        problems = list(_problems(data, factual, changed))
+        notes = [Note(problem, "warn") for problem in problems] or (
+            [Note("The edited row respects the ranges and constraints of the table.", "good")] if edit else []
+        )
+        return [verdict, grid, *notes]
+
+
+@functools.lru_cache(maxsize=4)
+def _data(folder: Path) -> PreparedDataset:
+    from cfbench_tabular.prepared_dataset import PreparedDataset
+
+    return PreparedDataset.load(folder)
+
+
+def _value(data: PreparedDataset, column: Column, row: int) -> str:
+    from cfbench_tabular.column_types import text_of_number
+
+    value = data.table.values[column.name][row]
+    return (
+        text_of_number(float(value), column.format, column.step) if column.kind == "numeric" else str(value)
+    )
+
+
+def _rule(data: PreparedDataset, column: Column) -> str:
+    """What a counterfactual may do to a column: "0.1 to 2.5 cm, steps of 0.1, may only increase"."""
+    parts = []
+    if column.kind == "numeric":
+        low, high = _range(data, column)
+        parts.append(f"{low:.6g} to {high:.6g}{' ' + column.unit if column.unit else ''}")
+        if column.step is not None:
+            parts.append(f"steps of {column.step:g}")
+    else:
+        parts.append(f"{'ordered: ' if column.ordered else ''}{', '.join(column.levels)}")
+    if column.immutable:
+        parts.append("must not change")
+    elif column.direction != "any":
+        parts.append("may only increase" if column.direction == "up" else "may only decrease")
+    return "; ".join(parts)
+
+
+def _range(data: PreparedDataset, column: Column) -> tuple[float, float]:
+    values = data.table.values[column.name]
+    low = column.low if column.low is not None else float(values.min())
+    high = column.high if column.high is not None else float(values.max())
+    return low, high
+
+
+def _sets(rows: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The counterfactuals of one answer, numbered."""
+    if "counterfactual" not in rows:
+        yield 1, rows
+        return
+    for number in sorted(rows["counterfactual"].unique().tolist()):
+        yield int(number), rows[rows["counterfactual"] == number]
+
+
+def _diffs(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> Iterator[Grid]:
+    """Columns down, counterfactuals across: the value where it changes, a dot where it does not."""
+    answers: dict[str, dict[str, Text]] = {}
+    for cell in unit.cells:
+        several = sum(1 for _ in _sets(unit.explanations[cell.id])) > 1
+        for number, part in _sets(unit.explanations[cell.id]):
+            name = f"{unit.name(cell)} ({number})" if several else unit.name(cell)
+            answers[name] = _changed(part, data)
+    if not answers:
+        return
+    rows: list[list[Text | str]] = []
+    for column in data.table.columns:
+        label = (
+            f"{column.name}{f' [{column.unit}]' if column.unit and column.unit not in column.name else ''}"
+        )
+        cells: list[Text | str] = [Text(label, title=_rule(data, column)), values[column.name]]
+        cells += [found.get(column.name, Text("·", "muted")) for found in answers.values()]
+        rows.append(cells)
+    count: list[Text | str] = [Text("changed columns", "muted"), ""]
+    rows.append(count + [Text(str(len(found)), "muted") for found in answers.values()])
+    numeric = tuple(range(1, len(answers) + 2))
+    note = "A value is shown where the counterfactual differs from the row: ▲ larger, ▼ smaller, ≠ another level."
+    yield Grid("Counterfactuals", ["column", "row", *answers], rows, numeric, note)
+
+
+def _changed(rows: pd.DataFrame, data: PreparedDataset) -> dict[str, Text]:
+    kinds = {column.name: column for column in data.table.columns}
+    found: dict[str, Text] = {}
+    for name, level, before, after in rows[["column", "level", "original", "value"]].itertuples(index=False):
+        if isinstance(level, str):
+            earlier = found[name].text + ", " if name in found else ""
+            found[name] = Text(f"{earlier}{level} {_short(after)}", "warn", "not exactly one level")
+            continue
+        sign = _sign(kinds[name], str(before), str(after))
+        found[name] = Text(f"{sign} {_short(after)}", "mark", f"{after} instead of {before}")
+    return found
+
+
+def _short(text: object) -> str:
+    shown = str(text)
+    try:
+        number = float(shown)
+    except ValueError:
+        return shown
+    return shown if len(shown) <= 8 else f"{number:.5g}"
+
+
+def _sign(column: Column, before: str, after: str) -> str:
+    try:
+        return "▲" if float(after) > float(before) else "▼"
+    except ValueError:
+        return "≠" if column.kind != "numeric" else "▲" if after > before else "▼"
+
+
+def _edited_columns(unit: UnitData) -> Iterator[Grid]:
+    """How often a column is changed, by the explainers of this row."""
+    answers = [set(part["column"]) for rows in unit.explanations.values() for _, part in _sets(rows)]
+    answers = [found for found in answers if found]
+    if len(answers) < 2:
+        return
+    counts = Counter(str(name) for found in answers for name in found)
+    rows = [
+        [Text(name), Text(f"{count} of {len(answers)}", bar=count / len(answers))]
+        for name, count in counts.most_common()
+    ]
+    yield Grid("Columns that counterfactuals change", ["column", "counterfactuals"], rows, (1,))
+
+
+def _changes_alone(unit: UnitData) -> Iterator[Grid]:
+    for cell in unit.cells:
+        rows = unit.explanations[cell.id]
+        if len(rows):
+            shown = rows[["column", "original", "value"]].astype(str)
+            yield Grid(
+                unit.name(cell), list(shown.columns), [list(row) for row in shown.itertuples(index=False)]
+            )
+
+
+def _editor(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> Editor:
+    fields = [_field(data, column, values[column.name]) for column in data.table.columns]
+    known = {field.name: field for field in fields}
+    proposals = []
+    for cell in unit.cells:
+        for number, part in _sets(unit.explanations[cell.id]):
+            if not len(part) or part["level"].notna().any():
+                continue  # no answer, or one that is no row
+            pairs = zip(part["column"].astype(str), part["value"].astype(str), strict=True)
+            edit = {name: _typed(known[name], value) for name, value in pairs if name in known}
+            proposals.append(Proposal(f"{unit.name(cell)}{f' ({number})' if number > 1 else ''}", edit))
+    note = "Change values; the classifier is queried anew at each change."
+    return Editor("What if the row were another?", fields, proposals, note=note)
+
+
+def _field(data: PreparedDataset, column: Column, value: str) -> Field:
+    rule, locked = _rule(data, column), column.immutable
+    if column.kind != "numeric":
+        return Field(
+            column.name, column.name, "choice", value, tuple(column.levels), locked=locked, note=rule
+        )
+    if column.format != "number":
+        return Field(
+            column.name, column.name, "choice", value, (value,), locked=True, note=f"a {column.format}"
+        )
+    low, high = _range(data, column)
+    return Field(
+        column.name,
+        column.name,
+        "number",
+        float(value),
+        (),
+        low,
+        high,
+        column.step,
+        column.unit,
+        locked,
+        rule,
+    )
+
+
+def _typed(field: Field, value: str) -> float | str:
+    return float(value) if field.kind == "number" else value
+
+
+def _problems(data: PreparedDataset, factual: Any, changed: Any) -> Iterator[str]:
+    """What the edited row breaks: ranges, directions, immutable columns, constraints between columns."""
+    low, high = data.encoding.allowed(factual[None])
+    outside = (changed < low[0] - 1e-9) | (changed > high[0] + 1e-9)
+    for place in sorted(set(data.encoding.column_of[outside].tolist())):
+        column = data.table.columns[place]
+        yield f"{column.name}: a counterfactual must stay within: {_rule(data, column)}"
+    if not bool(data.encoding.constraints_hold(changed[None])[0]):
+        yield f"a constraint between columns does not hold: {'; '.join(map(str, data.encoding.constraints))}"
