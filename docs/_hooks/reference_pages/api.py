@@ -30,6 +30,7 @@ GROUPS = (
             "cfbench_core.tuning.search.tune",
             "cfbench_core.used_components.cite",
             "cfbench_core.exports",
+            "cfbench_core.view",
             "cfbench_core.replications",
             "cfbench_core.verdicts",
         ),
@@ -65,6 +66,7 @@ GROUPS = (
             "cfbench_core.lifecycle.models",
             "cfbench_core.lifecycle.streams",
             "cfbench_core.stages",
+            "cfbench_core.view.blocks",
         ),
     ),
     Group(
