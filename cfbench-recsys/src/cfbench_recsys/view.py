@@ -34,6 +34,9 @@ MOST_ADDABLE = 2000
 class RecsysViewer:
     """Recommendations: see :class:`cfbench_core.view.viewers.Viewer`."""
 
+    def __init__(self, config: None = None) -> None:
+        """There is nothing to set."""
+
     def unit(self, unit: UnitData) -> Sequence[Block]:
         """History, answers side by side, ranks after the edits, agreement between explainers, and an editor."""
         names = _naming(unit.artifact("data"), unit)

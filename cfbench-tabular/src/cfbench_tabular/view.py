@@ -28,6 +28,9 @@ SPEC = ComponentSpec(
 class TabularViewer:
     """Rows of a table: see :class:`cfbench_core.view.viewers.Viewer`."""
 
+    def __init__(self, config: None = None) -> None:
+        """There is nothing to set."""
+
     def unit(self, unit: UnitData) -> Sequence[Block]:
         """The row, each counterfactual as a diff, how often each column changes, and an editor."""
         folder = unit.artifact("data")

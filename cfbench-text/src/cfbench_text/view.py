@@ -32,6 +32,9 @@ WORDS: Mapping[str, str] = {
 class TextViewer:
     """Texts: see :class:`cfbench_core.view.viewers.Viewer`."""
 
+    def __init__(self, config: None = None) -> None:
+        """There is nothing to set."""
+
     def unit(self, unit: UnitData) -> Sequence[Block]:
         """What is known of the judges, the reference, and the text of each generator with its statements."""
         ids = [cell.id for cell in unit.cells]

@@ -35,7 +35,7 @@ def serve_runs(runs: Sequence[Run], port: int = 0, browser: bool = True) -> None
     threading.Thread(target=app.state.views.warm, daemon=True).start()
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        log_level="critical",
         access_log=False,
         timeout_graceful_shutdown=2,
         ws="none",

@@ -87,7 +87,10 @@ class LiveUnit:
 
 
 class Viewer(Protocol):
-    """The implementation behind a component of kind "viewer". Importing it must not import torch or pandas."""
+    """The implementation behind a component of kind "viewer", constructed with None: there is nothing to set.
+
+    Importing it must not import torch or pandas.
+    """
 
     def unit(self, unit: UnitData, /) -> Sequence[Block]:
         """The page of a unit, below its scores. Reads the run and the cache; queries no model."""
@@ -120,7 +123,7 @@ def viewer_of(suite: str, registry: Registry | None = None) -> Viewer:
     from cfbench_core.registry import installed
 
     found = (registry or installed()).components("viewer", suite)
-    viewer: Viewer = resolve(found[0].spec.target)() if found else PlainViewer()
+    viewer: Viewer = resolve(found[0].spec.target)(None) if found else PlainViewer()
     return viewer
 
 
