@@ -64,15 +64,17 @@ def sftp_server(folder: Path) -> Iterator[tuple[str, dict[str, object]]]:
     executable = sshd()
     assert executable is not None
     with (folder / "log").open("wb") as log:
-        process = popen([executable, "-D", "-e", "-f", str(folder / "config")], stdout=log, stderr=log)
+        # It ends after five minutes, even where the process of the tests was killed.
+        command = ["timeout", "300", executable, "-D", "-e", "-f", str(folder / "config")]
+        process = popen(command, stdout=log, stderr=log)
     try:
         _wait_for(port, folder / "log", process)
         (folder / "data").mkdir()
         options = {"port": port, "key_filename": str(folder / "user"), "look_for_keys": False}
         yield f"sftp://{getpass.getuser()}@127.0.0.1{folder / 'data'}", options
     finally:
-        process.kill()
-        process.wait()
+        process.terminate()  # not killed: timeout ends the server that it started
+        process.wait(30)
 
 
 def _wait_for(port: int, log: Path, process: subprocess.Popen[bytes]) -> None:
