@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from reference_pages import api, commands, components, configuration
+from reference_pages import api, commands, components, configuration, examples
 
 from cfbench_core.registry import Registry, installed
 
@@ -34,6 +34,7 @@ def pages(registry: Registry) -> Iterator[tuple[str, str]]:
     for component in registry.components("suite"):
         yield configuration.path_of(component), configuration.page(component)
     yield "commands.md", commands.page()
+    yield "examples.md", examples.page()
     yield "api.md", api.index()
     for group in api.GROUPS:
         yield api.path_of(group), api.page(group)
