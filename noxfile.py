@@ -74,8 +74,9 @@ TYPES = ("mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, and strict types of all distributions."""
-    session.install("-c", str(CONSTRAINTS), "ruff", *TYPES, *EDITABLE)
+    """Style and spelling, and strict types of all distributions."""
+    session.install("-c", str(CONSTRAINTS), "ruff", "codespell", *TYPES, *EDITABLE)
+    session.run("codespell")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     for name in DISTRIBUTIONS:
