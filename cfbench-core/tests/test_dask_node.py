@@ -19,6 +19,7 @@ def run_settings(tmp_path: Path) -> dict[str, Any]:
     return {
         "run": "cfbench-test",
         "store_root": str(tmp_path / "store"),
+        "remote": None,
         "witness": str(tmp_path),
         "threads": 1,
         "limits": {"seconds": 30.0, "memory_gb": 4.0},

@@ -102,3 +102,17 @@ def test_a_tool_that_answers_in_another_encoding_is_understood_as_far_as_possibl
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     (gpu,) = hardware()["gpus"]
     assert gpu["name"] == "Carte \ufffdtendue"
+
+
+@pytest.mark.parametrize("finder", ["importlib.metadata", "importlib_metadata"])
+def test_half_an_installation_has_no_version(tmp_path: Path, finder: str) -> None:
+    if finder == "importlib_metadata":
+        pytest.importorskip("importlib_metadata")
+    folder = tmp_path / "cfbench_half-1.0.dist-info"
+    folder.mkdir()
+    (folder / "entry_points.txt").write_text("[cfbench]\nhalf = nothing\n")
+    code = (
+        f"import {finder}; from cfbench_core.environment import capture, versions;"
+        "assert 'cfbench-core' in versions() and 'cfbench-half' not in capture()['distributions']"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cfbench_core.cores import usable_cores
+from cfbench_core.distribution_metadata import field_of, requirements_of
 from cfbench_core.redaction import redacted
 
 _COMMAND_SECONDS = 10
@@ -52,8 +53,8 @@ def provenance() -> dict[str, Any]:
     Part of every artifact, so that a result from the cache still says which environment produced it.
     """
     ours: dict[str, str] = {}
-    for found in _cfbench_distributions():
-        ours.setdefault(canonicalize_name(found.name), found.version)  # the first one is what is imported
+    for name, version, _ in _cfbench_distributions():
+        ours.setdefault(canonicalize_name(name), version)  # the first one is what is imported
     return {
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
@@ -81,14 +82,14 @@ def hardware() -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Every installed cfbench distribution (and plugin) and all that they declare to need, with versions."""
     found = {}
-    for distribution in _cfbench_distributions():
-        found[canonicalize_name(distribution.name)] = distribution.version
-        for line in distribution.requires or []:
+    for name, version, requirements in _cfbench_distributions():
+        found[canonicalize_name(name)] = version
+        for line in requirements:
             requirement = Requirement(line)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                version = _version(requirement.name)
-                if version:
-                    found[canonicalize_name(requirement.name)] = version
+                needed = _version(requirement.name)
+                if needed:
+                    found[canonicalize_name(requirement.name)] = needed
     return dict(sorted(found.items()))
 
 
@@ -102,14 +103,16 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 
 @functools.cache
-def _cfbench_distributions() -> tuple[metadata.Distribution, ...]:
-    """Ours by name, and those of others by their entry point."""
-    return tuple(
-        distribution
-        for distribution in metadata.distributions()
-        if (distribution.metadata["Name"] or "").startswith("cfbench-")
-        or any(entry.group == "cfbench" for entry in distribution.entry_points)
-    )
+def _cfbench_distributions() -> tuple[tuple[str, str, list[str]], ...]:
+    """Name, version and requirements: ours by name, and those of others by their entry point. Half an installation, which
+    lacks its name or version, is not among them; ``cfbench plugins`` shows it."""
+    found = []
+    for distribution in metadata.distributions():
+        name, version = field_of(distribution, "Name"), field_of(distribution, "Version")
+        own = (name or "").startswith("cfbench-")
+        if name and version and (own or any(entry.group == "cfbench" for entry in distribution.entry_points)):
+            found.append((name, version, requirements_of(distribution)))
+    return tuple(found)
 
 
 def _version(name: str) -> str:

@@ -13,6 +13,7 @@ import pluggy
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from cfbench_core.distribution_metadata import field_of, requirements_of
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.hooks import ENTRY_POINT_GROUP, KIND_OF_HOOK, Hooks
 from cfbench_core.specs import ComponentSpec, plural
@@ -158,19 +159,10 @@ def _entry_points() -> Iterator[metadata.EntryPoint]:
 
 
 def _distribution_of(entry_point: metadata.EntryPoint) -> tuple[str, str]:
-    """The name and the version of the distribution; half an installation may have neither.
-
-    The standard library gives None for a field that is absent. The importlib-metadata package, which takes
-    over the search for distributions once anything has imported it, raises an error instead.
-    """
-    return _field(entry_point.dist, "Name") or entry_point.name, _field(entry_point.dist, "Version") or "?"
-
-
-def _field(distribution: metadata.Distribution | None, name: str) -> str | None:
-    try:
-        return distribution.metadata[name] if distribution is not None else None
-    except (KeyError, FileNotFoundError):  # the field or the whole file is absent
-        return None
+    """The name and the version of the distribution; half an installation may have neither."""
+    return field_of(entry_point.dist, "Name") or entry_point.name, field_of(
+        entry_point.dist, "Version"
+    ) or "?"
 
 
 def _load(entry_point: metadata.EntryPoint) -> Plugin:
@@ -190,16 +182,9 @@ def _load(entry_point: metadata.EntryPoint) -> Plugin:
     return Plugin(entry_point.name, name, version, entry_point.value, components, problem, trace)
 
 
-def _requirements(distribution: metadata.Distribution) -> list[str]:
-    try:
-        return distribution.requires or []
-    except FileNotFoundError:
-        return []
-
-
 def _version_clash(distribution: metadata.Distribution) -> str:
     """Why the cfbench distributions that are installed are not those that this one declares, if so."""
-    for line in _requirements(distribution):
+    for line in requirements_of(distribution):
         if not line.startswith("cfbench"):
             continue
         requirement = Requirement(line)

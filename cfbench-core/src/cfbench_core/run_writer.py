@@ -61,8 +61,9 @@ class RunWriter:
         try:
             if not fresh:
                 self._check_same(document)
-                with contextlib.suppress(OSError):
-                    self._earlier_environment = (directory / "environment.json").read_bytes()
+                with contextlib.suppress(OSError, UserError):  # what is damaged is written again
+                    if checksums.is_as_written(directory, "environment.json"):
+                        self._earlier_environment = (directory / "environment.json").read_bytes()
             for folder in (directory, directory / "logs"):
                 owners.remove_abandoned(folder)
             checksums.forget(directory, _CHANGING)
