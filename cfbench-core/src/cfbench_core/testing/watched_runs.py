@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 import cfbench_core
-from cfbench_core import runner
+from cfbench_core import expansion
 from cfbench_core.isolation.domains import domain as usual
 from cfbench_core.stages import Stage
 from cfbench_core.testing.checks import require
@@ -32,7 +32,7 @@ def check_watched_run(configuration: Mapping[str, Any], folder: Path) -> None:
         domain = everything if name == "watched" else usual
         with (
             mock.patch.dict(os.environ, CFBENCH_CACHE_DIR=str(folder / name / "cache")),
-            mock.patch.object(runner, "domain", domain),
+            mock.patch.object(expansion, "domain", domain),
         ):
             run = cfbench_core.run(document, out=folder / name / "run")
         failed = [cell.reason for cell in run.cells() if cell.status not in ("ok", "skipped")]
