@@ -19,7 +19,11 @@ SMALL = {
     "suite": "tabular",
     "data": ["iris", "wine"],
     "classifiers": ["logistic-regression"],
-    "explainers": ["nearest-enemy", {"name": "growing-spheres", "samples": 200}, "sedc"],
+    "explainers": [
+        "nearest-enemy",
+        {"name": "growing-spheres", "samples": 200},
+        {"name": "sedc", "replacements": "typical"},  # finds no counterfactual of some rows
+    ],
     "protocol": {"factuals": 12},
     "executor": "inline",
     "chunk": 5,
