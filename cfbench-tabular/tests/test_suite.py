@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 
 import pandas as pd
@@ -10,6 +11,7 @@ import yaml
 
 import cfbench_core
 from cfbench_core import api
+from cfbench_core.cli import main
 from cfbench_core.errors import UserError
 from cfbench_core.registry import installed
 from cfbench_tabular.suite import TabularSuite
@@ -108,6 +110,16 @@ def test_explanations_contain_raw_values(small_run):
         assert float(row.value) in iris.values[row.column]
         assert row.unit == str(row.row)
     assert set(nearest["wanted_class"]) == {"virginica", "not virginica"}
+
+
+def test_explain_shows_each_explainers_own_sentence_on_one_unit(small_run, capsys):
+    assert main(["explain", str(small_run.directory), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len({one["explainer"] for one in found}) > 1
+    for one in found:
+        (unit,) = one["units"]
+        assert f"row {unit} of {one['dataset']} counts as" in one["sentence"]
+        assert one["sentence"].endswith(f"({one['explainer']}).")
 
 
 def test_a_run_ends_with_a_verbalized_explanation(small_run):

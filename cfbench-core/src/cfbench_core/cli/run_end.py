@@ -46,10 +46,13 @@ def _where(run: Run) -> str:
 
 
 def verbalization_of(run: Run) -> str:
-    """One explanation of a run as its suite says it; nothing when the suite is not installed any more."""
+    """One explanation of a run as its suite says it, the one that is saved with its tables if there is one."""
     found = saved_words(run)
-    if found is not None:
-        return found
+    return verbalized(run) if found is None else found
+
+
+def verbalized(run: Run) -> str:
+    """One explanation of a run as its suite says it; nothing when the suite is not installed any more."""
     registry = installed()
     if run.suite not in registry.suites():
         return ""

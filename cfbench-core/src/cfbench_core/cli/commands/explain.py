@@ -164,10 +164,10 @@ def same_sentences(sentences: Sequence[tuple[str, str]]) -> list[tuple[list[str]
 
 def _sentences(run: Run, units: frozenset[str]) -> Iterator[tuple[RunCell, str]]:
     """What the suite says of each cell, where it has something to say."""
-    from cfbench_core.cli.run_end import verbalization_of
+    from cfbench_core.cli.run_end import verbalized
 
     for cell in run.cells():
         if cell.done or cell.status == "partial":
-            words = verbalization_of(_Part(run, cell.id, units))
+            words = verbalized(_Part(run, cell.id, units))
             if words:
                 yield cell, words
