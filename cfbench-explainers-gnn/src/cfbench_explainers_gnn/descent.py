@@ -109,7 +109,7 @@ def try_prefixes(best: BestAnswers, strength: FloatArray) -> None:
         units = np.flatnonzero((sizes >= length) & best.could_be_better(length))
         if not len(units):
             break
-        part = block.take(units)
+        part = block.take(units) if len(units) < len(block) else block
         best.test(part, place[part.edges] < length, 0)
 
 
