@@ -5,13 +5,16 @@ Every distribution is tested in an environment of its own that holds only what i
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import nox
@@ -220,11 +223,30 @@ def chaos(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Builds the site into site/; its component tables come from the registry. Nothing is fetched."""
+    """Builds the site into site/; its component tables come from the registry; checks its links. Nothing is fetched."""
     others = [str(wheel_of(name)) for name in DISTRIBUTIONS if name != "cfbench-core"]
     session.install("-r", "docs/requirements.txt", str(wheel_of("cfbench-core")))
     session.install("--no-deps", *others)  # specs and configurations are read, nothing is computed: no torch
     session.run("mkdocs", "build", "--strict", "--quiet")
+    check_links(session, ROOT / "site")
+
+
+def check_links(session: nox.Session, site: Path) -> None:
+    """Every link within the built site, also those of raw HTML, which MkDocs does not check."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(SilentHandler, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        session.run("linkchecker", "--config", str(ROOT / "docs/linkcheckerrc"), "--no-status", "--no-warnings",
+                    f"http://127.0.0.1:{server.server_port}/index.html")  # fmt: skip
+    finally:
+        server.shutdown()
+
+
+class SilentHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves files, and prints no line for each."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
 
 
 @nox.session

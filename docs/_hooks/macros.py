@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from mkdocs.exceptions import PluginError
+from reference_pages.formulas import formula
 from result_tables import against_published, ours, replications
 
 MACROS: dict[str, Callable[..., str]] = {
+    "formula": formula,
     "table": ours.table,
     "study": ours.study,
     "pivot": ours.pivot,

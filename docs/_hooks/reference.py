@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from reference_pages import api, commands, components, configuration, examples
+from reference_pages import api, commands, components, configuration, examples, formulas
 
 from cfbench_core.registry import Registry, installed
 
@@ -17,9 +17,9 @@ from cfbench_core.registry import Registry, installed
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """mkdocs calls this once the files of docs/ are known."""
     registry = installed()
-    problems = registry.problems()
+    problems = [*registry.problems(), *formulas.problems(registry)]
     if problems:
-        raise RuntimeError("the registry has problems: " + "; ".join(problems))
+        raise RuntimeError("the documentation has problems: " + "; ".join(problems))
     for path, content in pages(registry):
         files.append(File.generated(config, f"reference/{path}", content=content))
     return files

@@ -13,6 +13,7 @@ from cfbench_core.presets import presets_of
 from cfbench_core.registry import Component, Registry
 from cfbench_core.reproduction_levels import level_of
 from cfbench_core.specs import ROLES, ComponentSpec, plural
+from reference_pages.formulas import formula
 from reference_pages.tables import keys, markdown_table
 
 KIND_TITLES = {
@@ -79,6 +80,9 @@ def page(component: Component, registry: Registry) -> str:
     parts = [f"# {spec.name}", "", f"{spec.summary}.", "", _facts(component), ""]
     parts += _sections(spec, registry)
     parts += _partners(component, registry)
+    shown = formula(spec.id)
+    if shown:
+        parts += ["## Formula", "", shown, ""]
     text = docstring_of(spec.target)
     if text:
         parts += ["## Description", "", as_markdown(text), ""]

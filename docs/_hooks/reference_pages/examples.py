@@ -43,6 +43,6 @@ def _study(path: Path) -> list[str]:
 
 
 def _first_paragraph(text: str) -> str:
-    """Of a README: what follows its title, up to the first empty line."""
+    """Of a README: what follows its title, up to the first empty line; links to docs/ as seen from reference/."""
     paragraphs = [part for part in text.split("\n\n") if part.strip() and not part.startswith("#")]
-    return " ".join(paragraphs[0].split()) if paragraphs else ""
+    return " ".join(paragraphs[0].split()).replace("](../../docs/", "](../") if paragraphs else ""
