@@ -21,6 +21,9 @@ Immutable columns never move: the spheres are those of the other columns. (The a
 from shell to shell, through an array that two names share.) The paper searches without a limit; here the search ends
 after ``layers`` shells (not seconds, so that the result does not depend on the machine). Each row has its own random
 stream. Preset ``as-published``: any points, without categories and ranges.
+
+Several counterfactuals: the search goes on, from the shell that held the last enemy, for the nearest enemy that is at least
+``minimum_distance`` away from the counterfactuals found so far; no change is reset that would bring it closer.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
+from cfbench_tabular.explainers.spaced_sets import MinimumDistance, SpacedSets
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -42,7 +46,11 @@ SPEC = ComponentSpec(
     summary="The nearest enemy among random points in growing shells, made sparse",
     target=f"{__name__}:GrowingSpheres",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"immutable", "one-hot", "ranges"},
+        "counterfactuals": {"several"},
+    },
     needs={"classifier": {"access": {"scores"}}},
     papers=("laugel2018comparison",),
     presets="cfbench_tabular:presets/growing-spheres.yaml",
@@ -66,6 +74,7 @@ class Config:
     ranges: Annotated[
         Literal["clip", "ignore"], Help("sample observed ranges only, or any numbers as published")
     ] = "clip"
+    minimum_distance: MinimumDistance = 0.5
 
 
 class GrowingSpheres:
@@ -73,30 +82,47 @@ class GrowingSpheres:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
+        """(B, k, d), in the order in which they are found, the nearest first as a rule; (B, d) for k = 1."""
         search = ShellSearch(self.config, model, factuals, context)
+        size, width = context.counterfactuals_per_instance, context.encoding.width
+        sets = SpacedSets(len(factuals), size, width, self.config.minimum_distance)
         if search.free == 0:
-            return no_counterfactuals(factuals)
-        all_rows = np.arange(len(factuals))
-        thickness = np.full(len(factuals), self.config.radius * np.sqrt(search.free))
+            return sets.results()
+        thickness = self._thickness(search)
+        layer: IntArray = np.ones(len(factuals), dtype=np.int64)
+        for _ in range(size):
+            enemies, layer = self._grown(search, thickness, layer, sets)
+            rows = search.undo_small_changes(enemies, sets)
+            for place in np.flatnonzero(complete(rows)).tolist():
+                sets.add(place, rows[place])
+        return sets.results()
 
-        shrinking = all_rows
+    def _thickness(self, search: ShellSearch) -> FloatArray:
+        """(B,) the radius halved until the ball of each factual holds no enemy."""
+        thickness = np.full(len(search.factuals), self.config.radius * np.sqrt(search.free))
+        shrinking = np.arange(len(thickness))
         for _ in range(self.config.halvings):
             enemies = search.nearest_enemies(shrinking, np.zeros(len(shrinking)), thickness[shrinking])
             shrinking = shrinking[complete(enemies)]
             if len(shrinking) == 0:
                 break
             thickness[shrinking] /= 2
+        return thickness
 
-        enemies_found = no_counterfactuals(factuals)
-        growing = all_rows
-        for layer in range(1, self.config.layers + 1):
-            enemies_found[growing] = search.nearest_enemies(
-                growing, layer * thickness[growing], (layer + 1) * thickness[growing]
-            )
-            growing = growing[~complete(enemies_found[growing])]
-            if len(growing) == 0:
-                break
-        return search.undo_small_changes(enemies_found)
+    def _grown(
+        self, search: ShellSearch, thickness: FloatArray, layer: IntArray, sets: SpacedSets
+    ) -> tuple[FloatArray, IntArray]:
+        """(B, d) the nearest enemy in the first shell from number ``layer`` (B,) on that holds one, apart from those of the
+        set; NaN if none does. And (B,) the number of this shell; after the last one, ``layers`` + 1."""
+        found, layer = no_counterfactuals(search.factuals), layer.copy()
+        growing = np.flatnonzero(layer <= self.config.layers)
+        while len(growing):
+            inner, outer = (number * thickness[growing] for number in (layer[growing], layer[growing] + 1))
+            found[growing] = search.nearest_enemies(growing, inner, outer, sets)
+            growing = growing[~complete(found[growing])]
+            layer[growing] += 1
+            growing = growing[layer[growing] <= self.config.layers]
+        return found, layer
 
 
 class ShellSearch:
@@ -124,10 +150,12 @@ class ShellSearch:
         self.limits = context.encoding.limits(factuals.vectors, config.ranges == "clip")
         self.low, self.high = self._limits()
 
-    def nearest_enemies(self, members: IntArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
+    def nearest_enemies(
+        self, members: IntArray, inner: FloatArray, outer: FloatArray, others: SpacedSets | None = None
+    ) -> FloatArray:
         """(A, d) the nearest enemy among n points in the shell of each factual in ``members`` (A,), or NaN.
 
-        inner, outer: (A,) the radii of the shells.
+        inner, outer: (A,) the radii of the shells. others: what the enemies are apart from.
         """
         found = np.full((len(members), self.encoding.width), np.nan)
         step = max(1, NUMBERS // (self.config.samples * self.encoding.width))
@@ -135,6 +163,9 @@ class ShellSearch:
             part = slice(start, start + step)
             points = self._draw(members[part], inner[part], outer[part])
             enemy = self._is_enemy(points, members[part])
+            for at, factual in enumerate(members[part].tolist()):
+                if others is not None and others.counts[factual]:
+                    enemy[at] &= others.apart(points[at], factual)
             distances = ((points - self.centres[members[part], None]) ** 2).sum(axis=2)
             distances[~enemy] = np.inf
             nearest = distances.argmin(axis=1)
@@ -142,8 +173,11 @@ class ShellSearch:
             found[start + hit] = points[hit, nearest[hit]]
         return found
 
-    def undo_small_changes(self, enemies_found: FloatArray) -> FloatArray:
-        """Algorithm 2, for all counterfactuals (B, d) at once; rows of NaN are unchanged."""
+    def undo_small_changes(self, enemies_found: FloatArray, others: SpacedSets | None = None) -> FloatArray:
+        """Algorithm 2, for all counterfactuals (B, d) at once; rows of NaN are unchanged.
+
+        others: what they stay apart from.
+        """
         sparse = enemies_found.copy()
         starts = self._reset_groups()
         active = np.flatnonzero(complete(enemies_found))
@@ -156,6 +190,8 @@ class ShellSearch:
             undone = column_of_place[None, :] == smallest[:, None]
             tried = np.where(undone, self.factuals.vectors[active], sparse[active])
             enemy = predicted_classes(self.model, tried) != self.factuals.classes[active]
+            if others is not None:
+                enemy &= [bool(others.apart(row, at)) for row, at in zip(tried, active.tolist(), strict=True)]
             sparse[active[enemy]] = tried[enemy]
             active = active[enemy]
         return sparse

@@ -33,13 +33,15 @@ leads there. The tree is scikit-learn's instead of C4.5, so it splits categories
 rules, rows are ours; where it takes many columns at once to change the class, the short rules of a tree do not,
 and no counterfactual is found. The neighbourhood respects immutable and one-way columns, so no rule violates them.
 
+Several counterfactuals: each further rule gives one, unless it is closer than ``minimum_distance`` to an earlier one.
+
 Details: ``fidelity``, the share of the neighbourhood where tree and model agree; ``rule_length``, the number
-of columns in the rule.
+of columns in the rule of the first counterfactual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -49,9 +51,10 @@ from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
-from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
+from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.lore_neighbourhood import Neighbourhoods
 from cfbench_tabular.explainers.lore_rules import Candidates, candidates_in_turn, rules_of
+from cfbench_tabular.explainers.spaced_sets import MinimumDistance, SpacedSets
 from cfbench_tabular.table import FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -59,7 +62,11 @@ SPEC = ComponentSpec(
     summary="The nearest rule of the other class in a tree fitted to a genetic neighbourhood",
     target=f"{__name__}:LORE",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"immutable", "one-hot", "ranges"},
+        "counterfactuals": {"several"},
+    },
     needs={"classifier": {"access": {"scores"}}},
     papers=("guidotti2019factual",),
     presets="cfbench_tabular:presets/lore.yaml",
@@ -86,6 +93,7 @@ class Config:
     crossover: Annotated[float, Range(minimum=0, maximum=1), Help("probability for a pair")] = 0.5
     mutation: Annotated[float, Range(minimum=0, maximum=1), Help("probability for a column")] = 0.2
     leaf: Annotated[int, Range(minimum=1), Help("neighbours in a leaf of the tree at least")] = 2
+    minimum_distance: MinimumDistance = 0.5
 
 
 class LORE:
@@ -93,8 +101,9 @@ class LORE:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
+        """(B, k, d), those of the rules that take the fewest columns first; (B, d) for k = 1."""
         rows, fidelity, length = _searched(self.config, model, factuals, context)
-        left = np.flatnonzero(np.isnan(rows[:, 0]))
+        left = np.flatnonzero(np.isnan(length))
         if self.config.again and len(left):
             published = replace(self.config, **AS_PUBLISHED)
             found = _searched(published, model, _some(factuals, left), context)
@@ -110,11 +119,12 @@ def _some(factuals: Factuals, which: IntArray) -> Factuals:
 def _searched(
     config: Config, model: Classifier, factuals: Factuals, context: Context
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(B, d) counterfactuals or NaN, and the details (B,)."""
-    found_rows = no_counterfactuals(factuals)
+    """(B, k, d) or (B, d) counterfactuals or NaN, and the details (B,)."""
+    width, size = context.encoding.width, context.counterfactuals_per_instance
+    sets = SpacedSets(len(factuals), size, width, config.minimum_distance)
     fidelity, length = (np.full(len(factuals), np.nan) for _ in range(2))
     half = config.population // 4 * 2  # even, for pairs
-    step = max(1, NUMBERS // (2 * half * context.encoding.width))
+    step = max(1, NUMBERS // (2 * half * width))
     neighbourhoods = Neighbourhoods(config, model, context, half)
     for start in range(0, len(factuals), step):
         part = slice(start, start + step)
@@ -124,26 +134,28 @@ def _searched(
             row, label = factuals.vectors[place], int(factuals.classes[place])
             tree, leaf = _tree(config, rows, labels, stream)
             enemies = labels != label
-            other, size = (np.bincount(part, minlength=tree.node_count) for part in (leaf[enemies], leaf))
-            fidelity[place] = np.maximum(other, size - other).sum() / len(rows)
-            rules = rules_of(tree, np.flatnonzero(2 * other > size), row, context.encoding)
+            other, total = (np.bincount(part, minlength=tree.node_count) for part in (leaf[enemies], leaf))
+            fidelity[place] = np.maximum(other, total - other).sum() / len(rows)
+            rules = rules_of(tree, np.flatnonzero(2 * other > total), row, context.encoding)
             groups = candidates_in_turn(rules, row, rows[enemies], leaf[enemies], context.encoding)
-            found = _first_that_works(groups, model, label)
-            if found is not None:
-                found_rows[place], length[place] = found
-    return found_rows, fidelity, length
+            for candidate, columns in _valid(groups, model, label):
+                if sets.add(place, candidate) and sets.counts[place] == 1:
+                    length[place] = columns
+                if sets.full(place):
+                    break
+    return sets.results(), fidelity, length
 
 
-def _first_that_works(
+def _valid(
     groups: Iterable[list[Candidates]], model: Classifier, label: int
-) -> tuple[FloatArray, int] | None:
-    """The first candidate that the model does not give the class ``label``, and the columns in its rule."""
+) -> Iterator[tuple[FloatArray, int]]:
+    """The first candidate of each rule that the model does not give the class ``label``, and the rule's columns."""
     for group in groups:
-        tried = np.concatenate([candidates.rows for candidates in group])
-        good = np.flatnonzero(predicted_classes(model, tried) != label)
-        if len(good):
-            return tried[good[0]], group[good[0] // 2].length
-    return None
+        tried = np.stack([candidates.rows for candidates in group])
+        other = predicted_classes(model, tried.reshape(-1, tried.shape[-1])) != label
+        for candidates, good in zip(group, other.reshape(tried.shape[:2]), strict=True):
+            if good.any():
+                yield candidates.rows[good.argmax()], candidates.length
 
 
 def _tree(

@@ -20,6 +20,9 @@ data set. A product of two losses is a loss here, not a reward as the bare formu
 right about no row of the other class, any that it puts there will do. Immutable columns and columns that only
 go one way are not copied when that is forbidden: u is then the nearest row of which what may be copied
 suffices.
+
+Several counterfactuals: the same with the second nearest such row, the third, and so on; a counterfactual that is closer
+than ``minimum_distance`` to an earlier one is left out.
 """
 
 from __future__ import annotations
@@ -36,8 +39,9 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes, probabilities
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
+from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.explainers.columns import allowed_only
+from cfbench_tabular.explainers.spaced_sets import MinimumDistance, SpacedSets
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -45,7 +49,11 @@ SPEC = ComponentSpec(
     summary="Columns of the nearest training row of the other class, copied only as far as needed",
     target=f"{__name__}:NICE",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"immutable", "one-hot", "ranges"},
+        "counterfactuals": {"several"},
+    },
     needs={"classifier": {"access": {"scores"}}},
     papers=("brughmans2023nice",),
     presets="cfbench_tabular:presets/nice.yaml",
@@ -68,6 +76,7 @@ class Config:
     neighbours: Annotated[
         int, Range(minimum=1), Help("nearest rows that the plausibility is measured with")
     ] = 5
+    minimum_distance: MinimumDistance = 0.5
 
 
 class NICE:
@@ -75,9 +84,11 @@ class NICE:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        found = no_counterfactuals(factuals)
+        """(B, k, d), those of the nearest rows first; (B, d) for k = 1."""
+        size, encoding = context.counterfactuals_per_instance, context.encoding
+        sets = SpacedSets(len(factuals), size, encoding.width, self.config.minimum_distance)
         classes = predicted_classes(model, context.background)
-        heom = _HEOM(context.encoding, self.config.scale)
+        heom = _HEOM(encoding, self.config.scale)
         for label in (0, 1):
             members = np.flatnonzero(factuals.classes == label)
             enemies = context.background[classes != label]
@@ -88,9 +99,20 @@ class NICE:
             for start in range(0, len(members), step):
                 block = members[start : start + step]
                 rows = factuals.vectors[block]
-                targets = _Grafts(model, context.encoding, heom, donors, label).nearest(rows)
-                found[block] = self._copy(model, heom, rows, targets, label, enemies)
-        return found
+                grafts = _Grafts(model, encoding, heom, donors, label)
+                if size == 1:
+                    targets = grafts.nearest(rows)
+                    sets.rows[block, 0] = self._copy(model, heom, rows, targets, label, enemies)
+                    continue
+                distances = heom.between(rows, donors)
+                for place, row, away in zip(block.tolist(), rows, distances, strict=True):
+                    for targets in grafts.in_order(row, away):
+                        given = np.broadcast_to(row, targets.shape)
+                        for found in self._copy(model, heom, given, targets, label, enemies):
+                            sets.add(place, found)
+                        if sets.full(place):
+                            break
+        return sets.results()
 
     def _right(self, context: Context, classes: IntArray, label: int) -> BoolArray:
         """Which of the enemies of class ``label`` are classified correctly; all, if none is."""
@@ -214,17 +236,27 @@ class _Grafts:
         if not self._constrained():
             return np.asarray(self.donors[distances.argmin(axis=1)])
         found = np.full_like(rows, np.nan)
-        low, high = self.encoding.allowed(rows)
         for place, row in enumerate(rows):
-            order = distances[place].argsort(kind="stable")
-            for part in _growing(len(order)):
-                donors = self.donors[order[part]]
-                grafts = allowed_only(self.encoding, low[place], high[place], row, donors)
-                good = np.flatnonzero(predicted_classes(self.model, grafts) != self.label)
-                if len(good):
-                    found[place] = grafts[good[0]]
-                    break
+            for grafts in self.in_order(row, distances[place]):
+                found[place] = grafts[0]
+                break
         return found
+
+    def in_order(self, row: FloatArray, distances: FloatArray) -> Iterator[FloatArray]:
+        """The grafts (n, d) of one row (d,) that are of the other class, a part at a time, those of near donors first.
+
+        distances: (D,) of the donors.
+        """
+        constrained = self._constrained()
+        low, high = (side[0] for side in self.encoding.allowed(row[None]))
+        order = distances.argsort(kind="stable")
+        for part in _growing(len(order)):
+            donors = self.donors[order[part]]
+            if constrained:
+                grafts = allowed_only(self.encoding, low, high, row, donors)
+                donors = grafts[predicted_classes(self.model, grafts) != self.label]
+            if len(donors):
+                yield donors
 
     def _constrained(self) -> bool:
         return bool(self.encoding.immutable.any() or any(c.direction != "any" for c in self.encoding.columns))

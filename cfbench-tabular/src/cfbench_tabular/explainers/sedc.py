@@ -19,6 +19,10 @@ whose typical value is not allowed (immutable, one-way) are in no set; the searc
 and where the typical values do not change the class (because the typical row is in the class of the factual), those of
 the training rows in the other class replace them, then those of the nearest of these rows (``replacements``). Preset
 ``as-published``: :mod:`sedc_published <.sedc_published>`.
+
+Several counterfactuals: the search goes on, without the sets that contain one found before, and each further set is reduced
+in the same way, so that given enough ``iterations`` all irreducible sets are found. A counterfactual that is closer than
+``minimum_distance`` to an earlier one is left out. As published, there is one.
 """
 
 from __future__ import annotations
@@ -36,10 +40,11 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes, probabilities
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
+from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.explainers.nearest_enemy import nearest_enemies
 from cfbench_tabular.explainers.sedc_published import published_rows
+from cfbench_tabular.explainers.spaced_sets import MinimumDistance, SpacedSets
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
@@ -47,7 +52,11 @@ SPEC = ComponentSpec(
     summary="Best-first search for the smallest set of columns whose typical value changes the class",
     target=f"{__name__}:SEDC",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"immutable", "one-hot", "ranges"},
+        "counterfactuals": {"several"},
+    },
     needs={"classifier": {"access": {"scores"}}},
     papers=(
         "martens2014explaining",
@@ -79,18 +88,27 @@ class Config:
         ),
     ] = "contrasting"
     cost: Annotated[Literal["none", "change"], Help("none: fewest columns; change: smallest change")] = "none"
+    minimum_distance: MinimumDistance = 0.5
 
 
 @dataclass
 class _Search:
-    """The state of the search for one factual."""
+    """The state of the search for one factual.
+
+    ``place`` is its number in the whole batch, and ``solutions`` are the irreducible sets found so far.
+    """
 
     factual: int
+    place: int
     costs: FloatArray
     baseline: float
     open: list[tuple[float, int, Columns]] = field(default_factory=list)
     seen: set[Columns] = field(default_factory=set)
-    solution: Columns | None = None
+    solutions: list[Columns] = field(default_factory=list)
+
+    def solved(self, columns: Columns) -> bool:
+        """Whether the set contains a solution."""
+        return any(solution <= columns for solution in self.solutions)
 
 
 class SEDC:
@@ -98,20 +116,22 @@ class SEDC:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
+        """(B, k, d), those of the sets found first come first; (B, d) for k = 1, or as published."""
         if self.config.loop == "published":
             typical = context.background.mean(axis=0)
             return published_rows(model, factuals.vectors, factuals.classes, typical, self.config.iterations)
-        found = no_counterfactuals(factuals)
+        size, width = context.counterfactuals_per_instance, context.encoding.width
+        sets = SpacedSets(len(factuals), size, width, self.config.minimum_distance)
         for number, replacements in enumerate(self._replacements(model, factuals, context)):
-            left = np.flatnonzero(~complete(found))
+            left = sets.unfilled()
             if len(left) == 0:
                 break
             part = Factuals(
                 factuals.vectors[left], factuals.classes[left], tuple(factuals.units[i] for i in left)
             )
             tried = _Replacement(model, part, context.encoding, replacements(part))
-            found[left] = self._searched(tried, with_all=number > 0)
-        return found
+            self._search(tried, left, sets, with_all=number > 0)
+        return sets.results()
 
     def _replacements(
         self, model: Classifier, factuals: Factuals, context: Context
@@ -139,26 +159,31 @@ class SEDC:
         yield of_other_class
         yield nearest
 
-    def _searched(self, tried: _Replacement, with_all: bool) -> FloatArray:
-        """(B, d) the counterfactuals; ``with_all``: where the search ends without one, all columns are tried."""
-        searches = [_Search(place, *tried.start(place)) for place in range(len(tried.factuals))]
+    def _search(self, tried: _Replacement, places: IntArray, sets: SpacedSets, with_all: bool) -> None:
+        """Fills the sets; ``with_all``: where the search ends without a solution, all columns are tried.
+
+        places: (B,) of the factuals in ``sets``.
+        """
+        searches = [_Search(i, place, *tried.start(i)) for i, place in enumerate(places.tolist())]
         candidates = {s.factual: [frozenset([int(j)]) for j in np.flatnonzero(s.costs)] for s in searches}
         active = searches
         for _ in range(self.config.iterations):
-            self._try(tried, active, candidates)
-            active = [search for search in active if search.solution is None and search.open]
+            self._try(tried, active, candidates, sets)
+            active = [search for search in active if search.open and not sets.full(search.place)]
             if not active:
                 break
             candidates = {search.factual: self._expand(search) for search in active}
-
-        found = no_counterfactuals(tried.factuals)
         for search in searches:
-            if search.solution is None and with_all:
-                search.solution = self._of_all_columns(tried, search)
-            if search.solution is not None:
-                reduced = self._reduce(tried, search, search.solution)
-                found[search.factual] = tried.replaced(np.array([search.factual]), [reduced])[0]
-        return found
+            if with_all and not search.solutions:
+                everything = self._of_all_columns(tried, search)
+                if everything is not None:
+                    self._add(tried, search, everything, sets)
+
+    def _add(self, tried: _Replacement, search: _Search, columns: Columns, sets: SpacedSets) -> None:
+        """Reduces a set that explains, and adds its row to the counterfactuals."""
+        reduced = self._reduce(tried, search, columns)
+        search.solutions.append(reduced)
+        sets.add(search.place, tried.replaced(np.array([search.factual]), [reduced])[0])
 
     def _of_all_columns(self, tried: _Replacement, search: _Search) -> Columns | None:
         columns = frozenset(np.flatnonzero(search.costs).tolist())
@@ -166,7 +191,13 @@ class SEDC:
             return None
         return self._explaining(tried, search, [columns])
 
-    def _try(self, tried: _Replacement, active: list[_Search], candidates: dict[int, list[Columns]]) -> None:
+    def _try(
+        self,
+        tried: _Replacement,
+        active: list[_Search],
+        candidates: dict[int, list[Columns]],
+        found: SpacedSets,
+    ) -> None:
         """Queries the model for all candidates of all searches at once; updates solutions and open sets."""
         sets = [columns for search in active for columns in candidates[search.factual]]
         factuals = np.array([s.factual for s in active for _ in candidates[s.factual]], dtype=np.int64)
@@ -178,17 +209,23 @@ class SEDC:
                 search.seen.add(columns)
                 merit = self._merit(search, columns, gain - search.baseline)
                 heapq.heappush(search.open, (-merit, len(search.seen), columns))
-            good = np.flatnonzero(explains[start:stop]) + start
-            if len(good):
-                search.solution = self._best(search, [sets[i] for i in good], gains[good])
+            good = (np.flatnonzero(explains[start:stop]) + start).tolist()
+            while good and not found.full(search.place):
+                best = self._best(search, [sets[i] for i in good], gains[good])
+                self._add(tried, search, best, found)
+                good = [i for i in good if not search.solved(sets[i])]
             start = stop
 
     def _expand(self, search: _Search) -> list[Columns]:
         _, _, columns = heapq.heappop(search.open)
-        if len(columns) == (self.config.max_features or len(search.costs)):
+        while search.solved(columns) and search.open:
+            _, _, columns = heapq.heappop(search.open)
+        if len(columns) == (self.config.max_features or len(search.costs)) or search.solved(columns):
             return []
         wider = (columns | {int(j)} for j in np.flatnonzero(search.costs) if j not in columns)
-        return [candidate for candidate in wider if candidate not in search.seen]
+        return [
+            candidate for candidate in wider if candidate not in search.seen and not search.solved(candidate)
+        ]
 
     def _merit(self, search: _Search, columns: Columns, gain: float) -> float:
         return gain if self.config.cost == "none" else gain / _cost(search, columns)
