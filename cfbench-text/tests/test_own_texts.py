@@ -53,7 +53,7 @@ def test_one_line_scores_texts_against_the_references_in_the_file(name, tmp_path
         "data": [
             {"name": "reviews", "path": name, "text": "reference", "domain": "general", "explained": True}
         ],
-        "extractor": "rules",
+        "extractor": "atomic",
         "generators": ["reference"],
         "judges": ["overlap"],
         "protocol": {"reference": "written"},

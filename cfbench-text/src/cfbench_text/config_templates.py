@@ -20,7 +20,7 @@ data:                                  # 'cfbench list datasets --suite text'
   - toy-reviews                        # synthetic
   # - musical-instruments              # Amazon 2014; 'cfbench data fetch musical-instruments'
   # - {name: reviews, path: mine.jsonl, domain: my_topics.yaml}
-extractor: rules                       # reviews and texts into statements; 'cfbench list extractors'
+extractor: atomic                      # reviews and texts into statements; 'cfbench list extractors'
 generators:                            # write the explanations
   - item-review
   - most-frequent

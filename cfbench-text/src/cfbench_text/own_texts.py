@@ -37,7 +37,7 @@ def document_for(path: Path) -> Mapping[str, Any]:
         "suite": "text",
         "seed": 0,
         "data": [data],
-        "extractor": "rules",
+        "extractor": "atomic",
         "generators": list(MEASURED_CONTROLS),
         "judges": ["overlap"],
         "protocol": {"reference": "written"},

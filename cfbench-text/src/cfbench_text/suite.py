@@ -155,5 +155,5 @@ class TextSuite(LifecycleSuite):
     def default_document(self, registry: Registry) -> Mapping[str, Any]:
         """What is installed and needs no model; controls are calibration rows, so they are always there."""
         others = [name for name in registry.by_default(self.name, "generator") if name != "most-frequent"]
-        chosen = {"extractor": "rules", "generators": [*others, *CONTROLS], "judges": ["overlap"]}
+        chosen = {"extractor": "atomic", "generators": [*others, *CONTROLS], "judges": ["overlap"]}
         return {"suite": self.name, "seed": 0, "data": ["toy-reviews"], **chosen}

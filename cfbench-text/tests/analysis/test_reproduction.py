@@ -205,6 +205,31 @@ def test_a_data_set_of_the_paper_is_compared_by_value(tmp_path, monkeypatch):
     assert np.isnan(found["printed_low"])
 
 
+def test_a_table_without_generators_is_compared_without_a_warning():
+    import warnings
+
+    from cfbench_text.analysis.reproduction import _beside
+
+    sizes = pd.DataFrame([{"table": "II", "dataset": "mine", "metric": "Users", "ours": 3.0}])
+    sizes = sizes.assign(generator=float("nan"), judge=float("nan"))
+    printed = pd.DataFrame(
+        [
+            {
+                "table": "II",
+                "dataset": "toys",
+                "metric": "Users",
+                "model": "",
+                "printed": 2.0,
+                "printed_std": 0.0,
+            }
+        ]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = _beside(sizes, printed).iloc[0]
+    assert (found["generator"], found["judge"], found["printed_low"]) == ("", "", 2.0)
+
+
 def test_a_stored_table_is_printed_identically(tmp_path, monkeypatch):
     found = analysed(tmp_path, monkeypatch)[1]
     found.table.to_csv(tmp_path / "kept.csv", index=False)

@@ -286,7 +286,11 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
 def _beside(table: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     """With the printed value of the data set, or else the range of the five domains."""
     keys = ["table", "metric", "generator"]
-    table = table.assign(generator=table["generator"].fillna(""), judge=table["judge"].fillna(""))
+    # Columns without a value are of numbers, into which pandas does not fill texts.
+    texts = {
+        name: table[name].astype(object).where(table[name].notna(), "") for name in ("generator", "judge")
+    }
+    table = table.assign(**texts)
     known = printed.rename(columns={"model": "generator"})
     of_domains = known.groupby(keys)["printed"].agg(["min", "max"]).reset_index()
     of_domains.columns = [*keys, "printed_low", "printed_high"]

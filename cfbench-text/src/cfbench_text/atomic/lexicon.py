@@ -1,239 +1,8 @@
-"""Words of the extractor ``atomic``: feeling about products, topics without a keyword, and what is no statement."""
+"""Patterns of the extractor ``atomic``: what is no statement, and phrases of praise and complaint."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-
-from cfbench_text.atomic.words import split_words
-
-FEELING: Mapping[str, float] = {
-    **dict.fromkeys(
-        split_words(
-            """
-sturdy durable solid accurate reliable precise rugged robust beefy compact lightweight portable crisp clear
-smooth rich warm full versatile adjustable comfortable comfy soft effective handy convenient useful affordable
-inexpensive steal bargain unbeaten unbeatable worth securely snugly tight tightly well-made well-built
-stunning simple lasting long-lasting grippy stable quick quickly fast easily consistent quiet bright vivid
-programmable limitless delicious cozy works worked work fits holds held stays stay tough silky flawlessly
-transparent versatility natural flexible secure intuitive responsive adequate plenty coated padded classic
-premium decent light
-"""
-        ),
-        1.6,
-    ),
-    **dict.fromkeys(
-        split_words(
-            """
-flimsy shaky pricey overpriced expensive noisy noise hum hiss buzz buzzing muddy tinny stiff bulky brittle
-faint lacks lack lacking malfunctioned malfunction broke breaks broken breaking cracked bent loose slips slip
-slipped stopped fails failed failing rattles rattle rust rusted harsh thin barely intermittent fiddly awkward
-scratches scratch scratchy scratchiness useless defective returned difficult cheaply limited slow
-uncomfortable flexy wobbly dull heavier sterile unless damaging crackles crackle short-lived hurts
-"""
-        ),
-        -1.8,
-    ),
-}
-"""Added to VADER's lexicon, whose scale is -4 to 4; these are words about products that it lacks or scores as neutral."""
-
-PRICE_SENTIMENT: Mapping[str, float] = {
-    "cheap": 1.8,
-    "cheapest": 1.8,
-    "cheaper": 1.5,
-    "low": 1.2,
-    "cents": 0.8,
-    "bucks": 0.8,
-}
-"""In statements on the price; of a build, "cheap" is a fault."""
-
-CUES: Mapping[str, tuple[str, ...]] = {
-    "price": (
-        "dollar",
-        "dollars",
-        "delivery",
-        "well packaged",
-        "arrived on time",
-        "you pay for",
-        "steal",
-        "price",
-        "value",
-        "deal",
-        "worth",
-        "bargain",
-        "pricey",
-        "for the money",
-        "bucks",
-        "cheapest",
-        "hard to beat",
-        "cheap",
-        "affordable",
-        "inexpensive",
-    ),
-    "setup": (
-        "set up",
-        "hook up",
-        "straightforward",
-        "intuitive",
-        "self explanatory",
-        "put on",
-        "learning curve",
-        "easy",
-        "easily",
-        "simple",
-        "convenient",
-        "a breeze",
-        "no guess work",
-        "easy to read",
-    ),
-    "functionality": (
-        "does the job",
-        "did the job",
-        "job done",
-        "nice job",
-        "does its job",
-        "do the job",
-        "does what",
-        "do what",
-        "helpful",
-        "big help",
-        "useful",
-        "effective",
-        "does the trick",
-        "programmable",
-        "lights up",
-        "works",
-        "work",
-        "working",
-        "worked",
-        "stopped working",
-        "features",
-        "fast",
-        "protects",
-        "cleans",
-        "keeps",
-        "reliable",
-        "limitless",
-    ),
-    "build": (
-        "construction",
-        "craftsmanship",
-        "high quality",
-        "poor quality",
-        "well put together",
-        "rock solid",
-        "fragile",
-        "dead on arrival",
-        "fell apart",
-        "well built",
-        "well-built",
-        "well-build",
-        "well build",
-        "well made",
-        "coated",
-        "coating",
-        "strong",
-        "long-lasting",
-        "long lasting",
-        "holding up",
-        "held up",
-        "padding",
-        "well constructed",
-        "poor",
-        "bent",
-        "dented",
-        "cracked",
-        "damaging",
-        "flexy",
-        "malfunctioned",
-        "last",
-        "lasts",
-        "break",
-        "breaks",
-        "broke",
-    ),
-    "sound": (
-        "sound quality",
-        "sounding",
-        "rich tone",
-        "background noise",
-        "clean tone",
-        "recordings",
-        "clarity",
-        "warm",
-        "quiet",
-        "noise",
-        "loud",
-        "tone",
-        "sounds",
-        "noiseless",
-        "compression",
-        "clear",
-        "static",
-        "sustain",
-    ),
-    "tuning": ("in tune", "stay in tune", "stays in tune", "accurate", "precise", "precisely"),
-    "fit": (
-        "room",
-        "space",
-        "size",
-        "too small",
-        "too big",
-        "too large",
-        "too short",
-        "too long",
-        "too heavy",
-        "compact",
-        "portable",
-        "carry",
-        "sits",
-        "fits",
-        "fit",
-        "securely",
-        "snug",
-        "snugly",
-        "tall",
-        "holds",
-    ),
-    "playability": (
-        "on my fingers",
-        "on the fingers",
-        "to hold",
-        "to play",
-        "grip",
-        "grippiness",
-        "comfortable",
-        "feel",
-        "feels",
-        "feel right",
-        "stiffness",
-        "easy on",
-    ),
-    "connectivity": ("connect", "connects", "connection", "connections"),
-    "appearance": ("stunning", "beautiful", "gorgeous", "logo", "looking"),
-}
-"""Further keywords of common topics, by the topic's short name, for domains that have a topic of this name."""
-
-STRONG: frozenset[str] = frozenset(
-    split_words(
-        """
-price value deal worth bargain pricey steal cheap easy easily simple tune sound sounds tone noise accurate
-looks look
-"""
-    )
-)
-"""Keywords that decide the topic wherever they stand in the statement."""
-
-PRODUCTS: frozenset[str] = frozenset(
-    split_words(
-        """
-cable cables cord cords strap straps tuner tuners capo capos pedal pedals jack jacks adapter battery batteries
-plug plugs interface game games toy toys arrived return returned refund effect effects wood leather
-plastic metal box case
-"""
-    )
-)
-"""Keywords that may be the product itself, or that something happened to it: no topic without another keyword."""
 
 EXPERIENCE = re.compile(
     r"^(?:(?:and|so|but|then|also|anyway|now|well|yes|since|after|because|when|as|while|before|until)\s+)*"
@@ -269,13 +38,16 @@ OTHERS = re.compile(
     r"many|plenty|better|other)\b"
     r"|\b(?:friends?|son|daughter|husband|wife|family|nephew|grandson|kids?)\b|\b(?:i|we) (?:tried|had|"
     r"have had|owned|used to)\b"
+    r"|\b(?:it |not |n['’]t )?matters?\b|^(?:how|what|why|who|where|whether|such as|feel like|your ability|description)\b"
+    r"|^not (?:like|as)\b|\btoo good to\b|^it['’]?s been\b"
     r"|\b(?:last time|best money|for (?:the |over )?(?:last|past)|years? ago|so many years|since i)\b",
     re.IGNORECASE,
 )
 IMPERATIVE = re.compile(
     r"^(?:just\s+|please\s+|so\s+)?(?:buy|have|try|get|go|give|check|don['’]?t|do not|make sure|keep|"
     r"look|read|see|save|take|be|spend|"
-    r"remember|note|trust me|think|put|use|click|hit|let|plug|clamp)\b",
+    r"remember|note|trust me|think|put|use|click|hit|let|plug|clamp|forget|spring|pay|hope|imagine|"
+    r"turns out|expect|wish|consider|only spent|spent|added)\b",
     re.IGNORECASE,
 )
 OPINION = re.compile(
@@ -331,17 +103,54 @@ RELIEF = re.compile(
     re.I,
 )
 """The absence of something unwanted."""
-NEGATION = re.compile(r"n['’]t\b|\b(?:not|never|no|without|hardly)\b", re.IGNORECASE)
+NEGATION = re.compile(
+    r"n['’]t\b|\b(?:not(?! only)|never|no(?! (?:time|doubt|wonder))|without|hardly|dont|doesnt|wont|isnt|didnt)\b",
+    re.IGNORECASE,
+)
 TOO = re.compile(r"(?<!not )(?<!n't )(?<!never )\btoo (?!good\b|bad\b)\w+", re.IGNORECASE)
 """More than is wanted: "too small"."""
 HARDLY = re.compile(r"\b(?:barely|hardly|not (?:very|so|that|too|really))\b", re.IGNORECASE)
+BAD = re.compile(
+    r"\b(?:comes?|came|falls?|fell|pops?|popped|slides?|slid) (?:off|apart|loose|out)\b"
+    r"|\b(?:wears?|wearing|worn) (?:out|down|off)\b"
+    r"|\b(?:may|might|could|will) (?:break|snap|bend|crack|damage|scratch)\b|\bgets? (?:confused|in the way|stuck)\b"
+    r"|\b(?:hard|difficult|tough|impossible) to (?!beat|go|mess)\w",
+    re.IGNORECASE,
+)
+"""Phrases that complain, whose words do not."""
+RELIEVED = re.compile(
+    r"\b(?:blocks?|reduc\w+|eliminat\w+|prevents?|less|removes?|cuts? (?:down|out)|avoids?|without|"
+    r"(?:low|minimal|zero|little|hardly any|almost no)(?=[\s\w-]{0,20}"
+    r"(?:noise|distortion|hum|hiss|feedback|buzz\w*|wear|fatigue))|takes? away|taking away|gets? rid of)\b",
+    re.IGNORECASE,
+)
+"""What is said behind is unwanted, and is gone."""
+COMPARISON = re.compile(
+    r"\s(?:than|compared (?:to|with)|unlike|like (?:some|other|the other|many|most|the cheap\w*)|instead of|"
+    r"as opposed to)\s.*$",
+    re.IGNORECASE,
+)
+AS_GOOD_AS = re.compile(r"(\bas \w+) as\s.*$", re.IGNORECASE)
+"""Behind both stand other products, whose words say nothing about the feeling for this one."""
+UNFINISHED = re.compile(
+    r"\b(?:like|of|to|with|for|a|an|the|and|or|is|are|was|be|over|from|as|by|their|its|your|my|such|"
+    r"an? (?:very |really )?(?:simple|quick|nice|good|great|cool|bright|easy|solid|small|little))$",
+    re.IGNORECASE,
+)
+"""A statement that was cut."""
+GERUND = re.compile(
+    r"^(?:playing|being|having|going|getting|using|adding|keeping|making|putting|looking|buying|trying|moving|taking)\b",
+    re.IGNORECASE,
+)
 GOOD = re.compile(
     r"\b(?:do(?:es)? (?:its|the|a (?:very )?(?:good|nice|great)) job|did the job|gets? the job done|"
     r"what (?:it|they)(?:['’]s| is| are)? (?:supposed|says?)|"
+    r"(?:price[sd]?|prices) (?:is |was |are |were |just )*right|"
     r"(?:can['’]?t|cannot|hard to) (?:beat|go wrong|mess)|as (?:advertised|described|reported|expected|"
     r"it should)|no guess ?work|heavy[- ]duty|"
     r"dead (?:quiet|silent)|rock solid|like a charm|not dull|well[- ](?:built?|made)|idiot[- ]proof|"
-    r"no problems?|no issues?|never had|"
+    r"no problems?|no issues?|never had|does the trick|exactly what|lasts? forever|kicks? ass|"
+    r"dead (?:on|accurate)|on time|as promised|"
     r"without (?:any )?(?:problems?|issues?|falling|slipping))\b",
     re.IGNORECASE,
 )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.atomic import lexicon
+from cfbench_text.atomic import keywords, lexicon, senses
 from cfbench_text.atomic.frames import reasons
 from cfbench_text.atomic.segments import hard_segments, shortened, soft_segments
 from cfbench_text.atomic.topics import Topics
@@ -42,10 +42,17 @@ SPEC = ComponentSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    most: Annotated[int, Range(minimum=3), Help("maximum number of words of a statement")] = 18
+    most: Annotated[int, Range(minimum=3), Help("maximum number of words of a statement")] = 12
     neutral: Annotated[
         float, Range(minimum=0, maximum=1), Help("compound scores of VADER nearer to 0 are neutral")
     ] = 0.05
+    encoder: Annotated[
+        str | None,
+        Help(
+            "name, folder or package:NAME of a sentence encoder: statements nearer to the description of another topic "
+            "are left out; none: keywords alone"
+        ),
+    ] = None
 
 
 class Atomic:
@@ -54,11 +61,10 @@ class Atomic:
 
     def extract(self, texts: Sequence[str], domain: Domain) -> list[Extraction]:
         topics = Topics(domain)
-        found = []
-        for text in texts:
-            triplets = canonical(self._triplets(text, topics))
-            found.append(Extraction(triplets, "ok" if triplets else "empty"))
-        return found
+        found = [canonical(self._triplets(text, topics)) for text in texts]
+        if self.config.encoder:
+            found = self._agreeing(found, domain, self.config.encoder)
+        return [Extraction(triplets, "ok" if triplets else "empty") for triplets in found]
 
     def usable(self, triplet: Triplet) -> bool:
         """Statements of reviews always have a topic, so statements of paragraphs must have one, too."""
@@ -67,7 +73,19 @@ class Atomic:
     def signature(self) -> Mapping[str, str]:
         from importlib.metadata import version
 
-        return {"extractor": "atomic", "vaderSentiment": version("vaderSentiment")}
+        encoder = {"encoder": self.config.encoder} if self.config.encoder else {}
+        return {"extractor": "atomic", "vaderSentiment": version("vaderSentiment"), **encoder}
+
+    @staticmethod
+    def _agreeing(
+        found: Sequence[tuple[Triplet, ...]], domain: Domain, encoder: str
+    ) -> list[tuple[Triplet, ...]]:
+        """The triplets whose topic's description agrees with its keywords."""
+        from cfbench_text.atomic.descriptions import Descriptions
+
+        distinct = list(dict.fromkeys(triplet for triplets in found for triplet in triplets))
+        agree = dict(zip(distinct, Descriptions(encoder).agree(distinct, domain), strict=True))
+        return [tuple(triplet for triplet in triplets if agree[triplet]) for triplets in found]
 
     def _triplets(self, text: str, topics: Topics) -> list[Triplet]:
         found: list[Triplet] = []
@@ -103,7 +121,7 @@ class Atomic:
                 triplet = self._statement(piece, topics, mood)
                 if triplet:
                     found.append(triplet)
-        if not found:
+        if not found and len(pieces) <= _WHOLE:
             triplet = self._statement(clause, topics, mood)
             found = [triplet] if triplet else []
         return found
@@ -115,11 +133,17 @@ class Atomic:
         for piece in pieces:
             place = clause.find(piece, start)
             start = place + len(piece)
-            if found and self._adjectives(found[-1], topics) and not lexicon.VERB.search(piece):
+            if found and self._continues(found[-1], piece, topics):
                 found[-1] = clause[clause.rfind(found[-1], 0, place) : start]
             else:
                 found.append(piece)
         return found
+
+    def _continues(self, former: str, piece: str, topics: Topics) -> bool:
+        """Whether two items state one fact: "bright, full sound", "easy and simple to use"."""
+        if _TO_DO.match(piece):
+            return len(former.split()) <= 2 and topics.of(former) == topics.of(piece)
+        return self._adjectives(former, topics) and not lexicon.VERB.search(piece)
 
     def _adjectives(self, piece: str, topics: Topics) -> bool:
         words = piece.lower().split()
@@ -130,27 +154,36 @@ class Atomic:
         words = segment.split()
         if not words or _no_statement(segment):
             return None
-        segment = shortened(segment, self.config.most // 2)
+        segment = shortened(segment, _SHORT)
         if len(segment.split()) > self.config.most:
             return None
         topic = topics.of(segment)
-        if not topic:
+        if not topic or not topics.clear(segment):
             return None
         score = _score(segment, topic)
         bare = abs(score) < self.config.neutral
         stated = lexicon.SUBJECT.match(segment) or lexicon.PREDICATE.match(segment)
-        if bare and not (stated and len(words) >= 3):
+        if bare and not (stated and 3 <= len(words) <= _BARE):
             return None
         if segment.lower().startswith(("the ", "this ", "that ")) and not lexicon.VERB.search(segment, 4):
             return None
-        if not stated and len(words) > 8:
+        if not stated and len(words) > _BARE:
             return None
         sentiment: Sentiment = "positive" if score > 0 else "negative"
         if bare:
             sentiment = "neutral" if lexicon.MEASURE.search(segment) else mood()
+            if sentiment == "negative":  # a text that complains also describes
+                return None
         return Triplet(as_statement(segment), topic, sentiment)
 
 
+_TO_DO = re.compile(r"^\w+ to \w+", re.IGNORECASE)
+_SHORT = 9
+"""Words of a statement from which on subordinate clauses at its end are left out."""
+_BARE = 6
+"""Words up to which a statement may be without a word of feeling, or without a subject and a verb."""
+_WHOLE = 2
+"""Items up to which a clause whose items are no statements may be one itself."""
 _FIRST_PERSON = re.compile(r"^(?:i|we)\b", re.IGNORECASE)
 _AS_WELL = re.compile(r"\bas well\b(?: as\b)?", re.IGNORECASE)
 _ONE_ING = re.compile(r"^\w+ing$", re.IGNORECASE)
@@ -178,6 +211,8 @@ def _no_statement(segment: str) -> bool:
         or (_AMOUNT.match(segment) and not lexicon.VERB.search(segment))
         or (_WRITER.search(segment) and not lexicon.LIKING.match(segment))
         or _ONE_ING.match(segment)
+        or lexicon.GERUND.match(segment)
+        or lexicon.UNFINISHED.search(segment)
         or _REVIEWER.search(segment)
         or lexicon.IMPERATIVE.match(segment)
         or lexicon.OPINION.match(segment)
@@ -187,23 +222,33 @@ def _no_statement(segment: str) -> bool:
 
 def _mood(parts: Sequence[str]) -> Sentiment:
     """The sentiment of a whole text: the sum over its sentences, which costs time linear in their number."""
-    scores = [_score(part[:400], "") for part in parts[:40]]
+    scores = [_compound(senses.plain(part[:400]), price=False) for part in parts[:40]]
     total = sum(scores)
     return "positive" if total > 0 else "negative" if total < 0 else "neutral"
 
 
 def _score(segment: str, topic: str) -> float:
-    """VADER's compound score, with phrases that its words do not give."""
-    plain = _AS_WELL.sub(" ", segment)
-    score = float(_vader(topic == "price").polarity_scores(plain)["compound"])
-    good = lexicon.GOOD.search(segment)
-    if good and not lexicon.NEGATION.search(segment[: good.start()]):
-        return max(score, 0.5)
-    if lexicon.TOO.search(plain):
+    """VADER's compound score, with phrases that its words do not give and negations that are farther than three words."""
+    text = lexicon.AS_GOOD_AS.sub(r"\1", lexicon.COMPARISON.sub("", segment))
+    text = _AS_WELL.sub(" ", senses.plain(text))
+    negation = lexicon.NEGATION.search(text)
+    for phrases, value in ((lexicon.GOOD, 0.5), (lexicon.BAD, -0.5)):
+        found = phrases.search(text)
+        if found:
+            return -value if negation and negation.start() < found.start() else value
+    if lexicon.TOO.search(text):
         return -0.5
-    relief = score < 0 and lexicon.RELIEF.match(segment)
-    hardly = score > 0 and lexicon.HARDLY.search(segment)
-    return -score if relief or hardly else score
+    compound = functools.partial(_compound, price=topic == "price")
+    if negation:
+        before = compound(text[: negation.start()])
+        return before or -compound(text[negation.end() :])
+    score = compound(text)
+    relief = score < 0 and lexicon.RELIEVED.search(text)
+    return -score if relief or lexicon.HARDLY.search(text) else score
+
+
+def _compound(text: str, price: bool) -> float:
+    return float(_vader(price).polarity_scores(text)["compound"])
 
 
 @functools.cache
@@ -211,6 +256,6 @@ def _vader(price: bool) -> Any:
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # type: ignore[import-untyped]
 
     found = SentimentIntensityAnalyzer()
-    found.lexicon.update(lexicon.FEELING)
-    found.lexicon.update(lexicon.PRICE_SENTIMENT if price else {"cheap": -1.2})
+    found.lexicon.update(keywords.FEELING)
+    found.lexicon.update(keywords.PRICE_SENTIMENT if price else {"cheap": -1.2})
     return found

@@ -108,7 +108,7 @@ def _libraries() -> tuple[Any, Any]:
     except ImportError as error:
         raise UserError(
             f"a language model needs {error.name}: pip install 'cfbench-text[models]', or choose components"
-            " without a model (extractor: rules, judges: [overlap])"
+            " without a model (extractor: atomic, judges: [overlap])"
         ) from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()

