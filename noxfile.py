@@ -215,6 +215,19 @@ def text_models(session: nox.Session) -> None:
 
 
 @nox.session
+def slurm(session: nox.Session) -> None:
+    """The executor dask on a real Slurm of one node, started as root on 127.0.0.1; skipped where it cannot start."""
+    missing = [name for name in ("munged", "slurmctld", "slurmd") if shutil.which(name) is None]
+    if missing:
+        session.skip(f"{', '.join(missing)} not found (apt-get install slurm-wlm munge)")
+    if os.geteuid():
+        session.skip("slurmd needs root")
+    session.install("-c", str(CONSTRAINTS), f"{wheel_of('cfbench-core')}[test,dask]", "dask-jobqueue")
+    session.chdir(ROOT / "cfbench-core")
+    session.run("pytest", "tests/test_dask_slurm.py", "-rs", *session.posargs)
+
+
+@nox.session
 def chaos(session: nox.Session) -> None:
     """Kills, damages, bad input, hostile plugins and names: 15 minutes; ``nox -s chaos -- --minutes 240`` for hours."""
     session.install("-c", str(CONSTRAINTS), "hypothesis", *(str(wheel_of(name)) for name in DISTRIBUTIONS))

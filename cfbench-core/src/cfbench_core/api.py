@@ -198,6 +198,7 @@ def execute(
     from cfbench_core.environment import capture
     from cfbench_core.files import check_path, disk_trouble
     from cfbench_core.run_directory import Run
+    from cfbench_core.run_ends import restore_end, store_end
     from cfbench_core.run_inputs import inputs_of, is_unchanged, write_inputs
     from cfbench_core.run_writer import RunWriter, new_run_directory
     from cfbench_core.runner import computed_by
@@ -220,6 +221,9 @@ def execute(
                 recorder.restore_environment()
                 recorder.write_plan(results, _data_description(prepared, results))
                 run = Run(directory)
+            elif not fresh and restore_end(directory, prepared.plan, store, inputs):
+                recorder.write_plan(results, _data_description(prepared, results))
+                run = Run(directory)
             else:
                 recorder.write_environment({**environment, "computed_by": computed_by(results)})
                 recorder.write_tables(results, store)
@@ -227,6 +231,7 @@ def execute(
                 run = Run(directory)
                 _write_reports(run, prepared)
                 write_inputs(directory, inputs)
+                store_end(directory, prepared.plan, store, inputs)
             recorder.write_checksums()
         finally:
             recorder.close()

@@ -42,17 +42,27 @@ class Part:
 
     def schema(self) -> pa.Schema:
         """Of the labelled rows; of a file, its rows are not read for it."""
+        own = _read(self.source, schema_only=True) if isinstance(self.source, Path) else self.source.schema
+        return self._labelled(own)
+
+    def _labelled(self, own: pa.Schema) -> pa.Schema:
         import pyarrow as pa
 
         fields = [pa.field(name, pa.scalar(value).type) for name, value in self.labels.items()]
-        own = _read(self.source, schema_only=True) if isinstance(self.source, Path) else self.source.schema
         return pa.schema(fields + [pa.field(f.name, f.type) for f in own if f.name not in self.labels])
 
     def table(self, schema: pa.Schema) -> pa.Table:
-        """The rows under the cell's labels; columns that they lack are null."""
+        """The rows under the cell's labels; columns that they lack are null.
+
+        Raises:
+            _OtherSchemaError: when they have columns, or types, that ``schema`` does not have.
+        """
         import pyarrow as pa
 
         rows = _read(self.source) if isinstance(self.source, Path) else self.source
+        own = self._labelled(rows.schema)
+        if not own.equals(schema) and not _fits(own, schema):
+            raise _OtherSchemaError
 
         def column(field: pa.Field) -> Any:
             if field.name in self.labels:
@@ -160,24 +170,41 @@ class Tables:
 def write_parquet(path: Path, parts: Sequence[Part]) -> None:
     """Parts one after the other into one file. A table without parts leaves no file."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     make_room(path)
     if not parts:
         path.unlink(missing_ok=True)
         return
-    schema = pa.unify_schemas(_distinct(part.schema() for part in parts), promote_options="permissive")
-    temporary = path.with_name(temporary_name(path.name))
+    schema, temporary = parts[0].schema(), path.with_name(temporary_name(path.name))
     try:
-        with temporary.open("wb") as to, pq.ParquetWriter(to, schema, compression="zstd") as writer:
-            # a file of our own: when the disk is full, the writer's would stay open
-            for rows in _in_groups(part.table(schema) for part in parts):
-                writer.write_table(rows, row_group_size=GROUP)
+        while (further := _write(temporary, parts, schema)) is not None:
+            schema = pa.unify_schemas([schema, *further], promote_options="permissive")
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write(path: Path, parts: Sequence[Part], schema: pa.Schema) -> list[pa.Schema] | None:
+    """Writes the parts with a schema; the schemas of all, each once, where one does not fit into it.
+
+    Most often all are equal, and each file is read once.
+    """
+    import pyarrow.parquet as pq
+
+    # a file of our own: when the disk is full, the writer's would stay open
+    with path.open("wb") as to, pq.ParquetWriter(to, schema, compression="zstd") as writer:
+        try:
+            for rows in _in_groups(part.table(schema) for part in parts):
+                writer.write_table(rows, row_group_size=GROUP)
+        except _OtherSchemaError:
+            return _distinct(part.schema() for part in parts)
+    return None
+
+
+class _OtherSchemaError(Exception):
+    """A part has columns, or types of columns, that the table does not have."""
 
 
 def _in_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -196,6 +223,13 @@ def _in_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
                 yield together.slice(start, GROUP)
             waiting, rows = [together.slice(whole)], rows - whole
     yield pa.concat_tables(waiting)
+
+
+def _fits(own: pa.Schema, schema: pa.Schema) -> bool:
+    """Whether unifying the two adds nothing to ``schema``."""
+    import pyarrow as pa
+
+    return bool(pa.unify_schemas([schema, own], promote_options="permissive").equals(schema))
 
 
 def _distinct(schemas: Iterable[pa.Schema]) -> list[pa.Schema]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toy_runs import run
+import pytest
+from toy_runs import configuration, run
 
+from cfbench_core.api import prepare
 from cfbench_core.registry import Registry
 from cfbench_core.reports.page_limits import limited
 from cfbench_core.reports.saved import saved_tables, saved_words
 from cfbench_core.reports.tables import built
+from cfbench_core.run_ends import store_end
+from cfbench_core.store import Store
 
 MADE = (
     "scores.parquet",
@@ -52,3 +56,49 @@ def test_saved_tables_are_those_of_the_run_and_large_ones_are_cut(registry: Regi
     (table,) = limited(tables * 1)
     assert len(table.lines) == 10 and table.left_out == 0
     assert len(limited(tables * 500)) == 100  # 1,000 rows
+
+
+def test_a_new_directory_of_an_equal_run_gets_copies_of_its_tables_and_reports(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(registry, tmp_path / "first")
+    with monkeypatch.context() as patch:
+        patch.setattr("cfbench_core.api._write_reports", lambda *_: pytest.fail("reports were made again"))
+        second = run(registry, tmp_path / "second")
+    for name in (*MADE, "quality.csv", "environment.json"):
+        assert (second.directory / name).read_bytes() == (first.directory / name).read_bytes()
+    assert second.summary.equals(first.summary)
+    assert {cell.status for cell in second.cells()} == {"cached"}
+
+    (entry,) = [entry for entry in Store().entries() if entry.kind == "run"]
+    (entry.path / "scores.parquet").write_bytes(b"damaged")
+    third = run(registry, tmp_path / "third")  # a damaged copy counts as none
+    assert (third.directory / "scores.parquet").read_bytes() == (
+        first.directory / "scores.parquet"
+    ).read_bytes()
+    assert Store().verify(entry) == []
+
+
+def test_tables_that_an_earlier_run_left_do_not_stay(registry: Registry, tmp_path: Path) -> None:
+    run(registry, tmp_path / "second", count=4)
+    left = tmp_path / "second" / "details.parquet"
+    left.write_bytes(b"of another run")
+    run(registry, tmp_path / "second", count=4, fresh=True)
+    assert not left.exists()
+    left.write_bytes(b"of another run")
+    (tmp_path / "second" / "report.html").unlink()  # so that it counts as changed
+    run(registry, tmp_path / "second", count=4)
+    assert not left.exists() and (tmp_path / "second" / "report.html").exists()
+
+
+def test_large_tables_are_not_copied(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = prepare(configuration(), registry=registry).plan
+    directory = run(registry, tmp_path / "run").directory
+    store = Store()
+    store_end(directory, plan, store, "abc")
+    assert store.has("run", "abc")
+    monkeypatch.setattr("cfbench_core.run_ends.LARGEST", 10)
+    store_end(directory, plan, store, "def")
+    assert not store.has("run", "def")

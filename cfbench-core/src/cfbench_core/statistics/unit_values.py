@@ -246,25 +246,24 @@ def summary_of(cells: Mapping[str, UnitValues], level: float = LEVEL) -> pd.Data
         low, high = intervals_of(sums, counts, level, RESAMPLES, None)
         ends = np.cumsum([len(cells[name].metrics) for name in names])[:-1]
         bounds |= zip(names, zip(np.split(low, ends), np.split(high, ends), strict=True), strict=True)
-    frames = []
+    columns: dict[str, list[Any]] = {name: [] for name in _SUMMARY}
     for name, cell in cells.items():
         n = (~np.isnan(cell.values)).sum(axis=0)
-        frames.append(
-            pd.DataFrame(
-                {
-                    "cell": name,
-                    "metric": list(cell.metrics),
-                    "mean": _mean(cell.values, n),
-                    "std": _standard_deviation(cell.values, n),
-                    "ci_low": bounds[name][0],
-                    "ci_high": bounds[name][1],
-                    "n": n,
-                    "n_missing": len(cell.units) - n,
-                }
-            )
-        )
-    columns = ["cell", "metric", "mean", "std", "ci_low", "ci_high", "n", "n_missing"]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+        columns["cell"] += [name] * len(n)
+        columns["metric"] += cell.metrics
+        columns["mean"].append(_mean(cell.values, n))
+        columns["std"].append(_standard_deviation(cell.values, n))
+        columns["ci_low"].append(bounds[name][0])
+        columns["ci_high"].append(bounds[name][1])
+        columns["n"].append(n)
+        columns["n_missing"].append(len(cell.units) - n)
+    if not cells:
+        return pd.DataFrame(columns=list(columns))
+    text = ("cell", "metric")
+    return pd.DataFrame({k: v if k in text else np.concatenate(v) for k, v in columns.items()})
+
+
+_SUMMARY = ("cell", "metric", "mean", "std", "ci_low", "ci_high", "n", "n_missing")
 
 
 def _mean(values: FloatArray, n: IntArray) -> FloatArray:

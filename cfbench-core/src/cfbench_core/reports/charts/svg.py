@@ -229,8 +229,10 @@ class Box(NamedTuple):
 
     def overlap(self, other: Box) -> float:
         across = min(self.x + self.width, other.x + other.width) - max(self.x, other.x)
+        if across <= 0:
+            return 0.0
         down = min(self.y + self.height, other.y + other.height) - max(self.y, other.y)
-        return max(across, 0.0) * max(down, 0.0)
+        return across * max(down, 0.0)
 
 
 def free_place(
@@ -253,9 +255,15 @@ def free_place(
     ]
     if not boxes:
         return Box(middle, y - 18, wide, 12), math.inf
-    covered = [[sum(box.overlap(other) for other in others) for others in (taken, lines)] for box in boxes]
-    least = min(covered)
-    return boxes[covered.index(least)], least[0]
+    least: tuple[float, float] = (math.inf, math.inf)
+    best = boxes[0]
+    for box in boxes:
+        covered = sum(box.overlap(other) for other in taken), sum(box.overlap(other) for other in lines)
+        if covered < least:
+            best, least = box, covered
+        if least == (0.0, 0.0):
+            break
+    return best, least[0]
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
