@@ -28,6 +28,23 @@ FLAGS = (
 )
 SIZES = {"desktop": (1280, 900), "phone": (390, 844), "dark": (1280, 900)}
 
+CUT = """() => {
+    const inside = (node) => {
+        for (let one = node.parentElement; one; one = one.parentElement)
+            if (/auto|scroll|hidden/.test(getComputedStyle(one).overflowX)) return true;
+        return false;
+    };
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+        if (inside(node) || getComputedStyle(node.parentElement).position === "absolute") continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        if ([...range.getClientRects()].some((box) => box.right > innerWidth + 1)) found.push(node.data);
+    }
+    return found;
+}"""
+"""The texts that the window cuts at the right, where nothing scrolls to them."""
+
 
 @pytest.fixture(scope="session")
 def address(runs: list[Path]) -> Iterator[str]:
@@ -163,6 +180,7 @@ def test_every_page_is_accessible_and_photographed(browser: Any, address: str, k
             if kind == "phone":
                 wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 assert wide <= 0, f"{name}: {wide} pixels too wide"
+                assert page.evaluate(CUT) == [], name
             page.evaluate(Path(axe).read_text(encoding="utf-8"))
             found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
             bad = [
@@ -277,8 +295,8 @@ def test_the_bundle_opens_from_a_file(browser: Any, runs: list[Path], tmp_path: 
     page.locator("section.table td.number a").first.click()
     page.wait_for_selector(".spread figure")
     page.fill("#search", "1")
-    page.wait_for_function("/^\\d+ of/.test(document.querySelector('.count').innerText)")
-    total = int(re.match(r"\d+", page.locator(".count").inner_text())[0])
+    page.wait_for_function("/^\\d+ of/.test(document.querySelector('.total').innerText)")
+    total = int(re.match(r"\d+", page.locator(".total").inner_text())[0])
     assert 0 < page.locator("tbody tr").count() <= min(total, 50)
     page.goto(index.as_uri() + "#/run/0/table/0/disagreement?metric=L2")
     page.wait_for_selector("h1:has-text('disagree')")

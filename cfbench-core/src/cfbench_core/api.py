@@ -22,6 +22,7 @@ from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Plan
+from cfbench_core.primary_metric import with_primary
 from cfbench_core.redaction import remember
 from cfbench_core.registry import Registry, installation_advice, installed
 from cfbench_core.specs import CORE
@@ -96,7 +97,8 @@ def prepare(
     config = _executed_by(config, executor, workers, registry)
     with document.named_in_errors():
         cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
-    plan = Plan(config.suite, tuple(cells), the_suite.layout)
+        layout = with_primary(the_suite.layout, config.primary_metric, cells)
+    plan = Plan(config.suite, tuple(cells), layout)
     if explanations is None:  # external explanations take the place of components of the configuration
         check_all_contribute(config, plan, document)
     return Prepared(the_suite, config, plan, resolved_document(config), folders, registry, explanations)

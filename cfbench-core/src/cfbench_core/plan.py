@@ -71,7 +71,9 @@ class TableLayout:
     of one user): intervals draw these, not units. Empty: every unit stands for itself. ``unit_columns`` are columns of
     ``units.parquet`` that the scores have too: they say what a unit is, also where it has no result. ``tables`` are
     further tables of the run directory: a file of the artifacts, and in which role these are. ``label_formats`` says
-    how labels read: ``{"k": "top {}"}``, see ``reports/labels.py``.
+    how labels read: ``{"k": "top {}"}``, see ``reports/labels.py``. ``primary`` are the metrics that decide tables: the
+    first of them that a table has orders its rows and decides the headline (see ``primary_metric.py``); without one it is
+    the first metric with a better direction.
     """
 
     by: tuple[str, ...]
@@ -80,6 +82,7 @@ class TableLayout:
     unit_columns: tuple[str, ...] = ()
     tables: Mapping[str, str] = field(default_factory=dict)
     label_formats: Mapping[str, LabelFormat] = field(default_factory=dict)
+    primary: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -338,6 +338,7 @@ def _layout(entry: Mapping[str, Any]) -> TableLayout:
         tuple(entry.get("unit_columns", ())),
         dict(entry.get("tables", {})),
         dict(entry.get("label_formats", {})),
+        tuple(entry.get("primary", ())),
     )
 
 

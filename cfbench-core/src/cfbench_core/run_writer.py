@@ -155,6 +155,7 @@ class RunWriter:
             "by": list(self.plan.layout.by),
             "tables": dict(self.plan.layout.tables),
             "label_formats": dict(self.plan.layout.label_formats),
+            "primary": list(self.plan.layout.primary),
         }
         scored = str(self.explanations.absolute()) if self.explanations else None
         document = {

@@ -71,6 +71,12 @@ class Experiment:
     ] = 1
     chunk: Annotated[int, Range(minimum=1), Help("users or rows per unit of work")] = 50
     limits: Limits = field(default_factory=Limits)
+    primary_metric: Annotated[
+        tuple[str, ...],
+        Help(
+            "metrics that decide the order of rows and the headline: the first that a table has; none: those of the suite"
+        ),
+    ] = ()
 
 
 class Suite(Protocol):

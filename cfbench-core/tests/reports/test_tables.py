@@ -14,6 +14,7 @@ from cfbench_core.reports import render
 from cfbench_core.reports.labels import label_texts
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run
+from cfbench_core.statistics import bootstrap_interval
 
 
 def test_a_table_by_hand(tmp_path: Path) -> None:
@@ -74,9 +75,10 @@ def test_a_control_never_wins_and_a_baseline_that_is_not_beaten_is_named(tmp_pat
     (table,) = tables(run)
     assert emphasis(table) == {"ours": "best", "top": "", "luck": "", "zero": ""}
     assert table.leads[0].baselines_not_beaten == ("luck",)
-    assert "In 1 of all 1, even the best is not significantly better than a baseline (luck)." in render(
-        run, "html"
-    )
+    lead = table.lead
+    assert lead is not None and lead.over_baseline is not None and not lead.over_baseline.significant
+    assert lead.over_baseline.over == "luck" and lead.over_baseline.value == pytest.approx(0.0)
+    assert "There is no evidence that the best is better than the baseline luck." in render(run, "html")
 
 
 def test_a_doubtful_column_is_marked_and_its_note_stands_below_the_table(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_a_doubtful_column_is_marked_and_its_note_stands_below_the_table(tmp_pat
     assert [header.label for header in table.headers] == ["hit † ↑"]
     assert table.notes == ["† nobody knows"]
     page = render(marked, "html")
-    assert "1 of all 1 comparison (†) rests on what is not shown to be reliable" in page
+    assert "hit (†) rests on what is not shown to be reliable" in page
     assert "<li>† nobody knows</li>" in page
     assert "† nobody knows" in render(marked, "table") and "† nobody knows" in render(marked, "markdown")
     assert "† nobody knows" in render(marked, "latex")
@@ -138,7 +140,59 @@ def test_units_that_nobody_has_a_value_for_change_nothing(tmp_path: Path) -> Non
 
 def test_what_tells_nobody_apart_is_not_counted(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run", {"a": [1.0] * 5, "b": [1.0] * 5})
-    assert "No comparison shows a significant difference." in render(run, "html")
+    assert "By hit, there is no evidence of a difference between a and b" in render(run, "html")
+
+
+def test_the_effect_is_the_mean_paired_difference_with_its_interval(tmp_path: Path) -> None:
+    first, second = [0.9, 0.7, 0.8, 0.9, 0.7, 0.8], [0.5, 0.5, 0.3, 0.4, 0.6, 0.3]
+    (table,) = tables(small_run(tmp_path / "run", {"a": first, "b": second}))
+    assert table.lead is not None and table.lead.over_next is not None
+    effect = table.lead.over_next
+    differences = np.subtract(first, second)
+    low, high = bootstrap_interval(differences)
+    assert (effect.over, effect.ranked, effect.significant) == ("b", False, True)
+    assert (effect.value, effect.low, effect.high) == pytest.approx(
+        (differences.mean(), float(low), float(high))
+    )
+
+
+def test_ranks_order_the_rows_the_plot_and_the_sorting_where_they_decide(tmp_path: Path) -> None:
+    values = {
+        "picky": [*[0.95] * 4, *[math.nan] * 16],
+        "thorough": [*[0.9] * 4, *[0.2] * 16],
+        "worse": [*[0.9] * 4, *[0.1] * 16],
+    }
+    run = small_run(tmp_path / "run", values)
+    (table,) = tables(run)
+    assert [row.name for row in table.rows] == ["thorough", "worse", "picky"]  # by means picky were the first
+    assert [row.entries[0].rank for row in table.rows] == pytest.approx([1.3, 2.1, 2.6])
+    order = [row.entries[0].order_in(table.headers[0]) for row in table.rows]
+    assert order == sorted(order, reverse=True)  # "higher" is better: sorting the column gives the same order
+    page = render(run, "html")
+    assert "4 of 20, average rank 2.60" in page and "average rank 1.30" in page
+    plot = page[page.index("<figure>") : page.index("</figure>")]
+    assert [plot.index(f">{name}<") for name in ("thorough", "worse", "picky")] == sorted(
+        plot.index(f">{name}<") for name in values
+    )
+    assert table.lead is not None and table.lead.over_next is not None and table.lead.over_next.ranked
+
+
+def test_a_declared_primary_metric_orders_the_rows_and_decides(run: Run) -> None:
+    (before, *_) = tables(run)
+    other = next(h for h in before.headers if h.compared and h != before.headers[before.primary or 0])
+    path = run.directory / "plan.json"
+    document = json.loads(path.read_text())
+    document["layout"]["primary"] = ["no such metric", other.column.name.upper()]
+    path.write_text(json.dumps(document))
+    (after, *_) = tables(Run(run.directory))
+    assert after.primary is not None and after.headers[after.primary] == other
+    assert (
+        after.lead is not None and after.lead.header == other and after.lead.agreement == pytest.approx(1.0)
+    )
+    shown = [
+        row.entries[after.primary].number.mean for row in after.lines if not row.role and row.status == "ok"
+    ]
+    assert shown == sorted(shown, reverse=other.arrow == "↑")
 
 
 def test_one_unit_has_a_mean_and_no_interval(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ class RecsysSuite(LifecycleSuite):
         cluster="user",
         unit_columns=("user", "item", "rank"),
         label_formats=LABEL_FORMATS,
+        primary=("POS-P", "PN-S"),
     )
     steps: ClassVar[Mapping[str, str]] = steps_by_module(
         STEPS,

@@ -91,7 +91,7 @@ def test_the_figure_has_a_logarithmic_axis_and_the_quality_of_the_models(write: 
     quality = "0.250 (0.190 to 0.310), n = 200"
     assert "implicit" in implicit.title
     assert implicit.note.startswith(f"HR@10 of the models: mf {quality}; ease {quality}.")
-    for words in (">mf<", ">ease<", ">1 ms<", ">10 ms<", ">100 ms<", ">1 s<"):
+    for words in (">mf<", ">ease<", ">1 ms<", ">10 ms<", ">100 ms<", ">1,000 ms<"):
         assert words in implicit.svg, words
     assert "lightgcn · full" in explicit.svg
 

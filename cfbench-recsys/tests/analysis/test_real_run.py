@@ -127,14 +127,14 @@ def test_agreement_is_that_of_the_stored_explanations(done: Run) -> None:
 
 def test_pretraining_is_reported_for_pretrained_explainers(done: Run) -> None:
     table = made("cost").table([done])
-    trained = table[table["metric"] == "seconds of pre-training"]
+    trained = table[table["metric"] == "time of pre-training"]
     assert set(trained["explainer"]) == {"learner"} and (trained["mean"] > 0).all()
     assert len(trained) == 8  # two models, two levels, importances and the edits that are derived from them
     memory = table[table["metric"] == "peak memory in bytes"]
     assert len(memory) == len(done.cells("ok")) and memory["mean"].between(1e7, 1e11).all()
-    seconds = table[table["metric"] == "seconds each"].set_index(["model", "level", "format", "explainer"])[
-        "mean"
-    ]
+    seconds = table[table["metric"] == "time per explanation"].set_index(
+        ["model", "level", "format", "explainer"]
+    )["mean"]
     measured = done.summary[done.summary["metric"] == "time"]
     measured = measured.set_index(["model", "level", "format", "explainer"])["mean"]
     pd.testing.assert_series_equal(seconds.sort_index(), measured.loc[seconds.index].sort_index(), rtol=1e-6)

@@ -48,7 +48,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
         "thorough": True,
         "clumsy": False,
     }
-    assert table.loc["seconds each", "front"].dropna().to_dict() == {
+    assert table.loc["time per explanation", "front"].dropna().to_dict() == {
         "thrifty": False,
         "thorough": True,
         "clumsy": False,
@@ -102,22 +102,24 @@ def test_methods_that_add_edges_have_a_front_of_their_own(
     assert "painter" not in words  # alone among its kind: nothing to beat
     assert [figure.title for figure in trade_off.figures(table)] == [
         "PN-S@2 against edits: shop · mf",
-        "PN-S@2 against seconds each: shop · mf",
+        "PN-S@2 against time per explanation: shop · mf",
     ]
 
 
 def test_units_of_one_batch_are_one_measurement_of_time(write: Any, make_cell: Any) -> None:
     metrics = explicit([1, 0, 1, 0], [2, None, 2, None])
     run = write(make_cell("a", metrics, format="explicit", seconds=[0.5] * 4))
-    time = trade_off.table([run]).set_index("axis").loc["seconds each"]
+    time = trade_off.table([run]).set_index("axis").loc["time per explanation"]
     assert time["mean"] == 0.5 and np.isnan(time["ci_low"])
 
 
 def test_without_the_number_of_edits_there_is_time_alone(write: Any, make_cell: Any) -> None:
     run = write(make_cell("a", {"PN-S@2": [1, 0]}), make_cell("b", {"PN-S@2": [1, 0]}))
     table = trade_off.table([run])
-    assert set(table["axis"]) == {"effectiveness", "seconds each"}
-    assert [figure.title for figure in trade_off.figures(table)] == ["PN-S@2 against seconds each: shop · mf"]
+    assert set(table["axis"]) == {"effectiveness", "time per explanation"}
+    assert [figure.title for figure in trade_off.figures(table)] == [
+        "PN-S@2 against time per explanation: shop · mf"
+    ]
     assert trade_off.words(table) == ""
 
 

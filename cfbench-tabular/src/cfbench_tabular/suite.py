@@ -51,7 +51,9 @@ class TabularSuite(LifecycleSuite):
     name = "tabular"
     config = TabularConfig
     contracts: ClassVar[Mapping[str, Contract]] = CONTRACTS
-    layout = TableLayout(by=("dataset", "model"), row="explainer", unit_columns=("row",))
+    layout = TableLayout(
+        by=("dataset", "model"), row="explainer", unit_columns=("row",), primary=("MADD", "L2", "feasible")
+    )
     steps: ClassVar[Mapping[str, str]] = steps_by_module(
         STEPS,
         data="read_data load_data",

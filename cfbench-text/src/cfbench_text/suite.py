@@ -56,6 +56,7 @@ class TextSuite(LifecycleSuite):
         cluster="user",
         unit_columns=("user", "item", "time"),
         tables=dict.fromkeys(("statements.parquet", "failures.parquet", "spans.parquet"), "scores"),
+        primary=("St2Exp-F1", "hallucinated"),
     )
     steps: ClassVar[Mapping[str, str]] = steps_by_module(
         STEPS,

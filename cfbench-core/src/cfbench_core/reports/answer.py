@@ -1,7 +1,7 @@
-"""Which explainer leads, over all tables: counted in comparisons, and summarised in a few sentences.
+"""Which explainer is best, in a few sentences: decided by the primary metric of each table, and by nothing else.
 
-A comparison is one column of one table that has a better direction. Times are none, nor are columns that repeat
-another; a comparison without a significant difference counts for nobody.
+The other metrics of a table are correlated with its primary one, so they are no further votes; the report shows how far they
+agree with it. "No evidence" stands for a 95% interval of a paired difference that contains zero.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from cfbench_core.reports.table_data import DOUBTFUL
 
 if TYPE_CHECKING:
-    from cfbench_core.reports.table_data import Lead
+    from cfbench_core.reports.table_data import Lead, Table
 
 
 @dataclass
 class Standing:
-    """In how many comparisons one took part, is the sole best, or is statistically tied for best."""
+    """In how many tables one took part, is the sole best, or is statistically tied for best, by the primary metrics."""
 
     name: str
     measured: int = 0
@@ -30,8 +30,13 @@ class Standing:
         return self.sole + self.tied
 
 
+def primary_leads(tables: Sequence[Table]) -> list[Lead]:
+    """Who leads each table by its primary metric; tables that nobody can lead are left out."""
+    return [lead for table in tables if (lead := table.lead) is not None]
+
+
 def standings_of(leads: Sequence[Lead]) -> list[Standing]:
-    """Competitors, over the columns with a significant difference; those most often best first."""
+    """Competitors, over the tables with a significant difference; those most often best first."""
     found: dict[str, Standing] = {}
     for lead in leads:
         for name in lead.competitors:
@@ -43,54 +48,84 @@ def standings_of(leads: Sequence[Lead]) -> list[Standing]:
     return sorted(found.values(), key=lambda s: (-s.best, -s.sole, s.name))
 
 
-def answer_of(standings: Sequence[Standing], leads: Sequence[Lead]) -> str:
-    """The answer in a sentence or a few."""
-    if not leads:
-        return ""
-    return " ".join(_sentences(standings, leads))
+def answer_of(leads: Sequence[Lead]) -> str:
+    """The answer in a few sentences, one or more for each primary metric; empty where nobody can lead."""
+    by_metric: dict[str, list[Lead]] = {}
+    for lead in leads:
+        by_metric.setdefault(lead.header.column.name, []).append(lead)
+    return " ".join(sentence for found in by_metric.values() for sentence in _sentences(found))
 
 
-def _sentences(standings: Sequence[Standing], leads: Sequence[Lead]) -> Iterator[str]:
-    telling = sum(lead.distinguishes for lead in leads)
-    if telling:
-        yield from _leaders(standings, telling)
-        if idle := len(leads) - telling:
-            yield f"{_counted(idle, 'further comparison')} showed no significant difference."
+def _sentences(leads: Sequence[Lead]) -> Iterator[str]:
+    """Of one metric."""
+    metric = leads[0].header.column.name
+    if len(leads) == 1:
+        yield from _of_one(metric, leads[0])
     else:
-        yield "No comparison shows a significant difference."
-    yield from _caution(leads)
+        yield from _of_several(metric, leads)
+    if leads[0].header.column.doubtful:
+        yield f"{metric} ({DOUBTFUL}) rests on what is not shown to be reliable; see the notes below the tables."
 
 
-def _leaders(standings: Sequence[Standing], telling: int) -> Iterator[str]:
-    """Who is most often best, and who is always best where it took part, if that is seldom."""
-    first = [s for s in standings if s.best == standings[0].best]
-    names = _listed([s.name for s in first])
-    verb = "leads: it is" if len(first) == 1 else "lead: each is"
-    yield f"{names} {verb} best, or statistically tied for best, in {first[0].best} of {_counted(telling, 'comparison')}."
-    for standing in standings:
-        if standing not in first and standing.measured == standing.best > 0:
-            yield f"{standing.name} took part in only {standing.measured} of them and is best, or tied for best, in each."
-
-
-def _caution(leads: Sequence[Lead]) -> Iterator[str]:
-    doubtful = sum(lead.header.column.doubtful for lead in leads)
-    if doubtful:
+def _of_one(metric: str, lead: Lead) -> Iterator[str]:
+    names = listed(lead.names)
+    if not lead.distinguishes and len(lead.names) > 1:
+        yield f"By {metric}, there is no evidence of a difference between {names} (best mean {lead.text})."
+    elif len(lead.names) > 1:
+        yield f"By {metric}, {names} are statistically tied for best (best mean {lead.text})."
+    elif lead.over_next is not None:
         yield (
-            f"{doubtful} of all {_counted(len(leads), 'comparison')} ({DOUBTFUL}) rest{'s' if doubtful == 1 else ''} on"
-            " what is not shown to be reliable; see the notes below the tables."
+            f"By {metric}, {names} is best: {lead.text}, better than the next, {lead.over_next.over}, by"
+            f" {lead.over_next.text}."
         )
+    else:
+        yield f"By {metric}, {names} has {lead.text}; nothing else competes."
+    yield from _of_baselines([lead])
+
+
+def _of_several(metric: str, leads: Sequence[Lead]) -> Iterator[str]:
+    telling = [lead for lead in leads if lead.distinguishes]
+    if telling:
+        standings = standings_of(telling)
+        first = [s for s in standings if s.best == standings[0].best]
+        be = "is" if len(first) == 1 else "are each"
+        yield (
+            f"By {metric}, {listed([s.name for s in first])} {be} best, or statistically tied for best, in"
+            f" {first[0].best} of {_counted(len(telling), 'table')}{_alone(first)}."
+        )
+        for standing in standings:
+            if standing not in first and standing.measured == standing.best > 0:
+                took = f"{standing.name} took part in only {standing.measured} of them"
+                yield f"{took} and is best, or tied for best, in each."
+    if idle := len(leads) - len(telling):
+        where = (
+            f"in {_counted(idle, 'further table')}"
+            if telling
+            else f"by {metric} in any of {len(leads)} tables"
+        )
+        yield f"There is no evidence of a difference between competitors {where}."
+    yield from _of_baselines(leads)
+
+
+def _alone(first: Sequence[Standing]) -> str:
+    """ ", alone in 2": of the only leader."""
+    return f", alone in {first[0].sole}" if len(first) == 1 and first[0].sole else ""
+
+
+def _of_baselines(leads: Sequence[Lead]) -> Iterator[str]:
     chance = [lead for lead in leads if lead.baselines_not_beaten]
     if chance:
         baselines = sorted({name for lead in chance for name in lead.baselines_not_beaten})
-        yield (
-            f"In {len(chance)} of all {len(leads)}, even the best is not significantly better than a baseline "
-            f"({', '.join(baselines)})."
-        )
+        where = f"In {len(chance)} of {len(leads)} tables, there" if len(leads) > 1 else "There"
+        yield f"{where} is no evidence that the best is better than the baseline {listed(baselines, 'or')}."
+    elif len(leads) == 1 and (over := leads[0].over_baseline) is not None:
+        yield f"It is better than the best baseline, {over.over}, by {over.text}."
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """ "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.model_quality import Quality, quality_words
 from cfbench_core.reports import plots
-from cfbench_core.reports.answer import answer_of, standings_of
+from cfbench_core.reports.answer import answer_of, primary_leads, standings_of
 from cfbench_core.reports.frames import cells
 from cfbench_core.reports.labels import label_texts
 from cfbench_core.reports.page_limits import limited
-from cfbench_core.reports.table_data import LEGEND, Header, Number, Table, outcome_words
+from cfbench_core.reports.table_data import LEGEND, Entry, Header, Table, outcome_words
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
@@ -70,7 +70,7 @@ def render(run: Run, verbalization: str = "", answers: Sequence[Answer] = ()) ->
     }
     all_tables = tables(run)
     shown_tables = limited(all_tables)
-    leads = [lead for table in all_tables for lead in table.leads if lead.header.compared]
+    leads = primary_leads(all_tables)
     standings = standings_of(leads)
     title = ", ".join(_values(run, "dataset")) or run.suite
     return environment.get_template("report.html.j2").render(
@@ -80,10 +80,10 @@ def render(run: Run, verbalization: str = "", answers: Sequence[Answer] = ()) ->
         facts=_facts(run, run.data.removeprefix(title).strip()),
         quality=_quality(run),
         standings=standings,
-        answer=answer_of(standings, leads),
+        answer=answer_of(leads),
         compared=sum(lead.distinguishes for lead in leads),
-        leads=len(leads),
         tables=shown_tables,
+        anchors={table.title: f"table-{place}" for place, table in enumerate(shown_tables, 1)},
         left_out=len(all_tables) - len(shown_tables),
         rankings=[(ranking, Markup(ranking.plot)) for ranking in _rankings(all_tables)],
         questions=_questions(all_tables),
@@ -191,13 +191,13 @@ def _rankings(all_tables: Sequence[Table]) -> Iterator[Ranking]:
 
 
 def _means(table: Table, metric: str) -> dict[str, float]:
-    """Each competitor's mean, NaN where it has none of all units; without those skipped; empty without the
-    metric."""
+    """By what each competitor is ordered in the column, NaN where it did not finish; without those skipped; empty without
+    the metric."""
     place = next((n for n, header in enumerate(table.headers) if header.column.name == metric), None)
     if place is None:
         return {}
     return {
-        row.name: math.nan if row.status == "partial" else row.entries[place].number.mean
+        row.name: math.nan if row.status == "partial" else row.entries[place].order_in(table.headers[place])
         for row in table.rows
         if not row.role and row.status != "skipped"
     }
@@ -227,5 +227,7 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
             yield f"{prefix}{key}", inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
 
 
-def _sort_key(number: Number) -> str:
-    return "" if math.isnan(number.mean) else repr(number.mean)
+def _sort_key(entry: Entry, header: Header) -> str:
+    """By what the column is ordered, here as everywhere."""
+    order = entry.order_in(header)
+    return "" if math.isnan(order) else repr(order)

@@ -33,8 +33,7 @@ def _entry(entry: Entry) -> str:
         text = f"**{text}**"
     elif entry.emphasis == "second":
         text = f"<ins>{text}</ins>"
-    coverage = entry.number.coverage if entry.number.n else ""
-    return f"{text} ({coverage})" if coverage else text
+    return f"{text} ({entry.detail})" if entry.detail else text
 
 
 def escape(text: str) -> str:

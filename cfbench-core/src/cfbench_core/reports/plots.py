@@ -147,11 +147,11 @@ def _better(header: Header, left: float, right: float, y: float) -> Iterator[str
 
 
 def cost_plot(table: Table) -> str:
-    """The first metric that has a direction against the time of one explanation.
+    """The primary metric against the time of one explanation.
 
     Empty when fewer than two explainers have both numbers.
     """
-    place = next((n for n, header in enumerate(table.headers) if header.compared), None)
+    place = table.primary
     time = next((n for n, header in enumerate(table.headers) if header.column is TIME), None)
     if place is None or time is None:
         return ""

@@ -16,11 +16,11 @@ from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.model_quality import Quality
 from cfbench_core.plan import Column
-from cfbench_core.reports.table_data import Aside, Entry, Header, Lead, Number, Row, Table
+from cfbench_core.reports.table_data import Aside, Effect, Entry, Header, Lead, Number, Row, Table
 from cfbench_core.run_directory import TIME, Run
 
 FILE = "report.json"
-FORMAT = 1
+FORMAT = 2
 
 
 def save(run: Run, tables: Sequence[Table], words: str) -> None:
@@ -92,6 +92,7 @@ def _table(entry: Mapping[str, Any]) -> Table:
             Aside(_header(aside["header"]), aside["like"] and _header(aside["like"]), aside["text"])
             for aside in entry["asides"]
         ),
+        primary=entry["primary"],
     )
 
 
@@ -105,7 +106,8 @@ def _header(entry: Mapping[str, Any]) -> Header:
 
 def _row(entry: Mapping[str, Any]) -> Row:
     entries = tuple(
-        Entry(one["text"], Number(*map(_number, one["number"])), one["emphasis"]) for one in entry["entries"]
+        Entry(one["text"], Number(*map(_number, one["number"])), one["emphasis"], _number(one["rank"]))
+        for one in entry["entries"]
     )
     return Row(entry["name"], entry["role"], entry["status"], entry["reason"], entries)
 
@@ -117,4 +119,11 @@ def _lead(entry: Mapping[str, Any]) -> Lead:
         entry["text"],
         tuple(entry["competitors"]),
         tuple(entry["baselines_not_beaten"]),
+        _effect(entry["over_next"]),
+        _effect(entry["over_baseline"]),
+        _number(entry["agreement"]),
     )
+
+
+def _effect(entry: Mapping[str, Any] | None) -> Effect | None:
+    return None if entry is None else Effect(**{key: _number(value) for key, value in entry.items()})

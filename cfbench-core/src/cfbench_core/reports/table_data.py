@@ -14,9 +14,10 @@ from cfbench_core.run_directory import TIME
 Emphasis = Literal["", "best", "second"]
 
 LEGEND = (
-    "Mean ± half the width of its 95% interval. Bold: the best, and all that are statistically tied with it (the 95% "
-    "paired interval of the difference contains zero). Underlined: the next. Where units lack a value, the table shows how "
-    "many have one, and the best is determined by ranks over all units, a missing value being the last. Certified and "
+    "Mean ± half the width of its 95% interval. Rows are ordered by the primary metric (marked ★). Bold: the best, and all "
+    "that are statistically tied with it (the 95% paired interval of the difference contains zero). Underlined: the next. "
+    "Where units lack a value, the table shows how many have one, and average ranks over all units, a missing value being "
+    "the last, determine the order and the best. Certified and "
     "reference rows show what is reachable, baselines what every method should beat; these controls do not compete, nor "
     "do incomplete cells."
 )
@@ -46,11 +47,27 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """One place of a table: ``text`` is the mean and its interval, or the outcome in their place."""
+    """One place of a table: ``text`` is the mean and its interval, or the outcome in their place. ``rank``: the average rank
+    over all units in a column that ranks decide, see ``winners.py``."""
 
     text: str
     number: Number
     emphasis: Emphasis = ""
+    rank: float = math.nan
+
+    @property
+    def detail(self) -> str:
+        """ "310 of 500, average rank 2.13" where units lack a value and where ranks decide the column."""
+        if not self.number.n:
+            return ""
+        ranked = "" if math.isnan(self.rank) else f"average rank {self.rank:.2f}"
+        return ", ".join(filter(None, (self.number.coverage, ranked)))
+
+    def order_in(self, header: Header) -> float:
+        """By what the column is sorted, in its own direction: the average rank where ranks decide it, else the mean."""
+        if math.isnan(self.rank):
+            return self.number.mean
+        return -self.rank if header.column.direction == "higher" else self.rank
 
 
 @dataclass(frozen=True)
@@ -104,6 +121,40 @@ class Header:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """By how much the best of a column is better than another: the mean paired difference with its 95% interval.
+
+    Positive is better in either direction. ``ranked``: a difference of average ranks.
+    """
+
+    over: str
+    value: float
+    low: float
+    high: float
+    ranked: bool = False
+
+    @property
+    def significant(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+    @property
+    def text(self) -> str:
+        """ "0.021 (0.012 to 0.03)": rounded to two digits of the interval's half width."""
+        if math.isnan(self.low) or math.isnan(self.high):
+            return f"{self.value:.3g} (no interval)"
+        digits = decimals_of((self.high - self.low) / 2)
+        numbers = [
+            f"{round(number, digits) + 0.0:.{digits}f}" for number in (self.value, self.low, self.high)
+        ]
+        return f"{numbers[0]}{' ranks' if self.ranked else ''} ({numbers[1]} to {numbers[2]})"
+
+
+def decimals_of(half_width: float) -> int:
+    """Two significant digits of an interval's half width, three decimals where it is zero, five at most."""
+    return min(max(1 - math.floor(math.log10(half_width)), 0), 5) if half_width > 0 else 3
+
+
+@dataclass(frozen=True)
 class Lead:
     """Who leads one column.
 
@@ -112,6 +163,9 @@ class Lead:
         text: the best one's mean and interval.
         competitors: all that have a number here, those too that are incomplete and cannot win.
         baselines_not_beaten: the baselines from which the best does not differ significantly, or that are better.
+        over_next: the best against the competitor that comes next; over_baseline: against the best baseline.
+        agreement: Kendall's tau of the order of the competitors with that by the primary metric; NaN with fewer than
+            three competitors.
     """
 
     header: Header
@@ -119,6 +173,9 @@ class Lead:
     text: str
     competitors: tuple[str, ...]
     baselines_not_beaten: tuple[str, ...] = ()
+    over_next: Effect | None = None
+    over_baseline: Effect | None = None
+    agreement: float = math.nan
 
     @property
     def distinguishes(self) -> bool:
@@ -149,6 +206,7 @@ class Table:
         leads: of each column that is shown, has a direction and an eligible competitor.
         asides: the other columns.
         left_out: how many rows are not among ``rows``, because the page has no room for them.
+        primary: the place of the primary metric, which orders the rows; None where no column has a better direction.
     """
 
     labels: Mapping[str, str | int]
@@ -162,6 +220,15 @@ class Table:
     shown: tuple[int, ...]
     asides: tuple[Aside, ...]
     left_out: int = 0
+    primary: int | None = None
+
+    @property
+    def lead(self) -> Lead | None:
+        """Of the primary metric; None where nobody can lead it."""
+        if self.primary is None:
+            return None
+        header = self.headers[self.primary]
+        return next((lead for lead in self.leads if lead.header == header), None)
 
     @property
     def caption(self) -> str:

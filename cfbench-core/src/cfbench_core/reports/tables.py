@@ -14,11 +14,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from cfbench_core.primary_metric import primary_place
 from cfbench_core.reports.columns import repeated
 from cfbench_core.reports.labels import label_texts
 from cfbench_core.reports.saved import saved_tables
 from cfbench_core.reports.table_data import (
     Aside,
+    Effect,
     Emphasis,
     Entry,
     Header,
@@ -26,11 +28,12 @@ from cfbench_core.reports.table_data import (
     Number,
     Row,
     Table,
+    decimals_of,
     outcome_words,
 )
-from cfbench_core.reports.winners import Verdict, verdicts
+from cfbench_core.reports.winners import Advantage, Verdict, verdicts
 from cfbench_core.run_directory import TIME, Run, RunCell
-from cfbench_core.statistics import align
+from cfbench_core.statistics import align, rank_agreement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +101,8 @@ class _Builder:
             cell.id: [_scaled(summary.get((cell.id, h.column.name), Number()), h.scale) for h in self.headers]
             for cell in cells
         }
+        place = primary_place([header.column for header in self.headers], run.layout.primary)
+        self.primary = None if place is None or self.headers[place].column is TIME else place
         self.cells = sorted(cells, key=self._place)
         measured = [cell for cell in self.cells if cell.id in run.unit_values] if significance else []
         competitors = [cell for cell in measured if not cell.role and cell.done]
@@ -117,11 +122,14 @@ class _Builder:
             yield Header(TIME, "ms", 1000.0)
 
     def _place(self, cell: RunCell) -> tuple[int, bool, bool, list[float], str]:
-        """Competitors, then controls by role; each by the first metric, the best first (ties by the next metrics), then
+        """Competitors, then controls by role; each by the primary metric, the best first (ties by the other metrics), then
         the incomplete, then the rest."""
         compared = [
             (header.arrow, number.mean)
-            for header, number in zip(self.headers, self.numbers[cell.id], strict=True)
+            for place, (header, number) in sorted(
+                enumerate(zip(self.headers, self.numbers[cell.id], strict=True)),
+                key=lambda numbered: numbered[0] != self.primary,
+            )
             if header.compared
         ] or [("↓", number.mean) for number in self.numbers[cell.id][:1]]
         costs = [
@@ -133,12 +141,15 @@ class _Builder:
     def table(self) -> Table:
         decimals = [self._decimals(place) for place in range(len(self.headers))]
         found = self._verdicts()
+        self._reorder(found)
         rows = tuple(self._row(cell, decimals, found) for cell in self.cells)
         measured = [[entry.number for entry in row.entries] for row in rows if not row.outcome]
         hidden = repeated([header.column for header in self.headers], measured)
         shown = tuple(place for place in range(len(self.headers)) if place not in hidden)
         leads = tuple(
-            self._lead(place, found[place], decimals[place]) for place in shown if found[place].tied
+            self._lead(place, found[place], decimals[place], self._agreement(rows, place))
+            for place in shown
+            if found[place].tied
         )
         asides = tuple(
             Aside(
@@ -159,9 +170,43 @@ class _Builder:
             leads=leads,
             shown=shown,
             asides=asides,
+            primary=self.primary,
         )
 
-    def _lead(self, place: int, verdict: Verdict, decimals: int | None) -> Lead:
+    def _reorder(self, found: Sequence[Verdict]) -> None:
+        """Competitors with results in the order of the primary column's ranks, where ranks decide it."""
+        ranks = () if self.primary is None else found[self.primary].ranks
+        if ranks:
+            at = [n for n, cell in enumerate(self.cells) if not cell.role and cell.id in self.places]
+            ordered = sorted((self.cells[n] for n in at), key=lambda cell: ranks[self.places[cell.id]])
+            for n, cell in zip(at, ordered, strict=True):
+                self.cells[n] = cell
+
+    def _agreement(self, rows: Sequence[Row], place: int) -> float:
+        """Kendall's tau of the order of the complete competitors by a column and by the primary one."""
+        if self.primary is None:
+            return math.nan
+        headers, competing = self.headers, [row for row in rows if not row.role and not row.outcome]
+        pairs = [
+            [row.entries[at].order_in(headers[at]) for at in (self.primary, place)]
+            for row in competing
+            if row.status != "partial"
+        ]
+        known = [pair for pair in pairs if not any(map(math.isnan, pair))]
+        if len(known) < 3:
+            return math.nan
+        first, second = zip(*known, strict=True)
+        same = headers[self.primary].column.direction == headers[place].column.direction
+        tau = rank_agreement(first, second)
+        return tau if same else -tau
+
+    def _effect(self, advantage: Advantage | None, ranked: bool) -> Effect | None:
+        if advantage is None:
+            return None
+        over = self.names[self.compared[advantage.over].id]
+        return Effect(over, advantage.value, advantage.low, advantage.high, ranked)
+
+    def _lead(self, place: int, verdict: Verdict, decimals: int | None, agreement: float) -> Lead:
         names = [self.names[cell.id] for cell in self.compared]
         best = self.compared[verdict.tied[0]]
         measured = [cell for cell in self.cells if not cell.role and self.numbers[cell.id][place].n]
@@ -171,6 +216,9 @@ class _Builder:
             _text(self.numbers[best.id][place], decimals),
             tuple(self.names[cell.id] for cell in measured),
             tuple(names[i] for i in verdict.not_beaten),
+            self._effect(verdict.over_next, bool(verdict.ranks)),
+            self._effect(verdict.over_baseline, bool(verdict.ranks)),
+            agreement,
         )
 
     def _decimals(self, place: int) -> int | None:
@@ -185,7 +233,8 @@ class _Builder:
         entries = []
         for number, places, verdict in zip(self.numbers[cell.id], decimals, found, strict=True):
             emphasis: Emphasis = "best" if at in verdict.tied else "second" if at == verdict.second else ""
-            entries.append(Entry(_text(number, places) if number.n else missing, number, emphasis))
+            rank = verdict.ranks[at] if verdict.ranks and at >= 0 else math.nan
+            entries.append(Entry(_text(number, places) if number.n else missing, number, emphasis, rank))
         return Row(self.names[cell.id], cell.role, cell.status, cell.reason, tuple(entries))
 
     def _verdicts(self) -> list[Verdict]:
@@ -226,7 +275,7 @@ def _decimals(half_widths: Sequence[float]) -> int:
     """Two significant digits of the typical half width, three decimals where there is none, five at most."""
     known = [width for width in half_widths if not math.isnan(width)]
     typical = float(np.median(known)) if known else 0.0
-    return min(max(1 - math.floor(math.log10(typical)), 0), 5) if typical > 0 else 3
+    return decimals_of(typical)
 
 
 def _text(number: Number, decimals: int | None) -> str:

@@ -27,16 +27,37 @@ from numpy.typing import NDArray
 from cfbench_core.statistics import FloatArray, bootstrap_interval, ranks
 
 
+class Advantage(NamedTuple):
+    """By how much the best of a column is better than the explainer ``over``: positive is better, in either direction.
+
+    ``value`` is the mean of the paired differences, ``low`` and ``high`` the ends of its 95% interval; a difference of
+    average ranks where ranks decide the column.
+    """
+
+    over: int
+    value: float
+    low: float
+    high: float
+
+
 class Verdict(NamedTuple):
     """Of one column, as places of the explainers.
 
-    ``tied``: the best, then those statistically tied with it, the better first; empty where nobody can win. ``second``:
-    the next, or None. ``not_beaten``: the baselines from which the best does not differ significantly, or that are better.
+    Attributes:
+        tied: the best, then those statistically tied with it, the better first; empty where nobody can win.
+        second: the next, or None.
+        not_beaten: the baselines from which the best does not differ significantly, or that are better.
+        ranks: each one's average rank where ranks decide the column; empty where means do.
+        over_next: the best against the competitor that comes next, tied or not; over_baseline: against the
+            best baseline.
     """
 
     tied: tuple[int, ...] = ()
     second: int | None = None
     not_beaten: tuple[int, ...] = ()
+    ranks: tuple[float, ...] = ()
+    over_next: Advantage | None = None
+    over_baseline: Advantage | None = None
 
 
 def verdicts(
@@ -52,8 +73,12 @@ def verdicts(
     """
     if not competitors or not directions:
         return [Verdict()] * len(directions)
+    by_rank = [_decided_by_ranks(values[:, :, place], competitors) for place in range(len(directions))]
     costs = np.stack(
-        [_costs(values[:, :, place], direction, competitors) for place, direction in enumerate(directions)],
+        [
+            _costs(values[:, :, place], direction, by_rank[place])
+            for place, direction in enumerate(directions)
+        ],
         axis=2,
     )
     counts = (~np.isnan(costs)).sum(axis=0)
@@ -64,28 +89,49 @@ def verdicts(
     differences = costs - np.take_along_axis(costs, best[None, None, :], axis=1)
     low, high = bootstrap_interval(differences.reshape(len(values), -1), clusters=clusters)
     low, high = low.reshape(means.shape), high.reshape(means.shape)
+    paired = (~np.isnan(differences)).sum(axis=0)
+    mean = np.where(paired > 0, np.nansum(differences, axis=0) / np.maximum(paired, 1), np.nan)
     return [
-        _verdict(means[:, place], int(best[place]), low[:, place], high[:, place], competitors)
-        for place in range(len(directions))
+        _verdict(
+            _Column(means[:, place], mean[:, place], low[:, place], high[:, place]),
+            int(best[place]),
+            competitors,
+            bool(direction) and by_rank[place],
+        )
+        for place, direction in enumerate(directions)
     ]
 
 
-def _costs(column: FloatArray, direction: str, competitors: int) -> FloatArray:
-    """(units, explainers), the lower the better: the values, or their ranks where competitors lack some."""
+class _Column(NamedTuple):
+    """Of each explainer, (explainers,): its mean cost, and its cost less that of the best with the interval."""
+
+    means: FloatArray
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def _decided_by_ranks(column: FloatArray, competitors: int) -> bool:
+    """Whether a competitor lacks a value of a unit that another has one for."""
+    measured = ~np.isnan(column).all(axis=0)
+    missing = np.isnan(column[:, measured & (np.arange(column.shape[1]) < competitors)])
+    return bool((missing.any(axis=1) & ~missing.all(axis=1)).any())
+
+
+def _costs(column: FloatArray, direction: str, by_rank: bool) -> FloatArray:
+    """(units, explainers), the lower the better: the values, or their ranks."""
     if not direction:
         return np.full(column.shape, np.nan)
-    measured = ~np.isnan(column).all(axis=0)
-    competing = column[:, measured & (np.arange(column.shape[1]) < competitors)]
-    missing = np.isnan(competing)
-    if not (missing.any(axis=1) & ~missing.all(axis=1)).any():
+    if not by_rank:
         return -column if direction == "higher" else column
+    measured = ~np.isnan(column).all(axis=0)
     ranked = np.full(column.shape, np.nan)
     ranked[:, measured] = ranks(column[:, measured], direction)
     return ranked
 
 
-def _verdict(means: FloatArray, best: int, low: FloatArray, high: FloatArray, competitors: int) -> Verdict:
-    """``low`` and ``high``: (explainers,) the interval of each one's cost less that of the best."""
+def _verdict(column: _Column, best: int, competitors: int, by_rank: bool) -> Verdict:
+    means, low, high = column.means, column.low, column.high
     if np.isinf(means[best]):
         return Verdict()
     order = [
@@ -94,6 +140,17 @@ def _verdict(means: FloatArray, best: int, low: FloatArray, high: FloatArray, co
     is_tied = ~((low > 0) | (high < 0))
     tied = (best, *(place for place in order if place != best and is_tied[place]))
     others = [place for place in order if place not in tied]
-    baselines = range(competitors, len(means))
-    not_beaten = tuple(place for place in baselines if np.isfinite(means[place]) and not low[place] > 0)
-    return Verdict(tied, others[0] if others else None, not_beaten)
+    baselines = [place for place in range(competitors, len(means)) if np.isfinite(means[place])]
+    following = [place for place in order if place != best]
+
+    def advantage(over: int) -> Advantage:
+        return Advantage(over, *(float(part[over]) for part in (column.difference, low, high)))
+
+    return Verdict(
+        tied,
+        others[0] if others else None,
+        tuple(place for place in baselines if not low[place] > 0),
+        tuple(float(mean) for mean in means) if by_rank else (),
+        advantage(following[0]) if following else None,
+        advantage(min(baselines, key=lambda place: means[place])) if baselines else None,
+    )

@@ -1,10 +1,10 @@
 """What does an explanation cost? (CFExpRec, section 4.6, table 6.)
 
-- seconds each: wall time of making one explanation, on average over the units (those of one batch share its time
+- time per explanation: wall time of making one explanation, on average over the units (those of one batch share its time
   evenly, and count as one measurement for the interval). For edits derived from importances both count.
 - model queries: profiles or graphs that the recommender scored for one explanation, on average; gradients count as
   the evaluation they come with. Unlike seconds they are the same on every machine.
-- seconds of pre-training: once for each model, where an explainer learns before it explains.
+- time of pre-training: once for each model, where an explainer learns before it explains.
 - peak memory in bytes: the most resident memory of the process while explanations were made (for derived edits: while
   they were derived). It holds the model, the data and the libraries too.
 
@@ -53,7 +53,7 @@ SPEC = ComponentSpec(
     papers=("cfexprec2026",),
 )
 
-SECONDS, PRETRAINING, MEMORY = "seconds each", "seconds of pre-training", "peak memory in bytes"
+SECONDS, PRETRAINING, MEMORY = "time per explanation", "time of pre-training", "peak memory in bytes"
 
 
 def _wanted(cell: RunCell) -> bool:
@@ -68,7 +68,7 @@ class Cost:
         return "" if finished(runs, _wanted) else "no cell has ended well"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: the labels, metric (seconds each, model queries, seconds of pre-training, peak memory in bytes),
+        """Columns: the labels, metric (time per explanation, model queries, time of pre-training, peak memory in bytes),
         direction, explainer, role, quality_metric, quality, quality_n, quality_ci_low, quality_ci_high, mean,
         ci_low, ci_high, n."""
         statements = Statements()
@@ -80,7 +80,7 @@ class Cost:
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.analyses import Figure
-        from cfbench_core.reports.charts import line_chart
+        from cfbench_core.reports.charts import dot_chart
         from cfbench_core.reports.charts.svg import duration
 
         table = normalized(table)
@@ -95,19 +95,17 @@ class Cost:
             names = list(dict.fromkeys(rows["at"]))
             where = place({name: labels[name] for name in labels if name != "metric"}, table)
             title = f"{str(labels['metric']).capitalize()}{': ' + where if where else ''}"
-            svg = line_chart(
-                lines(
-                    rows.assign(x=rows["at"].map(names.index)).sort_values("x", kind="stable"), "x", places
-                ),
+            rows = rows.assign(x=rows["at"].map(names.index)).sort_values(["x", "mean"], kind="stable")
+            svg = dot_chart(
+                lines(rows, "x", places),
+                names,
                 title=title,
-                x_label="data and model",
-                y_label=str(labels["metric"]),
+                label=str(labels["metric"]),
                 direction="lower",
-                x_names=names,
-                log_y=True,
-                y_text=duration,
+                log=True,
+                number=duration,
             )
-            drawn.append(Figure(title, svg, _note(rows)))
+            drawn.append(Figure(title, svg, _note(rows), wide=len(names) > 1))
         return drawn
 
     def words(self, table: pd.DataFrame) -> str:

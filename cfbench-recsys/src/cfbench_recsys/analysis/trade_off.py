@@ -49,7 +49,7 @@ SPEC = ComponentSpec(
     papers=("cfexprec2026",),
 )
 
-EFFECTIVENESS, EDITS, SECONDS = "effectiveness", "edits", "seconds each"
+EFFECTIVENESS, EDITS, SECONDS = "effectiveness", "edits", "time per explanation"
 
 
 def _wanted(cell: RunCell) -> bool:
@@ -64,8 +64,8 @@ class TradeOff:
         return "" if finished(runs, _wanted) else "needs the metric pn-s of explicit answers"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: the labels, axis (effectiveness, edits, seconds each), metric, direction, explainer, role, edit, mean,
-        ci_low, ci_high, n, front: whether no competitor of its kind of edits beats it on effectiveness and on this."""
+        """Columns: the labels, axis (effectiveness, edits, time per explanation), metric, direction, explainer, role, edit,
+        mean, ci_low, ci_high, n, front: whether no competitor of its kind of edits beats it on effectiveness and on this."""
         statements = Statements()
         for setting in settings(runs, _wanted):
             _state(statements, setting)

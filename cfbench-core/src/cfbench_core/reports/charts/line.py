@@ -60,6 +60,10 @@ class Series:
     role: str = ""
     place: int | None = None
 
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.role})" if self.role else self.name
+
 
 @dataclass(frozen=True)
 class _Drawn:
@@ -109,7 +113,8 @@ def line_chart(
     Args:
         title: what is drawn; with the numbers it is what a screen reader reads.
         direction: "higher" or "lower" is better along y; empty: neither.
-        x_names: categories that stand at x = 0, 1, 2, ...; without them x is a number.
+        x_names: ordered categories that stand at x = 0, 1, 2, ...; without them x is a number. See ``dot_chart`` for
+            categories without an order.
         y_range: what the y axis shows at least, and beyond which it gets no margin: ``(0, 1)`` for a share.
         log_y: powers of ten along y; what is not positive has no place there.
         y_text: how a number on the y axis is written.

@@ -104,10 +104,9 @@ def interval_text(value: float, low: float = math.nan, high: float = math.nan) -
 
 
 def duration(seconds: float) -> str:
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        if seconds * factor >= 0.9995:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+    """A time in milliseconds, the one unit of times in all reports: "0.032 ms", "1,240 ms"."""
+    ms = seconds * 1e3
+    return f"{ms:,.0f} ms" if ms >= 99.5 else f"{ms:.3g} ms"
 
 
 def short(name: str, most: int = 20) -> str:

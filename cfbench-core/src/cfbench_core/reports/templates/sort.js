@@ -18,5 +18,5 @@ document.querySelectorAll("table.results thead button").forEach(button => button
 const reveal = () => { const group = location.hash && document.getElementById(location.hash.slice(1)); if (group && group.tagName === "DETAILS") group.open = true; };
 addEventListener("hashchange", reveal);
 reveal();
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
+addEventListener("beforeprint", () => document.querySelectorAll("details.group, details.questions").forEach(d => { d.open = true; }));
 </script>

@@ -148,7 +148,7 @@
       h("h1", {}, found.name, tag(found.role)),
       found.reason ? h("p", { class: "note warn" }, found.reason) : null,
       h("details", { class: "drawn", open: true }, h("summary", {}, `Distributions over ${found.all.toLocaleString("en")} units`), h("div", { class: "spread" }, cards)),
-      h("div", { class: "filters" }, labelled("search", "search", search), h("p", { class: "count" }, `${found.total.toLocaleString("en")} of ${found.all.toLocaleString("en")} units`)),
+      h("div", { class: "filters" }, labelled("search", "search", search), h("p", { class: "total" }, `${found.total.toLocaleString("en")} of ${found.all.toLocaleString("en")} units`)),
       cfbench.scrolled("Units", h("table", { class: "results" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body))),
       h("nav", { class: "pager", "aria-label": "Pages" }, found.page > 0 ? h("a", { rel: "prev", href: open(found.page - 1) }, "Previous") : h("span", {}, "Previous"), h("span", {}, `page ${found.page + 1} of ${pages}`), found.page < pages - 1 ? h("a", { rel: "next", href: open(found.page + 1) }, "Next") : h("span", {}, "Next")),
     ].filter(Boolean);
