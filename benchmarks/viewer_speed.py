@@ -1,12 +1,12 @@
 """How long the viewer takes on a run of 1 million score rows, in a real browser (Playwright, Debian's Chromium).
 
-The run is made up: 2 models x 10 explainers x 5 metrics x 10,000 units, written as a finished run is. The server is started anew
-for each repetition, so every first page is a cold one (the files are in the disk's cache).
+The run is synthetic: 2 models x 10 explainers x 5 metrics x 10,000 units, written as a finished run is. The server is
+started anew for each repetition, so every first page is a cold one (the files are in the disk's cache).
 
     python benchmarks/viewer_speed.py [repetitions] [--store]
 
-Steps, each until the browser shows it: start (the command until it prints the address), first page (tables of the run), filtered
-table (one model, competitors), units (a cell with distributions), sorted units, searched units, unit page.
+Steps, each until the browser shows it: start (the command until it prints the address), first page (tables of the
+run), filtered table (one model, competitors), units (a cell with distributions), sorted units, searched units, unit page.
 """
 
 from __future__ import annotations

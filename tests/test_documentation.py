@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -47,3 +48,62 @@ def test_the_objects_of_the_api_exist() -> None:
             source = ROOT / parts[0].replace("_", "-") / "src" / Path(*parts)
             own = source.with_suffix(".py").is_file() or (source / "__init__.py").is_file()
             assert own or source.parent.with_suffix(".py").is_file(), name
+
+
+DISCOURAGED = {
+    "told": "reported, shown",
+    "tells": "reports, shows",
+    "kept": "cached, stored, held out",
+    "beside": "alongside, compared with",
+    "made elsewhere": "external, precomputed",
+    "taken up": "resumed",
+    "piece of work": "task",
+    "what it asks": "what it queries",
+    "is asked": "is queried",
+    "are asked": "are queried",
+}
+"""Words of an earlier vocabulary, and what the field says instead."""
+
+
+def test_pages_help_and_summaries_use_the_terms_of_the_field() -> None:
+    found = [
+        f"{where}: {word!r}: write {instead}"
+        for where, text in written_texts()
+        for word, instead in DISCOURAGED.items()
+        if re.search(rf"\b{word}\b", text, re.IGNORECASE)
+    ]
+    assert not found, "\n".join(found)
+
+
+def written_texts() -> Iterator[tuple[str, str]]:
+    """What users read before anything runs, and where: pages, the summaries of components, and the help of commands."""
+    pages = [
+        *(ROOT / "docs").rglob("*.md"),
+        *ROOT.glob("*.md"),
+        *ROOT.glob("*/README.md"),
+        *ROOT.glob("*/*/README.md"),
+    ]
+    for page in pages:
+        for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
+            yield f"{page.relative_to(ROOT)}:{number}", line
+    for source in ROOT.glob("*/src/**/*.py"):
+        for number, line in enumerate(source.read_text("utf-8").splitlines(), 1):
+            if SHOWN.search(line):
+                yield f"{source.relative_to(ROOT)}:{number}", line
+
+
+SHOWN = re.compile(r"summary=|help=|Help\(|caption=")
+"""Lines of the sources that ``cfbench list``, ``--help`` and ``describe`` show."""
+
+RELATIVE = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)")
+
+
+def test_links_between_files_outside_the_site_lead_somewhere() -> None:
+    """Links of the site are checked where it is built (``nox -s docs``)."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("examples/*/README.md")]
+    links = [(page, link) for page in pages for link in RELATIVE.findall(page.read_text("utf-8"))]
+    assert links
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}" for page, link in links if not (page.parent / link).exists()
+    ]
+    assert not broken

@@ -78,14 +78,14 @@ def page(component: Component, registry: Registry) -> str:
     """Everything that ``cfbench describe`` shows, as a page."""
     spec = component.spec
     parts = [f"# {spec.name}", "", f"{spec.summary}.", "", _facts(component), ""]
-    parts += _sections(spec, registry)
-    parts += _partners(component, registry)
     shown = formula(spec.id)
     if shown:
         parts += ["## Formula", "", shown, ""]
     text = docstring_of(spec.target)
     if text:
         parts += ["## Description", "", as_markdown(text), ""]
+    parts += _sections(spec, registry)
+    parts += _partners(component, registry)
     return "\n".join(parts)
 
 

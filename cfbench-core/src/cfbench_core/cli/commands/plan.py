@@ -42,8 +42,8 @@ def command(
 ) -> int:
     """Show what would be computed, what is skipped, and why.
 
-    CONFIG is a YAML file; without it, the default of what is installed. Downloads nothing: data that a run
-    would download are named.
+    CONFIG is a YAML file; without it, the default study of the installed suites. Downloads nothing; lists the data that
+    a run would download.
     """
     study = prepared(
         config,
