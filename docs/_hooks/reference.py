@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from reference_pages import api, commands, components, configuration, examples, formulas
+from result_tables import replications
 
 from cfbench_core.registry import Registry, installed
 
@@ -17,7 +18,7 @@ from cfbench_core.registry import Registry, installed
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """mkdocs calls this once the files of docs/ are known."""
     registry = installed()
-    problems = [*registry.problems(), *formulas.problems(registry)]
+    problems = [*registry.problems(), *formulas.problems(registry), *replications.problems(registry)]
     if problems:
         raise RuntimeError("the documentation has problems: " + "; ".join(problems))
     for path, content in pages(registry):

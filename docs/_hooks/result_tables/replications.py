@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from cfbench_core.registry import Registry
+from cfbench_core.specs import resolve
 from cfbench_core.verdicts import VERDICTS, count_verdicts
 from result_tables.stored import shown, stored
 
@@ -15,6 +17,24 @@ OF_CLAIMS = ("claims", "table 6")
 """The items that are claims; the others are numbers."""
 _APART = ("variant", "judge", "model")
 """What distinguishes several decisions on one claim."""
+
+
+def problems(registry: Registry) -> list[str]:
+    """Tables and figures that ``cfbench reproduce`` calls stored without rows in the stored table, and the converse."""
+    found = []
+    for component in registry.components("replication"):
+        replication = resolve(component.spec.target)(None)
+        if not replication.stored:
+            continue
+        stored_items = set(stored(replication.stored)[replication.column])
+        for item in replication.items:
+            has_rows = bool(stored_items & set(item.rows or (item.name,)))
+            if has_rows != bool(item.stored):
+                state = "has rows" if has_rows else "has no rows"
+                found.append(
+                    f"{component.spec.id}: {item.name} {state} in {replication.stored}.csv, stored={item.stored!r}"
+                )
+    return found
 
 
 def claims_of_paper(name: str) -> str:

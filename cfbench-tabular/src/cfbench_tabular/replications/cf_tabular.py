@@ -63,6 +63,7 @@ def cf_tabular(config: None = None) -> Replication:
                 caption="average ranks, valid counterfactuals",
                 studies=_ALL,
                 rows=("table 4",),
+                stored="paper",
                 reason=_ALL_SETS,
             ),
             PublishedItem(
@@ -70,6 +71,7 @@ def cf_tabular(config: None = None) -> Replication:
                 caption="average ranks, valid and realistic counterfactuals",
                 studies=_ALL,
                 rows=("table 5",),
+                stored="paper",
                 reason=_ALL_SETS,
             ),
             PublishedItem(
@@ -77,6 +79,7 @@ def cf_tabular(config: None = None) -> Replication:
                 caption="claims: where each algorithm is among the best",
                 studies=_ALL,
                 rows=("table 6",),
+                stored="paper",
                 reason=_ALL_SETS,
             ),
             PublishedItem(
@@ -84,6 +87,7 @@ def cf_tabular(config: None = None) -> Replication:
                 caption="area under the ROC curve and accuracy of the networks",
                 studies=("published-reading",),
                 rows=("table A1",),
+                stored="paper",
                 reason=_ALL_SETS,
             ),
             PublishedItem(
@@ -91,6 +95,7 @@ def cf_tabular(config: None = None) -> Replication:
                 caption="standard deviation of the time per explanation",
                 studies=_ALL,
                 rows=("figure 4",),
+                stored="paper",
                 reason="times of another machine: not comparable by value",
             ),
             PublishedItem(
@@ -98,6 +103,7 @@ def cf_tabular(config: None = None) -> Replication:
                 caption="counterfactuals that a second call reproduces",
                 studies=("published-reading",),
                 rows=("figure 5",),
+                stored="paper",
                 reason=_ALL_SETS,
             ),
             PublishedItem(
@@ -105,6 +111,7 @@ def cf_tabular(config: None = None) -> Replication:
                 caption="factuals with a valid counterfactual",
                 studies=_ALL,
                 rows=("figure 6",),
+                stored="paper",
                 reason=_ALL_SETS,
             ),
             PublishedItem(
@@ -112,6 +119,7 @@ def cf_tabular(config: None = None) -> Replication:
                 caption="factuals with a valid and realistic counterfactual",
                 studies=_ALL,
                 rows=("figure 7",),
+                stored="paper",
                 reason=_ALL_SETS,
             ),
             PublishedItem(
