@@ -18,7 +18,12 @@ from cfbench_core.registry import Registry, installed
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """mkdocs calls this once the files of docs/ are known."""
     registry = installed()
-    problems = [*registry.problems(), *formulas.problems(registry), *replications.problems(registry)]
+    problems = [
+        *registry.problems(),
+        *formulas.problems(registry),
+        *replications.problems(registry),
+        *commands.problems(),
+    ]
     if problems:
         raise RuntimeError("the documentation has problems: " + "; ".join(problems))
     for path, content in pages(registry):
