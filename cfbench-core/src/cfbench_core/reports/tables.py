@@ -28,7 +28,7 @@ from cfbench_core.reports.table_data import (
     Table,
     outcome_words,
 )
-from cfbench_core.reports.winners import Verdict, verdicts
+from cfbench_core.reports.winners import Verdict, required_only, verdicts
 from cfbench_core.run_directory import TIME, Run, RunCell
 from cfbench_core.statistics import align
 
@@ -195,6 +195,7 @@ class _Builder:
             return [Verdict()] * len(columns)
         cells = [self.run.unit_values[cell.id] for cell in self.compared]
         _, clusters, values = align(cells, [column.name for column in columns])
+        values = required_only(values, [column.required for column in columns], [c is TIME for c in columns])
         competitors = sum(1 for cell in self.compared if not cell.role)
         return verdicts(values, [column.direction for column in columns], competitors, clusters)
 
