@@ -1,9 +1,10 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfbench_tabular.explainers.base import Context, Factuals
-from cfbench_tabular.explainers.nearest_enemy import Config, NearestEnemy
+from cfbench_tabular.explainers.nearest_enemy import Config, NearestEnemy, _nearest
 from cfbench_tabular.testing import Constant, context_of, example_data, factuals_of
 from cfbench_tabular.testing.example import constrained_data
 
@@ -70,3 +71,14 @@ def test_several_are_the_nearest_distinct_rows_in_order(linear, numbers):
     assert results[0, :3].tolist() == [[1.0, 0.0], [2.0, 2.0], [3.0, 0.0]]
     assert np.isnan(results[0, 3]).all()
     assert results[1, 0].tolist() == [-1.0, 0.0] and np.isnan(results[1, 1:]).all()
+
+
+@pytest.mark.parametrize("width", [3, 40])
+def test_the_nearest_of_many_rows_is_found_also_among_equals(width):
+    draw = np.random.default_rng(width)
+    others = draw.integers(0, 2, size=(300, width)).astype(float)
+    others[:, :2] += draw.normal(size=(300, 2)).round(1)
+    others = np.concatenate([others, others[::-1]])  # each twice
+    rows = draw.integers(0, 2, size=(50, width)).astype(float)
+    expected = [int(((others - row) ** 2).sum(axis=1).round(9).argmin()) for row in rows]
+    assert _nearest(rows, others).tolist() == expected

@@ -20,6 +20,7 @@ class Column:
     ``direction`` is "higher", "lower" or "" (neither is better, for example #Perturb of methods that add).
     ``range`` bounds its values; ``question`` is what it asks, in a sentence. ``note`` says how far its values can be trusted
     and stands below each table; with ``doubtful`` the column is marked there: what it rests on is not shown to be reliable.
+    ``required`` is for a rate: units where it is 0 have no value in the other columns when the best of a table is decided.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Column:
     question: str = ""
     note: str = ""
     doubtful: bool = False
+    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ class Plan:
                         "question": c.question,
                         "note": c.note,
                         "doubtful": c.doubtful,
+                        "required": c.required,
                     }
                     for c in cell.columns
                 ],

@@ -365,6 +365,7 @@ def _cell(entry: Mapping[str, Any]) -> RunCell:
                 metric["question"],
                 str(metric.get("note", "")),
                 bool(metric.get("doubtful", False)),
+                bool(metric.get("required", False)),
             )
             for metric in entry["metrics"]
         ),

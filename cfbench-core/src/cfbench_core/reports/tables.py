@@ -31,7 +31,7 @@ from cfbench_core.reports.table_data import (
     decimals_of,
     outcome_words,
 )
-from cfbench_core.reports.winners import Advantage, Verdict, verdicts
+from cfbench_core.reports.winners import Advantage, Verdict, required_only, verdicts
 from cfbench_core.run_directory import TIME, Run, RunCell
 from cfbench_core.statistics import align, rank_agreement
 
@@ -244,6 +244,7 @@ class _Builder:
             return [Verdict()] * len(columns)
         cells = [self.run.unit_values[cell.id] for cell in self.compared]
         _, clusters, values = align(cells, [column.name for column in columns])
+        values = required_only(values, [column.required for column in columns], [c is TIME for c in columns])
         competitors = sum(1 for cell in self.compared if not cell.role)
         return verdicts(values, [column.direction for column in columns], competitors, clusters)
 

@@ -10,7 +10,8 @@ there are too few common units. Best and tied are bold; the best of the others i
 Where a competitor has no value for a unit that another has one for (the sparsity of an answer that was not
 found), means are over different units and say little. Such a column is decided by ranks instead: for each
 unit the competitors are ranked, those without a value sharing the last place, and the best is the one with
-the best average rank over all units.
+the best average rank over all units. A unit where a *required* column is 0 has no value in the other columns, so that
+nobody wins with answers that do not count.
 
 The intervals are not corrected for the number of competitors: of twenty that are equal in truth, one is
 wrongly left out.
@@ -58,6 +59,17 @@ class Verdict(NamedTuple):
     ranks: tuple[float, ...] = ()
     over_next: Advantage | None = None
     over_baseline: Advantage | None = None
+
+
+def required_only(values: FloatArray, required: Sequence[bool], exempt: Sequence[bool]) -> FloatArray:
+    """The values (units, explainers, columns), NaN where a required column is 0, except in that column and exempt ones."""
+    values = values.copy()
+    for place in np.flatnonzero(required):
+        others = ~np.asarray(exempt, dtype=np.bool_)
+        others[place] = False
+        units, explainers = np.nonzero(values[:, :, place] == 0)
+        values[units[:, None], explainers[:, None], np.flatnonzero(others)] = np.nan
+    return values
 
 
 def verdicts(

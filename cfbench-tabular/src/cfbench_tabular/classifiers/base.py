@@ -31,8 +31,8 @@ def probabilities(model: Classifier, vectors: FloatArray) -> FloatArray:
         raise UserError(
             f"{_name(model)}: predict_proba returned shape {found.shape} for {len(vectors)} rows and 2 classes"
         )
-    bad = ~np.isfinite(found).all(axis=1)
-    if bad.any():
+    if not np.isfinite(found).all():
+        bad = ~np.isfinite(found).all(axis=1)
         raise UserError(
             f"{_name(model)}: predict_proba returned NaN or infinity for {bad.sum()} of {len(vectors)} rows"
         )

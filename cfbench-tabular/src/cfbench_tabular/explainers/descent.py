@@ -73,6 +73,8 @@ def over_flats(gradients: FloatArray, last: FloatArray) -> FloatArray:
 
     A ReLU network is flat where no relevant neuron is active; descent would stop there.
     """
+    if gradients.shape[1] == 0 or gradients[:, 0].all():
+        return gradients
     flat: BoolArray = np.asarray(~gradients.any(axis=1))
     return np.where(flat[:, None], last, gradients) if flat.any() else gradients
 

@@ -213,8 +213,10 @@ class Space:
             none = np.empty((len(points), 0))
             return none.astype(np.int64), none, none
         here = points[:, self.categories]
-        left = (here[:, :, None] >= self.places).sum(axis=2) - 1
-        left = np.clip(left, 0, self.sizes - 2)
+        left = np.empty(here.shape, dtype=np.int64)
+        for row, places in enumerate(self.places):
+            left[:, row] = places.searchsorted(here[:, row], side="right")
+        left = np.clip(left - 1, 0, self.sizes - 2)
         start = self.places[self.each, left]
         gap = self.places[self.each, left + 1] - start
         return left, (here - start) / gap, gap

@@ -21,7 +21,7 @@ from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals
-from cfbench_tabular.table import BoolArray, FloatArray
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
     id="tabular/explainer/nearest-enemy",
@@ -41,6 +41,9 @@ SPEC = ComponentSpec(
 
 DISTANCES = 2_000_000
 """Maximum number of distances that are held in memory at once."""
+
+PRODUCT = 16
+"""Columns above which distances are faster by a matrix product."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +72,9 @@ class NearestEnemy:
             step = max(1, DISTANCES // len(enemies))
             for start in range(0, len(members), step):
                 block = members[start : start + step]
+                if wanted == 1 and self._free(context.encoding, factuals.vectors[block], enemies):
+                    found[block, 0] = enemies[_nearest(factuals.vectors[block], enemies)]
+                    continue
                 distances = cdist(factuals.vectors[block], enemies, "sqeuclidean")
                 if self.config.constraints == "respect":
                     distances[~_admissible(context.encoding, factuals.vectors[block], enemies)] = np.inf
@@ -79,6 +85,10 @@ class NearestEnemy:
                     distances[np.arange(len(block)), nearest] = np.inf
         return found if wanted > 1 else found[:, 0]
 
+    def _free(self, encoding: Encoding, rows: FloatArray, others: FloatArray) -> bool:
+        """Whether each of ``others`` (n, d) may be a counterfactual of each of the rows (A, d)."""
+        return self.config.constraints == "ignore" or not _exceeded(*encoding.allowed(rows), others).any()
+
 
 def nearest_enemies(model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
     """(B, d) the nearest training row of the other class that is admissible; NaN where there is none."""
@@ -87,12 +97,35 @@ def nearest_enemies(model: Classifier, factuals: Factuals, context: Context) -> 
     )
 
 
+def _nearest(rows: FloatArray, others: FloatArray) -> IntArray:
+    """(A,) the index of the nearest of ``others`` (n, d) for each of the rows (A, d), by L2; the first of equals."""
+    if rows.shape[1] <= PRODUCT:
+        return np.asarray(cdist(rows, others, "sqeuclidean").argmin(axis=1))
+    # |a - b|^2 - |a|^2 = |b|^2 - 2 ab: one matrix product, whose rounding errors a second look removes.
+    squares = np.einsum("nd,nd->n", others, others)
+    distances = rows @ others.T
+    distances *= -2
+    distances += squares
+    error = 1e-9 * (1 + squares.max() + np.einsum("nd,nd->n", rows, rows))
+    found = np.empty(len(rows), dtype=np.int64)
+    for place, row in enumerate(distances):
+        close = np.flatnonzero(row <= row.min() + error[place])
+        exact = cdist(rows[place : place + 1], others[close], "sqeuclidean")
+        found[place] = close[exact.argmin()]
+    return found
+
+
+def _exceeded(low: FloatArray, high: FloatArray, others: FloatArray) -> BoolArray:
+    """(d,) the positions in which one of ``others`` (n, d) is outside the limits (A, d) of one row."""
+    found: BoolArray = (low.max(axis=0) > others.min(axis=0)) | (high.min(axis=0) < others.max(axis=0))
+    return found
+
+
 def _admissible(encoding: Encoding, rows: FloatArray, others: FloatArray) -> BoolArray:
     """(A, n) which of ``others`` (n, d) are within the limits of the counterfactuals of ``rows`` (A, d)."""
     found = np.ones((len(rows), len(others)), dtype=np.bool_)
     low, high = encoding.allowed(rows)
-    for position in range(encoding.width):
+    for position in np.flatnonzero(_exceeded(low, high, others)):
         values = others[:, position]
-        if low[:, position].max() > values.min() or high[:, position].min() < values.max():
-            found &= (low[:, position, None] <= values) & (values <= high[:, position, None])
+        found &= (low[:, position, None] <= values) & (values <= high[:, position, None])
     return found

@@ -160,6 +160,9 @@ class Search:
     def run(self) -> tuple[FloatArray, FloatArray]:
         """(n, M) the best points or NaN, and (n,) the cost at which they were found."""
         n = len(self.starts)
+        missing = np.isnan(self.prototypes)
+        self.theta = np.where(missing, 0.0, self.options.theta)
+        self.goals = np.where(missing, 0.0, self.prototypes)
         self.best, self.merit = np.full_like(self.starts, np.nan), np.full(n, np.inf)
         self.first = self.slopes(self.space, self.starts, self.classes)
         norms = np.linalg.norm(self.first, axis=1)
@@ -221,6 +224,10 @@ class Search:
 
     def _pull(self, rows: IntArray, starts: FloatArray) -> None:
         """Moves the best points of ``rows`` towards ``starts`` while they are in the other class."""
+        moving = (starts != self.best[rows]).any(axis=1)
+        rows, starts = rows[moving], starts[moving]
+        if len(rows) == 0:
+            return
 
         def settled(points: FloatArray) -> FloatArray:
             return self.space.points(self._rows(points, rows))
@@ -239,7 +246,7 @@ class Search:
         """(n,) the last three terms of the objective at points (n, M) of ``rows``."""
         away = points - self.starts[rows]
         found: FloatArray = self.options.beta * np.abs(away).sum(axis=1) + (away**2).sum(axis=1)
-        found += self.options.theta * np.nan_to_num((points - self.prototypes[rows]) ** 2).sum(axis=1)
+        found += (self.theta[rows] * (points - self.goals[rows]) ** 2).sum(axis=1)
         return found
 
     def _fista(self, cost: FloatArray) -> BoolArray:
@@ -256,7 +263,7 @@ class Search:
                 slopes = slopes.copy()
                 new = self.slopes(self.space, ahead[short], self.classes[short])
                 slopes[short] = over_flats(new, slopes[short])
-            gradient = 2 * (ahead - starts) + 2 * options.theta * np.nan_to_num(ahead - self.prototypes)
+            gradient = 2 * (ahead - starts) + 2 * self.theta * (ahead - self.goals)
             gradient -= np.where(short, cost / self.unit, 0.0)[:, None] * slopes
             moved = shrunk(ahead - rate * gradient, starts, rate * options.beta)
             moved = np.clip(moved, self.low, self.high)
@@ -279,7 +286,8 @@ class Search:
 
     def _update_best(self, rows: FloatArray, flipped: BoolArray) -> None:
         """Stores the rows that ``flipped`` and improve on the best points so far."""
-        settled = self.space.points(rows)
-        merit = self._merit(settled)
-        better = flipped & (merit < self.merit)
-        self.best[better], self.merit[better] = settled[better], merit[better]
+        turned = np.flatnonzero(flipped)
+        settled = self.space.points(rows[turned])
+        merit = self._merit(settled, turned)
+        better = merit < self.merit[turned]
+        self.best[turned[better]], self.merit[turned[better]] = settled[better], merit[better]
