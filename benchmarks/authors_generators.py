@@ -1,14 +1,18 @@
-"""NRT, PETER and CER with ``variant: paper`` next to the networks that their authors published, with the same weights.
+"""Generators with ``variant: paper`` next to the networks that their authors published, with the same weights.
 
     git clone https://github.com/lileipisces/NRT
     git clone https://github.com/lileipisces/PETER
     git clone https://github.com/JMRaczynski/PETER CER
-    python benchmarks/authors_generators.py NRT PETER CER --keep docs/results/authors-generators
+    git clone https://github.com/lileipisces/PEPLER
+    git clone https://github.com/HKUDS/XRec
+    python benchmarks/authors_generators.py --nrt NRT --peter PETER --cer CER --pepler PEPLER --xrec XRec \
+        --keep docs/results/authors-generators
 
 The authors' networks are imported from the checkouts; their weights are copied from ours. Rows: a generator; columns: the
 largest absolute difference, over random batches of ``--rows`` rows, of the predicted ratings, of the logarithms of the
 probabilities of all words, of the training loss, and of the gradients of all weights; with the authors' settings, without
-dropout.
+dropout. PEPLER has a small GPT-2 with random weights. Of XRec, whose language model needs a GPU, these are the vectors of
+users and items (instead of ratings), the adapted vectors (instead of probabilities), and the loss of the vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ import argparse
 import importlib
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,10 +31,11 @@ import torch
 from results import keep
 from torch import nn
 
-from cfbench_text.generators import cer, nrt, peter
+from cfbench_text.generators import cer, nrt, pepler, peter
 from cfbench_text.generators.batches import Batch
-from cfbench_text.generators.language import BEGIN, END, PAD, SPECIAL, Vocabulary
+from cfbench_text.generators.language import BEGIN, END, PAD, SPECIAL, UNKNOWN, Vocabulary
 from cfbench_text.generators.neural import Encoding
+from cfbench_text.generators.pretrained import Tokens
 
 LENGTH, USERS, ITEMS, WORDS = 15, 40, 30, 500
 
@@ -37,14 +44,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for name in ("nrt", "peter", "cer"):
-        parser.add_argument(name, type=Path, help=f"a checkout of the repository of {name}")
+    compared = {"nrt": of_nrt, "peter": of_peter, "cer": of_cer, "pepler": of_pepler, "xrec": of_xrec}
+    for name in compared:
+        parser.add_argument(f"--{name}", type=Path, help=f"a checkout of the repository of {name}")
     parser.add_argument("--rows", type=int, default=64, help="of a batch")
     parser.add_argument("--batches", type=int, default=5)
     parser.add_argument("--keep", type=Path, help="where to keep the table, without its ending")
     options = parser.parse_args()
     rows = []
-    for name, compare in (("nrt", of_nrt), ("peter", of_peter), ("cer", of_cer)):
+    for name, compare in compared.items():
+        if getattr(options, name) is None:
+            continue
         torch.manual_seed(0)
         differences = np.array(
             [compare(getattr(options, name), batch(seed, options.rows)) for seed in range(options.batches)]
@@ -54,7 +64,8 @@ def main() -> None:
         rows.append({"generator": name, "batches": options.batches, "rows": options.rows, **found})
         print(rows[-1], flush=True)
     if options.keep:
-        command = f"python benchmarks/authors_generators.py NRT PETER CER --rows {options.rows}"
+        given = " ".join(f"--{name} {name.upper()}" for name in compared if getattr(options, name))
+        command = f"python benchmarks/authors_generators.py {given} --rows {options.rows}"
         keep(options.keep, rows, ["generator"], command)
 
 
@@ -86,7 +97,7 @@ def ours(maker: Any, config: Any) -> Any:
 
 def authors(checkout: Path, module: str) -> Any:
     """A module of a checkout; each checkout has a ``module.py`` of its own."""
-    for name in ("module", "peterr"):
+    for name in ("module", "peterr", "utils", "utils.parse", "models", "models.lightgcn", "models.explainer"):
         sys.modules.pop(name, None)
     sys.path.insert(0, str(checkout))
     try:
@@ -156,6 +167,90 @@ def of_cer(checkout: Path, rows: Batch) -> list[float]:
     loss = of_texts(log_words, log_bag, rows) + 0.1 * of_ratings
     mine = model.network["output"](model.hidden_of(rows)[:, 2:]).log_softmax(dim=-1)
     return differences(model, rows, (rating, log_words.transpose(0, 1), loss), mine, pairs)
+
+
+def of_pepler(checkout: Path, rows: Batch) -> list[float]:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    known = [
+        one.where(one != UNKNOWN, SPECIAL) for one in (rows.words, rows.targets)
+    ]  # a tokenizer knows all words
+    rows = replace(rows, words=known[0], targets=known[1])
+    words = Tokens(SimpleNamespace(eos_token_id=WORDS))
+    settings = GPT2Config(
+        vocab_size=WORDS + 1, n_embd=64, n_layer=2, n_head=2, n_positions=64, initializer_range=0.2
+    )
+    theirs = authors(checkout, "module").RecReg(settings).eval()
+    theirs.init_prompt(USERS + 1, ITEMS + 1, use_mf=False)
+    model = pepler.PEPLER(pepler.Config(variant="paper", model="small", device="cpu"))
+    model.encoding = Encoding(words, tuple(map(str, range(USERS))), tuple(map(str, range(ITEMS))), 3.0, 1, 5)
+    model._loaded = lambda: SimpleNamespace(model=GPT2LMHeadModel(settings))  # type: ignore[method-assign]
+    model.network = model.build(model.encoding).eval()
+    own, language = model.network, dict(model.network["model"].named_parameters())
+    rating = [layer for layer in own["rating"] if isinstance(layer, nn.Linear)]
+    pairs = [
+        (theirs.user_embeddings.weight, own["user"].weight),
+        (theirs.item_embeddings.weight, own["item"].weight),
+        *both(theirs.rec.first_layer, rating[0]),
+        *both(theirs.rec.last_layer, rating[-1]),
+        *(pair for two in zip(theirs.rec.layers, rating[1:-1], strict=True) for pair in both(*two)),
+        *((one, language[name]) for name, one in theirs.transformer.named_parameters(prefix="transformer")),
+    ]
+    copy(pairs)
+    text = (rows.words - SPECIAL).where(rows.words >= SPECIAL, WORDS)
+    last = (rows.targets != PAD).sum(dim=1)
+    seq = torch.cat([text, torch.full((len(text), 1), WORDS)], dim=1)
+    seq[torch.arange(len(text)), last] = WORDS
+    mask = (torch.arange(seq.shape[1]) <= last[:, None]).long()
+    found, ratings = theirs(rows.users, rows.items, seq, mask)
+    loss = found.loss + 0.01 * nn.MSELoss()(ratings, rows.ratings)
+    mine = model._logits(rows.users, rows.items, rows.words)[:, 2:].log_softmax(dim=-1)
+    log_probabilities = found.logits[:, 2:-1].log_softmax(dim=-1)
+    return differences(model, rows, (ratings, log_probabilities, loss), mine, pairs)
+
+
+def of_xrec(checkout: Path, rows: Batch) -> list[float]:
+    """Vectors, adapted vectors, loss of the vectors and its gradients."""
+    from cfbench_text.generators.collaborative import Seen, Settings, graph_of, propagated, step_loss
+    from cfbench_text.generators.experts import adapted, mixture
+
+    arguments, sys.argv = sys.argv, sys.argv[:1]
+    on_gpu, torch.Tensor.cuda = torch.Tensor.cuda, lambda one: one  # type: ignore[method-assign,assignment]
+    try:
+        pairs = torch.stack([rows.users, rows.items], dim=1).numpy() - 1
+        seen = Seen.of(pairs, USERS, ITEMS)
+        graph = graph_of(seen, "cpu")
+        settings = Settings(64, 4, 1, 1e-3, 10, 1e-6, published=True)
+        theirs = authors(checkout / "encoder", "models.lightgcn").LightGCN(USERS, ITEMS, graph)
+        first = torch.cat([theirs.user_embeds, theirs.item_embeds]).detach().requires_grad_()
+        others = np.random.default_rng(0).integers(ITEMS, size=len(pairs))
+        users, items = theirs.forward(graph)
+        loss = theirs.cal_loss((pairs[:, 0], pairs[:, 1], others))
+        own = step_loss(first, graph, seen, pairs, others, settings)
+        loss.backward()
+        own.backward()
+        # Their Llama needs an old version of transformers; the adapter does not use it.
+        sys.modules["models.modeling_explainer"] = SimpleNamespace(LlamaForCausalLM=None)  # type: ignore[assignment]
+        adapter = authors(checkout / "explainer", "models.explainer").MoEAdaptorLayer(8, [64, 96], 0.2).eval()
+    finally:
+        sys.argv, torch.Tensor.cuda = arguments, on_gpu  # type: ignore[method-assign]
+    weights = mixture(64, 96, 8).eval()
+    for number, expert in enumerate(adapter.experts):
+        nn.init.normal_(expert.bias)
+        weights["offset"].data[number] = expert.bias.data
+        weights["weight"].data[number] = expert.lin.weight.data.T
+    for name, theirs_too in (("gate", adapter.w_gate), ("noise", adapter.w_noise)):
+        nn.init.normal_(theirs_too)
+        weights[name].data.copy_(theirs_too.data)
+    x = torch.randn(len(pairs), 64)
+    gradient = torch.cat([theirs.user_embeds.grad, theirs.item_embeds.grad])
+    vectors = torch.cat([users, items]) - propagated(graph, first, 4, published=True)
+    return [
+        float(vectors.abs().max()),
+        float((adapter(x) - adapted(weights, x, 0.2)).abs().max()),
+        abs(float(loss) - float(own)),
+        float((gradient - first.grad).abs().max()),
+    ]
 
 
 def transformer(made: Any, model: Any) -> Any:

@@ -12,6 +12,7 @@ from cfbench_text.generators.collaborative import (  # noqa: E402
     graph_of,
     learned_vectors,
     propagated,
+    step_loss,
 )
 
 PAIRS = np.array([[0, 0], [0, 1], [1, 1], [2, 2], [0, 0]])
@@ -116,3 +117,34 @@ def test_without_validation_pairs_the_last_epoch_is_used():
     assert not torch.equal(
         *(vectors_of(drawn_pairs(), (12, 9), (), dataclasses.replace(FEW, epochs=n))[0] for n in (9, 10))
     )
+
+
+def test_sum_and_l2_as_published():
+    """XRec's encoder: the sum of the layers, and the squares of the propagated vectors of the batch, undivided."""
+    pairs = drawn_pairs()
+    seen = Seen.of(pairs, 12, 9)
+    first = torch.randn(21, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    graph = graph_of(seen, "cpu").double()
+    chosen, others = pairs[:5], np.array([0, 3, 8, 2, 1])
+    settings = dataclasses.replace(FEW, l2=0.3, published=True)
+    found = float(step_loss(first, graph, seen, chosen, others, settings))
+
+    dense = dense_graph(pairs, 12, 9)
+    vectors = sum(np.linalg.matrix_power(dense, power) for power in range(3)) @ first.numpy()
+    terms, squares = [], 0.0
+    for (user, item), other in zip(chosen, others, strict=True):
+        u, i, j = vectors[user], vectors[12 + item], vectors[12 + other]
+        terms.append(np.log1p(np.exp(-(u @ i - u @ j))))
+        squares += u @ u + i @ i + j @ j
+    assert found == pytest.approx(np.mean(terms) + 0.3 * squares)
+
+
+def test_vectors_as_published_start_uniformly_in_the_range_of_each_side():
+    settings = dataclasses.replace(FEW, dimensions=64, layers=0, epochs=1, learning_rate=0.0, published=True)
+    torch.manual_seed(0)
+    pairs = drawn_pairs(users=60, items=9)
+    sides = learned_vectors(pairs, pairs[:0], (60, 9), settings, np.random.default_rng(0), "cpu")
+    for side, count in zip(sides, (60, 9), strict=True):
+        bound = np.sqrt(6 / (count + 64))
+        assert 0.95 * bound < float(side.abs().max()) <= bound + 1e-6
+        assert float(side.var()) == pytest.approx(bound**2 / 3, rel=0.1)

@@ -109,3 +109,84 @@ def test_a_text_longer_than_the_model_reads(gpt2, examples):
 def test_a_model_that_is_not_there(examples):
     with pytest.raises(UserError, match="no such folder"):
         made("./nowhere").fit(examples.training_of(train=FOUR))
+
+
+def published(gpt2, examples, **options):
+    from cfbench_text.generators.pepler import PEPLER, Config
+    from cfbench_text.generators.pepler_paper import PaperOptions
+
+    paper = PaperOptions(**{"hidden": 16, "batch": 3, "epochs": 2, **options})
+    model = PEPLER(Config(variant="paper", model=gpt2, length=30, device="cpu", paper=paper))
+    model.fit(examples.training_of(train=FOUR, validation=FOUR))
+    return model
+
+
+@pytest.mark.parametrize("training", ["regularised", "sequential"])
+def test_the_loss_as_published_is_that_of_transformers_with_the_begin_as_first_target(
+    gpt2, examples, training
+):
+    """The authors give the whole text as labels behind two ignored places; transformers shifts them by one."""
+    model = published(gpt2, examples, training=training)
+    batch = model._batch_of(examples.rows_of(FOUR))
+    network, tokenizer = model.network, model.encoding.vocabulary.tokenizer
+    errors, terms, count = [], 0.0, 0
+    with torch.no_grad():
+        found = model.loss(batch)
+        for row, (_, _, rating, text) in enumerate(FOUR):
+            tokens = [tokenizer.eos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+            tokens = torch.tensor([[*tokens, tokenizer.eos_token_id]])
+            pair = [network[name].weight[getattr(batch, f"{name}s")[row]] for name in ("user", "item")]
+            x = torch.cat([torch.stack(pair)[None], network["model"].get_input_embeddings()(tokens)], dim=1)
+            labels = torch.cat([torch.full((1, 2), -100), tokens], dim=1)
+            terms += float(network["model"](inputs_embeds=x, labels=labels).loss) * tokens.shape[1]
+            count += tokens.shape[1]
+            hidden = torch.cat(pair)
+            for part in network["rating"]:
+                hidden = part(hidden)
+            errors.append((float(hidden) - rating) ** 2)
+    assert found.words == count
+    assert float(found.of_words) == pytest.approx(terms, rel=1e-4)
+    wanted = terms / count + (0.01 * np.mean(errors) if training == "regularised" else 0)
+    assert float(found.total) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_weights_as_published_start_within_a_tenth(gpt2, examples):
+    from cfbench_text.generators.pepler_paper import PaperOptions, rating_network
+
+    network = rating_network(PaperOptions(), 32)
+    layers = [part for part in network if isinstance(part, torch.nn.Linear)]
+    assert [(one.in_features, one.out_features) for one in layers] == [
+        (64, 400),
+        (400, 400),
+        (400, 400),
+        (400, 1),
+    ]
+    assert all(0.09 < float(one.weight.abs().max()) <= 0.1 and not one.bias.any() for one in layers)
+    built = published(gpt2, examples).build
+    start = built(published(gpt2, examples).encoding)
+    assert 0.09 < float(start["user"].weight.abs().max().detach()) <= 0.1
+
+
+def test_training_as_published_changes_the_language_model_and_sequential_has_both_parts(gpt2, examples):
+    from cfbench_text.models.loading import Source, load
+
+    before = load("AutoModelForCausalLM", Source(model=gpt2, device="cpu")).model.state_dict()
+    at_once = published(gpt2, examples)
+    assert any(
+        not torch.equal(value, before[name]) for name, value in at_once.network["model"].state_dict().items()
+    )
+    assert not any(one.requires_grad for one in at_once.network["model"].parameters())
+    parts = published(gpt2, examples, training="sequential")
+    assert (len(at_once.history), len(parts.history)) == (2, 4)
+    requests = examples.requests_for(examples.PAIRS)
+    assert set(parts.predict_ratings(requests).tolist()) == {3.0}  # the mean: no rating is learned
+
+
+def test_options_of_the_other_variant_are_refused(gpt2):
+    from cfbench_text.generators.pepler import Config
+    from cfbench_text.generators.pepler_paper import PaperOptions
+
+    with pytest.raises(UserError, match="tune: is an option of variant: cfbench"):
+        Config(variant="paper", model=gpt2, tune=False)
+    with pytest.raises(UserError, match="options of variant: paper"):
+        Config(model=gpt2, paper=PaperOptions(epochs=1))

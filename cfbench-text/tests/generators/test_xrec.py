@@ -397,3 +397,37 @@ def test_the_state_describes_the_training(model):
     about = json.loads(model.state()["settings"].tobytes())
     assert about["metadata"]["training prompts"] == {"shortened": 0, "sentences": 0}
     assert about["model"]["files"] and about["profiles"] is None
+
+
+def test_vectors_as_published_are_added_to_queries_keys_and_values(llama, examples):
+    """With the weights of the projections at zero, what is left of q, k and v is the vector at its place."""
+    from cfbench_text.generators.injection import injected, projections
+
+    found = learned(examples, llama, variant="paper", epochs=1)
+    model = found._loaded().model
+    parts = projections(model)
+    assert len(parts) == 3 * model.config.num_hidden_layers
+    added = torch.randn(1, 5, 16)
+    x = torch.randn(1, 5, 16)
+    with torch.no_grad(), injected(parts, added, behind=True):
+        assert all(torch.allclose(part(x), x @ part.weight.T + added, atol=1e-6) for part in parts)
+    examples.agrees_without_cache(
+        found, lambda users, items, words: found._output(found.logits(users, items, words))
+    )
+    assert found.config.paper.graph_l2 == 1e-6 and found._graph_settings().published
+
+
+def test_narrower_keys_and_options_of_the_other_variant_are_refused(llama, gpt2, examples, tmp_path):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    size = tiny.tokenizer(tmp_path, special=False)
+    narrow = LlamaConfig(
+        vocab_size=size, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+        intermediate_size=32, eos_token_id=3, pad_token_id=0,
+    )  # fmt: skip
+    LlamaForCausalLM(narrow).save_pretrained(tmp_path)
+    for folder in (str(tmp_path), gpt2):
+        with pytest.raises(UserError, match="as wide as the hidden states"):
+            learned(examples, folder, variant="paper", epochs=1)
+    with pytest.raises(UserError, match="inject: is an option of variant: cfbench"):
+        made(llama, variant="paper", inject="embeddings")

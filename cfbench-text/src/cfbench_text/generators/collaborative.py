@@ -11,6 +11,9 @@ in each epoch from the items that u has not reviewed in training. As in the pape
 After every ``EVERY`` epochs the same loss is computed on the validation pairs with fixed negative items. The best E is
 selected, and training stops after ``patience`` evaluations without improvement. Without validation pairs it runs all
 epochs. (The suite ``recsys`` has a LightGCN as well; suites do not import each other.)
+
+With ``published`` F is the sum over the layers, E is drawn uniformly, and the L2 is on F of the batch, not divided by its
+size: the encoder of XRec's authors (github HKUDS/XRec), who select the epoch by the recall of the validation pairs.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ class Settings:
     patience: int
     l2: float = 1e-4
     batch: int = 1024
+    published: bool = False
+    """Sum, start and L2 of the encoder of XRec's authors."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +101,15 @@ def graph_of(seen: Seen, device: Any) -> Tensor:
     return found.coalesce().to(device)
 
 
-def propagated(graph: Tensor, first: Tensor, layers: int) -> Tensor:
-    """F, the mean of E after 0 to L steps over the graph."""
+def propagated(graph: Tensor, first: Tensor, layers: int, published: bool = False) -> Tensor:
+    """F, the mean of E after 0 to L steps over the graph; the sum with ``published``."""
     import torch
 
     total = step = first
     for _ in range(layers):
         step = torch.sparse.mm(graph, step)
         total = total + step
-    return total / (layers + 1)
+    return total if published else total / (layers + 1)
 
 
 def bpr(vectors: Tensor, seen: Seen, pairs: Pairs, others: Pairs) -> Tensor:
@@ -141,7 +146,12 @@ def learned_vectors(
     seen = Seen.of(train, *shape)
     graph = graph_of(seen, device)
     first = torch.empty(sum(shape), settings.dimensions)
-    first = torch.nn.init.xavier_normal_(first).to(device).requires_grad_()
+    if settings.published:
+        for part in (first[: shape[0]], first[shape[0] :]):
+            torch.nn.init.xavier_uniform_(part)
+    else:
+        torch.nn.init.xavier_normal_(first)
+    first = first.to(device).requires_grad_()
     pairs, judged = seen.with_others(seen.pairs), seen.with_others(validation).repeat(DRAWN, axis=0)
     others = seen.draw(judged[:, 0], draw)
     optimizer = torch.optim.Adam([first], lr=settings.learning_rate)
@@ -153,7 +163,8 @@ def learned_vectors(
             _step(optimizer, first, graph, seen, batch, seen.draw(batch[:, 0], draw), settings)
         if len(judged) and (epoch + 1) % EVERY == 0:
             with torch.no_grad():
-                loss = float(bpr(propagated(graph, first, settings.layers), seen, judged, others))
+                vectors = propagated(graph, first, settings.layers, settings.published)
+                loss = float(bpr(vectors, seen, judged, others))
             report(loss)
             since += 1
             if loss < best:
@@ -161,18 +172,29 @@ def learned_vectors(
             if since >= settings.patience:
                 break
     with torch.no_grad():
-        found = propagated(graph, best_vectors if best < math.inf else first, settings.layers)
+        chosen = best_vectors if best < math.inf else first
+        found = propagated(graph, chosen, settings.layers, settings.published)
     return found[: shape[0]], found[shape[0] :]
 
 
 def _step(
     optimizer: Any, first: Tensor, graph: Tensor, seen: Seen, pairs: Pairs, others: Pairs, settings: Settings
 ) -> None:
+    optimizer.zero_grad()
+    step_loss(first, graph, seen, pairs, others, settings).backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+
+
+def step_loss(
+    first: Tensor, graph: Tensor, seen: Seen, pairs: Pairs, others: Pairs, settings: Settings
+) -> Tensor:
+    """The loss of a batch of (user, item) against (user, other item), with L2."""
     import torch
 
-    optimizer.zero_grad()
-    loss = bpr(propagated(graph, first, settings.layers), seen, pairs, others)
+    vectors = propagated(graph, first, settings.layers, settings.published)
+    loss = bpr(vectors, seen, pairs, others)
     used = np.concatenate([pairs[:, 0], seen.users + pairs[:, 1], seen.users + others])
-    squares = first[torch.from_numpy(used).to(first.device)].square().sum() / len(pairs)
-    (loss + settings.l2 * squares / 2).backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
+    places = torch.from_numpy(used).to(first.device)
+    if settings.published:
+        return loss + settings.l2 * vectors[places].square().sum()
+    return loss + settings.l2 * first[places].square().sum() / len(pairs) / 2

@@ -12,12 +12,22 @@ Ma, Ren, Huang, "XRec: large language models for explainable recommendation", EM
 The defaults are those of the paper and its code: one epoch, Adam with 1e-4 and one row per step, 64 dimensions, 4
 graph layers, 8 experts with dropout 0.2, 128 tokens. The epoch is selected as in ``neural.py``.
 
-Departs from the paper:
+``variant: paper`` is what the code of its authors (github HKUDS/XRec) does in addition to these:
+
+- the vectors are the sum over the layers of the graph (LightGCN and ``cfbench``: the mean), with a learning rate of 0.001
+  (5e-3), L2 of 1e-6 on the propagated vectors of a batch, undivided (1e-4 on the embeddings, for each row), drawn uniformly
+  at first (normal; Xavier's range in both);
+- the adapted vectors are added to the projected queries, keys and values.
+
+Departs from the paper, in both variants unless it is said:
 
 - Any decoder of ``transformers`` can be used (the paper: Llama-2-7b-chat). The authors' code adds the vectors to the
   projected queries, keys and values, W h + a, which requires that these are as wide as the hidden states (Llama-2-7b,
-  but not Llama-3 or SmolLM2). Here it is W (h + a). Training is less stable than with the first layer alone: with
-  SmolLM2-135M a learning rate of 1e-2 increases the loss at once, while ``inject: embeddings`` tolerates it.
+  but not Llama-3 or SmolLM2). With ``variant: cfbench`` it is W (h + a). Training is less stable than with the first
+  layer alone: with SmolLM2-135M a learning rate of 1e-2 increases the loss at once, while ``inject: embeddings`` tolerates
+  it.
+- The vectors are those of the epoch with the lowest validation loss (the code: the highest recall).
+- Gradients are clipped, the model is not quantised (the code: 8 bits).
 - Profiles: by default the most frequent statements of the training rows; with ``profiles: llm`` the same model writes
   them. Statement profiles exclude what the user wrote about the explained item. Item titles are not in the prompt.
 - The prompt describes the form of the suite's paragraphs. SmolLM2-135M follows it at once; otherwise it writes about
@@ -35,21 +45,22 @@ The language model is not stored, only its name and the digest of its files; a m
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_text.corpus import ExplanationRequests, Rows
 from cfbench_text.generators.base import Context, Explanation, Training
 from cfbench_text.generators.batches import Batch, Loss
+from cfbench_text.generators.injection import attentions, injected, projections
 from cfbench_text.generators.language import Vocabulary
 from cfbench_text.generators.neural import Encoding, SequenceConfig, SequenceGenerator, word_loss
 from cfbench_text.generators.pretrained import State, Tokens, cache_state, embedded, output
@@ -65,6 +76,8 @@ from cfbench_text.generators.prompts import Prompts
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from cfbench_text.generators.collaborative import Settings
+
 SPEC = ComponentSpec(
     id="text/generator/xrec",
     summary="A frozen language model conditioned on graph vectors and profiles of user and item",
@@ -75,13 +88,22 @@ SPEC = ComponentSpec(
 )
 
 
-ATTENTION = ("self_attn", "attn", "self_attention", "attention")
-"""Names of a layer's attention module."""
 VERSIONS = ("torch", "transformers")
 
 
 @dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    graph_learning_rate: Annotated[float, Range(above=0), Help("of Adam, for the vectors")] = 1e-3
+    graph_l2: Annotated[float, Range(minimum=0), Help("on the vectors of a batch")] = 1e-6
+
+
+OF_CFBENCH = frozenset({"inject", "graph_learning_rate"})
+"""Options without a meaning in variant: paper."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config(SequenceConfig):
+    variant: Annotated[Variant, Help("paper: as its authors published it")] = "cfbench"
     model: Annotated[str, Help("name, folder, .gguf file or package:NAME of a decoder")]
     revision: Annotated[str | None, Help("commit of a model on the hub")] = None
     download: Annotated[bool, Help("whether a model that is not on this machine is fetched")] = False
@@ -107,6 +129,10 @@ class Config(SequenceConfig):
     batch: Annotated[int, Range(minimum=1), Help("rows in a step")] = 1
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 1
     rows_at_once: Annotated[int, Range(minimum=1), Help("rows that are written together")] = 16
+    paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
+
+    def __post_init__(self) -> None:
+        check_variant(self, frozenset(vars(self)) - OF_CFBENCH)
 
 
 class XRec(SequenceGenerator):
@@ -156,8 +182,10 @@ class XRec(SequenceGenerator):
         from cfbench_text.generators.experts import mixture
 
         given, model = self.config, self._loaded().model
-        if given.inject == "layers":
-            attentions(model)  # raises before the training if there are none
+        if given.variant == "paper":
+            projections(model)  # raises before the training if they are narrower
+        elif given.inject == "layers":
+            attentions(model)
         width = model.get_input_embeddings().embedding_dim
         network: Any = nn.ModuleDict()
         for kind, names in (("user", encoding.users), ("item", encoding.items)):
@@ -177,10 +205,9 @@ class XRec(SequenceGenerator):
     def _learn_vectors(self, train: Batch, validation: Batch, training: Training) -> None:
         import torch
 
-        from cfbench_text.generators.collaborative import Settings, learned_vectors
+        from cfbench_text.generators.collaborative import learned_vectors
 
         assert self.encoding is not None
-        given = self.config
         pairs = [
             torch.stack([rows.users, rows.items], dim=1).cpu().numpy() - 1 for rows in (train, validation)
         ]
@@ -189,9 +216,7 @@ class XRec(SequenceGenerator):
             pairs[0],
             pairs[1][(pairs[1] >= 0).all(axis=1)],
             (len(self.encoding.users), len(self.encoding.items)),
-            Settings(
-                given.dimensions, given.layers, given.graph_epochs, given.graph_learning_rate, given.patience
-            ),
+            self._graph_settings(),
             training.rng,
             self.device(),
             losses.append,
@@ -201,6 +226,18 @@ class XRec(SequenceGenerator):
             for kind, found in zip(("user", "item"), vectors, strict=True):
                 self.network[kind].weight[1:] = found
                 self.network[kind].weight[0] = found.mean(dim=0)
+
+    def _graph_settings(self) -> Settings:
+        from cfbench_text.generators.collaborative import Settings
+
+        given = self.config
+        if given.variant == "cfbench":
+            rate = given.graph_learning_rate
+            return Settings(given.dimensions, given.layers, given.graph_epochs, rate, given.patience)
+        rate, l2 = given.paper.graph_learning_rate, given.paper.graph_l2
+        return Settings(
+            given.dimensions, given.layers, given.graph_epochs, rate, given.patience, l2, published=True
+        )
 
     def _profiles_of(self, rows: Rows) -> Profiles:
         given = self.config
@@ -268,8 +305,11 @@ class XRec(SequenceGenerator):
         model = self._loaded().model
         if "position_ids" in inspect.signature(model.forward).parameters:
             more["position_ids"] = (there.cumsum(dim=1) - 1).clamp(min=0)[:, -x.shape[1] :]
-        reads = attentions(model) if self.config.inject == "layers" and added is not None else []
-        with injected(reads, added):
+        published = self.config.variant == "paper"
+        reads: list[Any] = []
+        if added is not None and (published or self.config.inject == "layers"):
+            reads = projections(model) if published else attentions(model)
+        with injected(reads, added, behind=published):
             return model(inputs_embeds=x, attention_mask=there, **more)
 
     def _embedded(self, numbers: Tensor) -> Tensor:
@@ -368,37 +408,6 @@ class XRec(SequenceGenerator):
                 f"xrec: learned with another model than {self.config.model}: {other[0]} was"
                 f" {learned_with[other[0]]}, is {found.get(other[0])}; use that model, or train again"
             )
-
-
-def attentions(model: Any) -> list[Any]:
-    """The attention of each layer of a decoder."""
-    from torch import nn
-
-    for part in model.modules():
-        if isinstance(part, nn.ModuleList) and len(part) == model.config.num_hidden_layers:
-            found = [child for layer in part for name, child in layer.named_children() if name in ATTENTION]
-            if len(found) == len(part):
-                return found
-    raise UserError(
-        f"xrec: no attention is found in the layers of a {type(model).__name__}; 'inject: embeddings' needs none"
-    )
-
-
-@contextlib.contextmanager
-def injected(parts: Sequence[Any], added: Tensor | None) -> Iterator[None]:
-    """Within the context, ``added`` is added to the input of these modules."""
-
-    def before(part: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        if args:
-            return (args[0] + added, *args[1:]), named
-        return args, {**named, "hidden_states": named["hidden_states"] + added}
-
-    handles = [part.register_forward_pre_hook(before, with_kwargs=True) for part in parts]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _with_text(rows: Batch) -> Batch:
