@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -262,7 +265,72 @@ def test_dask_with_a_store_in_s3_and_no_shared_folder(
     assert any((cache / "remote").is_dir() for cache in caches)  # and no machine wrote into another's
 
 
-def _path(folder: Path) -> str:
-    import os
+class KillsWorkers:
+    """Two Dask workers: the elder one is killed every few seconds, and another one joins in its place.
 
+    What is waited for appears after ``kills``; after twice as many it stops, so that a slow machine gets on, too.
+    """
+
+    def __init__(self, start: Callable[[], Any], seconds: float, kills: int, go: Path) -> None:
+        self._start, self._seconds, self._most, self._go = start, seconds, kills, go
+        self._workers = [start(), start()]
+        self._over = threading.Event()
+        self.kills = 0
+        self._thread = threading.Thread(target=self._kill, daemon=True)
+        self._thread.start()
+
+    def _kill(self) -> None:
+        while self.kills < 2 * self._most and not self._over.wait(self._seconds):
+            os.killpg(self._workers.pop(0).pid, signal.SIGKILL)
+            self._workers.append(self._start())
+            self.kills += 1
+            if self.kills == self._most:
+                self._go.touch()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+@pytest.mark.parametrize("kind", ["file", "s3"])
+def test_tables_are_identical_with_a_worker_killed_every_few_seconds(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, credentials: None,
+    request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    pytest.importorskip("distributed", reason="needs distributed: pip install 'cfbench-core[dask]'")
+    from dask_commands import Commands
+    from toy_runs import SAMPLES
+
+    monkeypatch.chdir(SAMPLES)
+    go = tmp_path / "go"
+    explainers = [
+        {"name": "digits", "misbehave": f"wait:{go}"},
+        {"name": "digits", "base": 3, "label": "three"},
+    ]
+    remote = bucket(request.getfixturevalue("s3"), tmp_path) if kind == "s3" else None
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "main"))
+    commands = Commands(tmp_path)
+    executor = {"name": "dask", "address": commands.scheduler()}
+    numbers = itertools.count()
+
+    def worker() -> Any:
+        cache = tmp_path / (f"worker-{next(numbers)}" if remote else "main")
+        return commands.worker(1, CFBENCH_CACHE_DIR=str(cache), PYTHONPATH=_path(SAMPLES))
+
+    store = {"name": "fsspec", **remote} if remote else "file"
+    document = configuration(24, explainers=explainers, chunk=2, executor=executor, store=store)
+    killer = KillsWorkers(worker, 2.5, 3, go)
+    try:
+        run = execute(prepare(document, registry=registry), out=tmp_path / "run")
+    finally:
+        killer.stop()
+    assert run.exit_code == 0 and killer.kills >= 3
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "inline"))
+    expected = configuration(24, explainers=explainers, chunk=2)
+    assert tables(run.directory) == tables(
+        execute(prepare(expected, registry=registry), out=tmp_path / "expected").directory
+    )
+
+
+def _path(folder: Path) -> str:
     return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))

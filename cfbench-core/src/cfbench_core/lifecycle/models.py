@@ -7,6 +7,9 @@ comes from the plan (``Task.models``), never from the cache.
 
 from __future__ import annotations
 
+import json
+import mmap
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,9 +39,42 @@ def save_state(state: Mapping[str, np.ndarray], folder: Path) -> None:
 
 
 def load_state(folder: Path) -> State:
-    """What :func:`save_state` wrote."""
-    state: State = load_file(folder / STATE)
-    return state
+    """What :func:`save_state` wrote: views of the file, which is mapped into memory.
+
+    Processes that load the same model share its pages. What is written to an array stays in this process.
+    """
+    path = folder / STATE
+    if os.name == "nt":  # a file that is mapped cannot be removed there
+        state: State = load_file(path)
+        return state
+    return _mapped(path)
+
+
+def _mapped(path: Path) -> State:
+    """The arrays of a file in the format of safetensors: eight bytes for the length of the JSON that follows, where each
+    array has its type, shape, and begin and end among the bytes behind it."""
+    with path.open("rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header.pop("__metadata__", None)
+    return {name: _view(content, start, entry) for name, entry in header.items()}
+
+
+def _view(content: mmap.mmap, start: int, entry: Mapping[str, Any]) -> np.ndarray:
+    begin, end = entry["data_offsets"]
+    if begin == end:  # an empty array at the end of the file has no place in the map
+        return np.empty(entry["shape"], _TYPES[entry["dtype"]])
+    dtype = np.dtype(_TYPES[entry["dtype"]])
+    count = (end - begin) // dtype.itemsize
+    return np.frombuffer(content, dtype, count, start + begin).reshape(entry["shape"])
+
+
+_TYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "?", "C64": "<c8",
+    **{f"{kind}{8 * size}": f"<{letter}{size}" for kind, letter in (("I", "i"), ("U", "u")) for size in (1, 2, 4, 8)},
+}  # fmt: skip
+"""Of NumPy, by their names in safetensors."""
 
 
 def checked_state(state: object, label: str) -> State:
