@@ -60,13 +60,28 @@ def make_run(directory: Path) -> Path:
             labels = {"dataset": "made-up", "model": model, "explainer": f"explainer-{number}"}
             cell = "/".join(labels.values())
             cells.append(
-                {"cell": cell, **labels, "role": role, "status": "ok", "reason": "", "metrics": metrics, "stages": {}}
+                {
+                    "cell": cell,
+                    **labels,
+                    "role": role,
+                    "status": "ok",
+                    "reason": "",
+                    "metrics": metrics,
+                    "stages": {},
+                }
             )
             for metric in METRICS:
                 values = generator.normal(0.3 + 0.03 * number, 0.1, UNITS).round(6)
                 scores.append(
                     pd.DataFrame(
-                        {"cell": cell, **labels, "unit": units, "user": users, "metric": metric, "value": values}
+                        {
+                            "cell": cell,
+                            **labels,
+                            "unit": units,
+                            "user": users,
+                            "metric": metric,
+                            "value": values,
+                        }
                     ).assign(status="ok")
                 )
             spent = generator.lognormal(-6, 0.5, UNITS)
@@ -120,7 +135,10 @@ def measure(directory: Path, browser: Any) -> dict[str, float]:
         page.fill("#search", "u0199")
         step("searched units", "/^50 of/.test(document.querySelector('.total').innerText)")
         page.locator("a.row").first.click()
-        step("unit page", "location.hash.includes('/unit/') && document.querySelector('main:not([aria-busy]) h1') !== null")
+        step(
+            "unit page",
+            "location.hash.includes('/unit/') && document.querySelector('main:not([aria-busy]) h1') !== null",
+        )
     finally:
         context.close()
         server.terminate()

@@ -15,7 +15,7 @@ from cfbench_core.view.blocks import Block, Editor, Facts, Field, Grid, Note, Pr
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfbench_core.view.viewers import LiveUnit, UnitData
+    from cfbench_core.view.viewers import Constraints, LiveExplainer, LiveUnit, UnitData
 
 SPEC = ComponentSpec(
     id="recsys/viewer/recsys",
@@ -95,6 +95,36 @@ class RecsysViewer:
         ranks = ranks_of(scores, np.tile(np.array(shown, dtype=np.int64), (2, 1)), history, padding)
         explained = set(np.concatenate([np.atleast_1d(x) for x in live.units["items_index"]]).tolist())
         return [_lists(interactions, shown, ranks, scores, size, explained, bool(edges))]
+
+    def explain(self, live: LiveExplainer, constraints: Constraints) -> Sequence[Block]:
+        """The explainer's edit without the locked interactions, and the list that it leads to."""
+        from cfbench_recsys.locked import explain_without
+
+        interactions = live.unit.data.interactions
+        places = {str(id): place for place, id in enumerate(interactions.item_ids)}
+        unknown = [name for name in constraints.locked if name not in places]
+        if unknown:
+            raise UserError(f"no item {unknown[0]!r} in {interactions.name}")
+        edits = explain_without(live, frozenset(places[name] for name in constraints.locked))
+        if not len(edits.rows):
+            return [
+                Note(f"{live.name} finds no edit that displaces the item and spares what is locked.", "warn")
+            ]
+        user = int(live.unit.units["user_index"].iloc[0])
+        own = [
+            (str(interactions.item_ids[item]), op > 0)
+            for who, item, op in zip(edits.edge_users, edits.edge_items, edits.ops, strict=True)
+            if who == user
+        ]
+        names = {name: str(interactions.item_names[places[name]]) for name, _ in own}
+        text = ", ".join(f"{'+' if added else '−'} {names[name]}" for name, added in own)
+        facts = [("explainer", live.name), ("edits", text), ("number", str(len(edits.rows)))]
+        if len(own) < len(edits.rows):
+            return [Facts(facts, "Answer under the constraints"), Note("It also edits edges of other users.")]
+        return [
+            Facts(facts, "Answer under the constraints"),
+            *self.respond(live.scored, dict(own)),
+        ]
 
 
 def _lists(
@@ -294,7 +324,7 @@ def _editor(unit: UnitData, names: Any, user: str, history: Sequence[str], expli
     own_items = set(history)
     others = [(id, name) for id, name in names.names.items() if id not in own_items][:MOST_ADDABLE]
     note = "Switch interactions off, or add others; the model is queried anew at each change."
-    return Editor("What if the history were another?", fields, proposals, others, note)
+    return Editor("What if the history were another?", fields, proposals, others, note, explicit)
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -14,7 +14,7 @@ from cfbench_core.view.blocks import Block, Editor, Facts, Field, Grid, Note, Pr
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cfbench_core.view.viewers import LiveUnit, UnitData
+    from cfbench_core.view.viewers import Constraints, LiveExplainer, LiveUnit, UnitData
     from cfbench_tabular.prepared_dataset import PreparedDataset
     from cfbench_tabular.table import Column
 
@@ -93,6 +93,55 @@ class TabularViewer:
             [Note("The edited row respects the ranges and constraints of the table.", "good")] if edit else []
         )
         return [verdict, grid, *notes]
+
+    def explain(self, live: LiveExplainer, constraints: Constraints) -> Sequence[Block]:
+        """The explainer's counterfactuals under the constraints, and whether they respect them."""
+        import dataclasses
+
+        from cfbench_tabular.constrained_columns import constrained
+
+        unit = live.unit
+        data = dataclasses.replace(
+            unit.data, encoding=constrained(unit.data.encoding, constraints.locked, constraints.ranges)
+        )
+        chunk = dataclasses.replace(unit.chunk, data=data)
+        context = unit.context
+        answers, _ = context.step("explain")(context, live.explainer, unit.model, chunk, live.state)
+        rows = context.step("to_rows")(chunk, answers)
+        if rows.empty:
+            return [Note(f"{live.name} finds no counterfactual under these constraints.", "warn")]
+        row = int(unit.units["row"].iloc[0])
+        values = {column.name: _value(data, column, row) for column in data.table.columns}
+        parts = {number: _changed(part, data) for number, part in _sets(rows)}
+        names = [live.name if len(parts) == 1 else f"{live.name} ({number})" for number in parts]
+        shown: list[list[Text | str]] = [
+            [name, value, *(found.get(name, Text("·", "muted")) for found in parts.values())]
+            for name, value in values.items()
+            if any(name in found for found in parts.values()) or name in constraints.locked
+        ]
+        grid = Grid(
+            "Answer under the constraints", ["column", "row", *names], shown, tuple(range(1, len(names) + 2))
+        )
+        return [grid, *self._verdicts(unit, chunk, answers[0])]
+
+    def _verdicts(self, unit: LiveUnit, chunk: Any, answers: Any) -> Iterator[Note]:
+        """What each counterfactual (n, d) is worth: its class, and what it breaks."""
+        import numpy as np
+
+        factual, data = chunk.factuals.vectors[0], chunk.data
+        for vector in answers[~np.isnan(answers).any(axis=1)]:
+            share = float(unit.model.predict_proba(vector[None])[0, 1])
+            label = int(share > data.decision_threshold)
+            flipped = label != int(chunk.factuals.classes[0])
+            says = f"The classifier says {data.predictions[label]} (probability {share if label else 1 - share:.3f})."
+            yield Note(says, "good" if flipped else "warn")
+            low, high = data.encoding.allowed(factual[None])
+            outside = (vector < low[0] - 1e-9) | (vector > high[0] + 1e-9)
+            broken = [
+                data.table.columns[n].name for n in sorted(set(data.encoding.column_of[outside].tolist()))
+            ]
+            if broken:
+                yield Note(f"This explainer does not respect the limits of: {', '.join(broken)}.", "warn")
 
 
 @functools.lru_cache(maxsize=4)
@@ -234,7 +283,7 @@ def _editor(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) ->
             edit = {name: _typed(known[name], value) for name, value in pairs if name in known}
             proposals.append(Proposal(f"{unit.name(cell)}{f' ({number})' if number > 1 else ''}", edit))
     note = "Change values; the classifier is queried anew at each change."
-    return Editor("What if the row were another?", fields, proposals, note=note)
+    return Editor("What if the row were another?", fields, proposals, note=note, constrainable=True)
 
 
 def _field(data: PreparedDataset, column: Column, value: str) -> Field:

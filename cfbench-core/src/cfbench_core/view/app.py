@@ -26,6 +26,7 @@ from cfbench_core.run_directory import Run
 from cfbench_core.view.live import LiveModels
 from cfbench_core.view.pages import static_file
 from cfbench_core.view.queries import RunView, comparison
+from cfbench_core.view.viewers import Constraints
 
 HOSTS = ("127.0.0.1", "localhost")
 COOKIE = "cfbench_view"
@@ -46,6 +47,7 @@ FILES = {
     "/": ("index.html", "text/html"),
     "/app.js": ("app.js", "text/javascript"),
     "/blocks.js": ("blocks.js", "text/javascript"),
+    "/constraints.js": ("constraints.js", "text/javascript"),
     "/pages.js": ("pages.js", "text/javascript"),
     "/view.css": ("view.css", "text/css"),
     "/report.css": ("report.css", "text/css"),
@@ -162,6 +164,15 @@ def application(runs: Sequence[Run], token: str, live: LiveModels | None = None)
         data = view.unit_data(table, unit)
         return {"blocks": models.respond(view.run.directory, data.cells[0].id, unit, edit)}
 
+    def explain(given: Mapping[str, Any]) -> Any:
+        view = views[_number(given, "run")]
+        unit = str(given.get("unit", ""))
+        data = view.unit_data(_number(given, "table"), unit)
+        cell = next((c for c in data.cells if view.places[c.id] == _number(given, "cell")), None)
+        if cell is None:
+            raise UserError(f"cell: no cell of this table, got {given.get('cell')!r}")
+        return {"blocks": models.explain(view.run.directory, cell.id, unit, _constraints(given))}
+
     queries = {
         "runs": listed,
         "overview": overview,
@@ -175,6 +186,7 @@ def application(runs: Sequence[Run], token: str, live: LiveModels | None = None)
     routes.append(Route("/favicon.ico", _no_icon))
     routes += [Route(f"/api/{name}", _query(query)) for name, query in queries.items()]
     routes.append(Route("/api/what-if", _posted(what_if), methods=["POST"]))
+    routes.append(Route("/api/explain", _posted(explain), methods=["POST"]))
     app = Starlette(routes=routes, middleware=[Middleware(Guard, token=token)])
     app.state.views = views
     return app
@@ -221,6 +233,22 @@ async def _answered(function: Callable[[Any], Any], given: Any) -> Response:
         return JSONResponse(await run_in_threadpool(function, given))
     except UserError as error:
         return JSONResponse({"error": "\n".join(error.lines)}, 404)
+
+
+def _constraints(given: Mapping[str, Any]) -> Constraints:
+    locked, ranges = given.get("locked", []), given.get("ranges", {})
+    if not isinstance(locked, list) or not isinstance(ranges, dict):
+        raise UserError("expected locked: [field, ...] and ranges: {field: [low, high]}")
+    found = {}
+    for name, ends in ranges.items():
+        try:
+            low, high = (float(end) for end in ends)
+        except (TypeError, ValueError):
+            raise UserError(f"ranges: {name}: expected two numbers, got {ends!r}") from None
+        if not low <= high:
+            raise UserError(f"ranges: {name}: must ascend, got {low:g} to {high:g}")
+        found[str(name)] = (low, high)
+    return Constraints(frozenset(map(str, locked)), found)
 
 
 def _number(given: Mapping[str, Any], name: str, default: int | None = None) -> int:

@@ -110,6 +110,8 @@ class Editor:
     addable: Sequence[tuple[str, str]] = ()
     """Further switches that can be added, as (name, label)."""
     note: str = ""
+    constrainable: bool = False
+    """Whether the viewer can query an explainer anew under constraints on the fields."""
     type: str = field(default="editor", init=False)
 
 

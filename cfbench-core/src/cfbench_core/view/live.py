@@ -1,4 +1,4 @@
-"""Queries of a run's model for one edited unit, in a worker process with a time limit.
+"""Queries of a run's model for one edited unit, or of an explainer under constraints, in a worker with a time limit.
 
 The worker plans the run's configuration again, because classes come from the configuration and never from the cache, and
 reads the artifacts that the run recorded.
@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.errors import UserError
 from cfbench_core.view.blocks import to_json
-from cfbench_core.view.viewers import LiveUnit, known_store, recorded_stages, viewer_of
+from cfbench_core.view.viewers import (
+    Constraints,
+    LiveExplainer,
+    LiveUnit,
+    known_store,
+    recorded_stages,
+    viewer_of,
+)
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -44,13 +51,24 @@ class LiveModels:
         Raises:
             UserError: if the model cannot be restored, the edit is impossible, or the time is up.
         """
+        return self._queried(directory, cell, unit, dict(edit), None)
+
+    def explain(self, directory: Path, cell: str, unit: str, constraints: Constraints) -> list[Any]:
+        """The blocks with which the suite's viewer shows what the cell's explainer answers under constraints.
+
+        Raises:
+            UserError: if the explainer or the model cannot be restored, the constraints are impossible, or the time is up.
+        """
+        return self._queried(directory, cell, unit, None, constraints)
+
+    def _queried(self, directory: Path, *request: Any) -> list[Any]:
         with self._lock:
             _, pipe = self._started()
             try:
-                pipe.send((str(directory), cell, unit, dict(edit)))
+                pipe.send((str(directory), *request))
                 if not pipe.poll(self.seconds):
                     self._end()
-                    raise UserError(f"the model did not answer within {self.seconds:g} s")
+                    raise UserError(f"there was no answer within {self.seconds:g} s")
                 found, problem = pipe.recv()
             except (EOFError, OSError) as error:
                 self._end()
@@ -84,7 +102,7 @@ class LiveModels:
 
 
 def work(pipe: Connection[Any, Any]) -> None:
-    """The loop of the worker: (directory, cell, unit, edit) -> (blocks, None) or (None, lines of the problem)."""
+    """The loop of the worker: (directory, cell, unit, edit, constraints) -> (blocks, None) or (None, lines of a problem)."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
@@ -101,9 +119,16 @@ def work(pipe: Connection[Any, Any]) -> None:
             pipe.send((None, (f"{type(error).__name__}: {error}",)))
 
 
-def _answer(directory: str, cell: str, unit: str, edit: Edit) -> list[Any]:
+def _answer(
+    directory: str, cell: str, unit: str, edit: Edit | None, constraints: Constraints | None
+) -> list[Any]:
     run = _run(Path(directory), (Path(directory) / "plan.json").stat().st_mtime_ns)
-    return list(viewer_of(run.suite).respond(live_unit(run, cell, unit), edit))
+    viewer = viewer_of(run.suite)
+    if constraints is None:
+        return list(viewer.respond(live_unit(run, cell, unit), edit or {}))
+    if not hasattr(viewer, "explain"):
+        raise UserError(f"the viewer of the suite {run.suite} cannot query explainers")
+    return list(viewer.explain(live_explainer(run, cell, unit), constraints))
 
 
 @functools.lru_cache(maxsize=4)
@@ -120,15 +145,51 @@ def live_unit(run: Run, cell: str, unit: str) -> LiveUnit:
     Raises:
         UserError: if the configuration cannot be planned here, or an artifact is not in the cache.
     """
+    return _opened(run, cell, unit, _planned_cell(run, cell).stages["scores"])
+
+
+def live_explainer(run: Run, cell: str, unit: str) -> LiveExplainer:
+    """A unit of a run with its model and a fresh explainer.
+
+    Raises:
+        UserError: as :func:`live_unit`, and for explanations that no explainer here made.
+    """
+    from cfbench_core.config.component import create
+    from cfbench_core.lifecycle.models import load_state
+
+    planned = _planned_cell(run, cell)
+    stage = planned.stages["explanations"]
+    derived = stage if "source" in stage.inputs else None
+    queried = stage.inputs["source"] if derived else stage
+    if "explainer" not in queried.parameters:
+        raise UserError(f"{cell}: its explanations are external, or the model explains itself")
+    unit_there = _opened(run, cell, unit, queried)
+    context = unit_there.context
+    state = context.load("explainer", load_state) if "explainer" in context.input_paths else None
+    return LiveExplainer(
+        str(planned.labels[run.layout.row]),
+        create(queried.parameters["explainer"]),
+        state,
+        unit_there,
+        _opened(run, cell, unit, derived) if derived else None,
+        live_unit(run, cell, unit),
+    )
+
+
+def _planned_cell(run: Run, cell: str) -> Cell:
+    planned = _planned(run.directory, (run.directory / "config.yaml").stat().st_mtime_ns).get(cell)
+    if planned is None or not recorded_stages(run, cell):
+        raise UserError(f"{cell}: the configuration of the run does not plan this cell here")
+    return planned
+
+
+def _opened(run: Run, cell: str, unit: str, stage: Any) -> LiveUnit:
+    """A unit as a stage of its cell opens it."""
     from cfbench_core.lifecycle.stages import model_of
     from cfbench_core.lifecycle.tables import read_units
     from cfbench_core.stages import TaskContext
 
-    recorded = recorded_stages(run, cell)
-    planned = _planned(run.directory, (run.directory / "config.yaml").stat().st_mtime_ns).get(cell)
-    if planned is None or not recorded:
-        raise UserError(f"{cell}: the configuration of the run does not plan this cell here")
-    stage, store = planned.stages["scores"], known_store()
+    recorded, store = recorded_stages(run, cell), known_store()
     roles = {role: inner for role, inner in stage.inputs.items() if role in recorded and not inner.chunked}
     lacking = [role for role, inner in roles.items() if not store.has(inner.kind, recorded[role])]
     if lacking:

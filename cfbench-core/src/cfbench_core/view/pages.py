@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-SCRIPTS = ("app.js", "blocks.js", "pages.js")
+SCRIPTS = ("app.js", "blocks.js", "constraints.js", "pages.js")
 STYLES = ("report.css", "view.css")
 
 

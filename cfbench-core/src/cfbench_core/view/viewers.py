@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -86,6 +86,38 @@ class LiveUnit:
     chunk: Any
 
 
+@dataclass(frozen=True)
+class Constraints:
+    """What an explainer that is queried anew must respect, by name of the editor's fields.
+
+    Attributes:
+        locked: fields that must keep their value.
+        ranges: the least and the greatest value of a number.
+    """
+
+    locked: frozenset[str] = frozenset()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LiveExplainer:
+    """One unit with a fresh explainer of one cell.
+
+    Attributes:
+        name: of the explainer. explainer, state: an instance, and what it learned in pre-training, or None.
+        unit: in the stage that queries the explainer.
+        derived: in the stage that derives the answer from that one's; None where the answer is not derived.
+        scored: in the stage that scores the answer.
+    """
+
+    name: str
+    explainer: Any
+    state: Any
+    unit: LiveUnit
+    derived: LiveUnit | None
+    scored: LiveUnit
+
+
 class Viewer(Protocol):
     """The implementation behind a component of kind "viewer", constructed with None: there is nothing to set.
 
@@ -101,6 +133,12 @@ class Viewer(Protocol):
         Raises:
             UserError: if the edit is impossible.
         """
+
+    # A viewer whose editors are constrainable also has:
+    #
+    #     def explain(self, live: LiveExplainer, constraints: Constraints, /) -> Sequence[Block]
+    #
+    # the explainer's answer under the constraints, next to what the run has; UserError if they are impossible.
 
 
 class PlainViewer:

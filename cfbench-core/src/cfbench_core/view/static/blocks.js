@@ -57,7 +57,7 @@ cfbench.Editor = class {
     this.controls = cfbench.h("div", { class: "fields" });
     this.proposals = cfbench.h("div", { class: "proposals", role: "group", "aria-label": "Answers of explainers" });
     this.added = cfbench.h("span", {});
-    this.element = cfbench.h("section", { class: "editor", id: "what-if" }, cfbench.titled(editor.title), cfbench.h("p", { class: "note muted" }, editor.note), this.proposals, this.controls, this.adding(), this.answer);
+    this.element = cfbench.h("section", { class: "editor", id: "what-if" }, cfbench.titled(editor.title), cfbench.h("p", { class: "note muted" }, editor.note), this.proposals, this.controls, this.adding(), this.answer, editor.constrainable ? cfbench.constrained(editor, context) : null);
     if (cfbench.bundled) {
       this.element.replaceChildren(cfbench.titled(editor.title), cfbench.h("p", { class: "note muted" }, "A bundle has no model to query: open the run with cfbench view."));
       return;

@@ -177,7 +177,7 @@
     const found = await get("unit", { run, table, unit });
     const up = given.from || found.rows[0]?.cell;
     trail([await nameOf(run), address(["run", run])], [found.texts.join(" · "), address(["run", run, "cell", up])], [unit]);
-    const context = { run, table, unit, edit: given.edit };
+    const context = { run, table, unit, edit: given.edit, rows: found.rows };
     const at = (other) => address(["run", run, "table", table, "unit", other]);
     const columns = found.columns;
     const details = [...new Set(found.rows.flatMap((row) => Object.keys(row.details)))];
