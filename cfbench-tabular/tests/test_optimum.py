@@ -1,3 +1,4 @@
+import ctypes
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -10,6 +11,7 @@ from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.mlp import MLP
 from cfbench_tabular.classifiers.mlp import Config as MLPConfig
 from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.explainers import optimum
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.exhaustive import Config as ExhaustiveConfig
 from cfbench_tabular.explainers.exhaustive import Exhaustive
@@ -233,3 +235,20 @@ def test_a_trained_network_is_explained_and_proven():
     result = Optimum(Config()).counterfactuals(model, factuals, context_of(data))
     assert flips(model, factuals, result.counterfactuals).all()
     assert result.details["proven"].all()
+
+
+def test_what_the_solver_prints_is_discarded(network, numbers, capfd, monkeypatch):
+    """HiGHS writes a line with printf in rare cases, whatever its options are."""
+    solve = optimum.milp
+
+    def printing(*arguments, **options):
+        ctypes.CDLL(None).printf(b"HighsMipSolverData: tmpSolver.run();\n")
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr(optimum, "milp", printing)
+    print("before")
+    background = np.random.default_rng(0).normal(size=(20, 3))
+    explained(Optimum(Config()), network(3), numbers(3), background[:2], background)
+    ctypes.CDLL(None).fflush(None)
+    print("after")
+    assert capfd.readouterr().out == "before\nafter\n"

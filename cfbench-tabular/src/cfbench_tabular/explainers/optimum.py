@@ -46,6 +46,7 @@ from cfbench_tabular.classifier_contracts import LayeredClassifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.exact import Costs, Network, Reach, nearby, reach_of
+from cfbench_tabular.explainers.quiet_solver import without_c_output
 from cfbench_tabular.table import FloatArray
 
 SPEC = ComponentSpec(
@@ -185,17 +186,18 @@ class _Programme:
         if np.isfinite(self.reach.budget):
             self._add(prices[:, None], np.array([paid]), high=self.reach.budget)
         matrix = np.concatenate([coefficients.T for coefficients, _, _ in self.rows])
-        result: Any = milp(
-            prices,
-            integrality=self.integral,
-            bounds=Bounds(self.low, self.high),
-            constraints=LinearConstraint(
-                matrix,
-                np.concatenate([np.atleast_1d(low) for _, low, _ in self.rows]),
-                np.concatenate([np.atleast_1d(high) for _, _, high in self.rows]),
-            ),
-            options={"time_limit": seconds, "mip_rel_gap": 1e-7},
-        )
+        with without_c_output():  # HiGHS prints a line when it solves a solution again, even with disp=False
+            result: Any = milp(
+                prices,
+                integrality=self.integral,
+                bounds=Bounds(self.low, self.high),
+                constraints=LinearConstraint(
+                    matrix,
+                    np.concatenate([np.atleast_1d(low) for _, low, _ in self.rows]),
+                    np.concatenate([np.atleast_1d(high) for _, _, high in self.rows]),
+                ),
+                options={"time_limit": seconds, "mip_rel_gap": 1e-7},
+            )
         if result.status == 2:
             return None, np.inf
         # Without integers it is a linear programme, for which SciPy returns no bound: its minimum is one.
