@@ -51,6 +51,8 @@ def test_the_commands_of_the_page_work_as_printed(tmp_path: Path) -> None:
     assert re.search(
         r"row \d+ of csv counts as (accepted|rejected) for pipeline; with .* instead of", sentences
     )
+    several = next(text for command, text in outputs.items() if "explain runs/several" in command)
+    assert re.search(r"instead of [\d.]+ EUR.*, or with .* it would count as", " ".join(several.split()))
     for run in ("pipeline", "xgboost"):
         if not (tmp_path / "runs" / run).is_dir():
             continue
