@@ -39,8 +39,8 @@ COLUMNS = (
         "feasible",
         "higher",
         (0.0, 1.0),
-        "Is the counterfactual valid, could it be a row of the table, and does it respect all constraints?",
-        note="The best of each column is decided by feasible counterfactuals; a row without one has the last rank.",
+        "Is the counterfactual valid, could it be a row of the table, and does it respect all constraints? "
+        "Others do not count for the best of a column.",
         required=True,
     ),
 )
