@@ -4,7 +4,6 @@ import contextlib
 import copy
 import importlib.util
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -51,7 +50,7 @@ def llama_cpp():
 @contextlib.contextmanager
 def transformers_serve(tmp_path):
     """``transformers serve``, as a user would run it: (address, folder of the model)."""
-    need(SMOLLM, "fastapi", "uvicorn")
+    need(SMOLLM, "fastapi", "uvicorn", "openai", "pydantic")
     from transformers import LlamaForCausalLM
 
     loaded = load("AutoModelForCausalLM", ChatSource(model=f"package:{SMOLLM}"))
@@ -66,28 +65,29 @@ def transformers_serve(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = shutil.which("transformers", path=Path(sys.executable).parent) or shutil.which("transformers")
+    # By this Python: a script of this name elsewhere on the path may lack what serving needs.
+    command = [sys.executable, "-c", "from transformers.cli.transformers import main; main()"]
     options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     with (tmp_path / "log.txt").open("w") as log:
         process = subprocess.Popen(
-            [command, "serve", str(tmp_path / "model"), *options],
+            [*command, "serve", str(tmp_path / "model"), *options],
             stdout=log,
             stderr=log,
             env=os.environ | {"HF_HUB_OFFLINE": "1"},
         )
         try:
-            _wait(f"http://127.0.0.1:{port}/health", process)
+            _wait(f"http://127.0.0.1:{port}/health", process, tmp_path / "log.txt")
             yield f"http://127.0.0.1:{port}/v1", str(tmp_path / "model")
         finally:
             process.kill()  # it would finish what nobody waits for
             process.wait(30)
 
 
-def _wait(address, process):
+def _wait(address, process, log):
     import httpx
 
     for _ in range(300):
-        assert process.poll() is None, "the server ended"
+        assert process.poll() is None, f"the server ended: {log.read_text()[-500:]}"
         try:
             if httpx.get(address, timeout=5).status_code == 200:
                 return
