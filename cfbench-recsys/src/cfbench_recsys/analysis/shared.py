@@ -128,13 +128,13 @@ def settings(runs: Sequence[Run], wanted: Wanted, apart: Collection[str] = ()) -
     return [Setting(labels, tuple(methods)) for labels, methods in found.values()]
 
 
-def unit_ranks(run: Run) -> dict[str, pd.Series[float]]:
-    """The rank of each unit's item in its list, by cell; a cell without ranks (list level) is not there."""
+def unit_ranks(run: Run, cells: Sequence[str] | None = None) -> dict[str, pd.Series[float]]:
+    """The rank of each unit's item in its list, by cell (of all if None); a cell without ranks (list level) is not there."""
     import pandas as pd
 
     parts: dict[str, list[pd.Series[float]]] = {}
     names: dict[Any, Any] = {}  # one object for a unit, however many cells have it
-    for batch in run.batches("scores.parquet", ["cell", "unit", "rank"]):
+    for batch in run.batches("scores.parquet", ["cell", "unit", "rank"], cells):
         listed = batch.dropna().drop_duplicates(["cell", "unit"])
         for cell, rows in listed.groupby("cell", sort=False):
             units = [names.setdefault(unit, unit) for unit in rows["unit"]]
