@@ -56,7 +56,7 @@ def made_up(cells: dict[str, tuple[str, str, str, list[float]]]) -> Any:
     )
     explanations = pd.DataFrame(edits)
     return SimpleNamespace(
-        scores=pd.DataFrame(scores),
+        batches=lambda name, columns: [pd.DataFrame([row])[list(columns)] for row in scores],
         explanations=explanations,
         explanations_of=lambda cell: explanations[explanations["cell"] == cell],
         quality=quality,

@@ -48,7 +48,10 @@ class Part:
     def _labelled(self, own: pa.Schema) -> pa.Schema:
         import pyarrow as pa
 
-        fields = [pa.field(name, pa.scalar(value).type) for name, value in self.labels.items()]
+        text, number = pa.string(), pa.int64()
+        fields = [
+            pa.field(name, text if isinstance(value, str) else number) for name, value in self.labels.items()
+        ]
         return pa.schema(fields + [pa.field(f.name, f.type) for f in own if f.name not in self.labels])
 
     def table(self, schema: pa.Schema) -> pa.Table:
@@ -249,8 +252,8 @@ def _read(path: Path, schema_only: bool = False) -> Any:
     """
     from pyarrow import parquet
 
-    with _readable(path), parquet.ParquetFile(path) as file:
-        # without threads: they cost more than they save, for files as small as these
+    with _readable(path), parquet.ParquetFile(path, pre_buffer=False) as file:
+        # without threads and reading ahead: they cost more than they save, for files as small as these
         return file.schema_arrow if schema_only else file.read(use_threads=False)
 
 

@@ -230,3 +230,11 @@ def fills_the_disk_with_parquet(task: TaskContext) -> None:
 
     column = np.random.default_rng(0).standard_normal(5_000_000)
     pq.write_table(pa.table({"value": column}), task.output / "big.parquet")
+
+
+def caches_memory(task: TaskContext) -> dict[str, int]:
+    """Holds 200 MB in the cache of loaded inputs, as a model that is loaded does; it is released when it must be."""
+    from cfbench_core.stages import _loaded
+
+    _loaded(lambda path: np.ones(25_000_000), Path("model"), "model")
+    return {"pid": os.getpid()}

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from cfbench_core.run_directory import Run
 
+_COLUMNS = (
+    "cell", "dataset", "model", "explainer", "metric", "status", "value", "k", "unit", "user", "item", "rank",
+)  # fmt: skip
 _NUMBERS = ("", "it", "these two", "these three", "these four", "these five")
 
 
@@ -48,7 +51,10 @@ def best_explanation(run: Run) -> str:
     Of its answers: two removals if possible, the first place, and of these one that falls a middling way, for the
     farthest fall is the least typical.
     """
-    found = next((found for cell in _cells(run) if (found := _removal_explanations(run, cell))), [])
+    after = _places_after(run)
+    found = next(
+        (found for cell in _cells(run, after) if (found := _removal_explanations(run, cell, after))), []
+    )
     if not found:
         return ""
     simplest = min((abs(len(one.removed) - 2), one.place) for one in found)
@@ -58,11 +64,20 @@ def best_explanation(run: Run) -> str:
     return chosen.words(naming_of(run, chosen.cell))
 
 
-def _cells(run: Run) -> list[str]:
+def _places_after(run: Run) -> pd.DataFrame:
+    """The scores that are places after an edit. Only they are held in memory, of all scores of the run."""
+    import pandas as pd
+
+    parts = [
+        part[(part["metric"] == RANK_AFTER.name) & (part["status"] == "ok")]
+        for part in run.batches("scores.parquet", _COLUMNS)
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _cells(run: Run, after: pd.DataFrame) -> list[str]:
     """Those with places after an edit: controls last, then by the model's quality, then by how often and with how few
     edits the answers work."""
-    scores = run.scores
-    after = scores[(scores["metric"] == RANK_AFTER.name) & (scores["status"] == "ok")]
     if after.empty or "item" not in after:
         return []
     success = (after["value"] > after["k"]).groupby(after["cell"]).mean()
@@ -84,13 +99,9 @@ def _quality(run: Run) -> dict[tuple[str, ...], float]:
     return {(row["dataset"], row["model"]): float(row["value"]) for row in first.to_dict("records")}
 
 
-def _removal_explanations(run: Run, cell: str) -> list[RemovalExplanation]:
+def _removal_explanations(run: Run, cell: str, after: pd.DataFrame) -> list[RemovalExplanation]:
     """The answers of a cell that work: for each user that of the first place, or of the first that has one."""
-    scores = run.scores
-    found = scores[
-        (scores["cell"] == cell) & (scores["metric"] == RANK_AFTER.name) & (scores["status"] == "ok")
-    ]
-    found = found[found["value"] > found["k"]]
+    found = after[(after["cell"] == cell) & (after["value"] > after["k"])]
     found = found[found["rank"] == found.groupby("user")["rank"].transform("min")]
     answers = run.explanations_of(cell)
     return list(_answers(found, {str(unit): rows for unit, rows in answers.groupby("unit", observed=True)}))

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.plan import Column
-from cfbench_recsys.analysis.shared import Labels, Wanted
+from cfbench_recsys.analysis.shared import Labels, Wanted, unit_ranks
 from cfbench_recsys.config import Checkpoints
 from cfbench_recsys.edits import FloatArray
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from cfbench_core.run_directory import Run, RunCell
 
 Place = tuple[str, str]
@@ -145,7 +143,7 @@ def values_of(ladder: Ladder, repetition: Repetition, metrics: Sequence[str], pl
     run = repetition.run
     grid = [[repetition.cells[level, name] for name in ladder.explainers] for level in ladder.levels]
     ids = [cell.id for row in grid for cell in row]
-    ranks = _ranks(run.scores, ids)
+    ranks = unit_ranks(run, ids)
     users = np.unique(np.concatenate([run.unit_values[cell].clusters for cell in ids]))
     values = np.full((len(users), places, len(metrics), len(ladder.levels), len(ladder.explainers)), np.nan)
     for level, row in enumerate(grid):
@@ -156,13 +154,6 @@ def values_of(ladder: Ladder, repetition: Repetition, metrics: Sequence[str], pl
             for number, metric in enumerate(metrics):
                 values[user, rank - 1, number, level, explainer] = scores.column(metric)
     return values
-
-
-def _ranks(scores: pd.DataFrame, cells: Sequence[str]) -> dict[str, pd.Series[int]]:
-    """The place in its list of each unit of each cell."""
-    listed = scores.loc[scores["cell"].isin(cells), ["cell", "unit", "rank"]].dropna()
-    listed = listed.drop_duplicates(["cell", "unit"])
-    return {str(cell): rows.set_index("unit")["rank"] for cell, rows in listed.groupby("cell", observed=True)}
 
 
 def quality_of(ladder: Ladder, metric: str) -> FloatArray:

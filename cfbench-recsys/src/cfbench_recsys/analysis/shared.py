@@ -128,10 +128,21 @@ def settings(runs: Sequence[Run], wanted: Wanted, apart: Collection[str] = ()) -
     return [Setting(labels, tuple(methods)) for labels, methods in found.values()]
 
 
-def unit_ranks(run: Run) -> dict[str, pd.Series[float]]:
-    """The rank of each unit's item in its list, by cell; a cell without ranks (list level) is not there."""
-    listed = run.scores[["cell", "unit", "rank"]].dropna().drop_duplicates(["cell", "unit"])
-    return {str(cell): rows.set_index("unit")["rank"] for cell, rows in listed.groupby("cell")}
+def unit_ranks(run: Run, cells: Sequence[str] | None = None) -> dict[str, pd.Series[float]]:
+    """The rank of each unit's item in its list, by cell (of all if None); a cell without ranks (list level) is not there."""
+    import pandas as pd
+
+    parts: dict[str, list[pd.Series[float]]] = {}
+    names: dict[Any, Any] = {}  # one object for a unit, however many cells have it
+    for batch in run.batches("scores.parquet", ["cell", "unit", "rank"], cells):
+        listed = batch.dropna().drop_duplicates(["cell", "unit"])
+        for cell, rows in listed.groupby("cell", sort=False):
+            units = [names.setdefault(unit, unit) for unit in rows["unit"]]
+            parts.setdefault(str(cell), []).append(
+                pd.Series(rows["rank"].to_numpy(), index=pd.Index(units, dtype=object))
+            )
+    found = {cell: pd.concat(own) for cell, own in parts.items()}
+    return {cell: ranks[~ranks.index.duplicated()] for cell, ranks in found.items()}
 
 
 def _run_names(runs: Sequence[Run]) -> list[str]:

@@ -116,7 +116,8 @@ def item_weights(gram: FloatArray, l2: float) -> FloatArray:
         inverse[rows, start + BLOCK :] = inverse[start + BLOCK :, rows].T
     inverse /= -np.diag(inverse)[:, None]
     np.fill_diagonal(inverse, 0.0)
-    return inverse.T  # P is symmetric: B^T in the order of columns is B in that of rows
+    weight: FloatArray = inverse.T  # P is symmetric: B^T in the order of columns is B in that of rows
+    return weight
 
 
 def _solutions(split: Split, grid: Sequence[float]) -> Iterator[Candidate]:
