@@ -56,3 +56,21 @@ cfbench.constrained = function (editor, context) {
     answer,
   );
 };
+
+/* Deletion and insertion curves, which query the model once for each step. */
+cfbench.curves = function (context) {
+  const { h } = cfbench;
+  const drawn = h("div", { "aria-live": "polite" });
+  const draw = async (event) => {
+    if (!event.target.open || drawn.childElementCount) return;
+    drawn.replaceChildren(h("p", { class: "note muted" }, "Querying the model."));
+    try {
+      const { run, table, unit } = context;
+      const found = await cfbench.post("curves", { run, table, unit });
+      drawn.replaceChildren(...found.blocks.map((block) => cfbench.block(block, context)));
+    } catch (error) {
+      drawn.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
+    }
+  };
+  return h("details", { class: "again", id: "curves", ontoggle: draw }, h("summary", {}, "Deletion and insertion curves"), drawn);
+};
