@@ -346,10 +346,10 @@ def test_filters_columns_and_sorting_are_in_the_address(page: Any) -> None:
 def test_units_are_searched_sorted_and_paged(page: Any) -> None:
     go(page, f"#/run/0/cell/{first_cell(page)}?sort=Gini&desc=1")
     page.wait_for_selector("th[aria-sort=descending]")
-    user = page.locator("tbody tr td").first.inner_text()
+    user = page.locator("[aria-label=Units] tbody tr td").first.inner_text()
     page.fill("#search", user)
     page.wait_for_function(
-        "user => [...document.querySelectorAll('tbody tr td:nth-child(2)')].every(cell => cell.innerText === user)",
+        "user => [...document.querySelectorAll('[aria-label=Units] tbody tr td:nth-child(2)')].every(cell => cell.innerText === user)",
         arg=user,
     )
     assert page.evaluate("document.activeElement.id") == "search"
@@ -393,7 +393,7 @@ def test_the_bundle_opens_from_a_file(browser: Any, runs: list[Path], tmp_path: 
     page.fill("#search", "1")
     page.wait_for_function("/^\\d+ of/.test(document.querySelector('.total').innerText)")
     total = int(re.match(r"\d+", page.locator(".total").inner_text())[0])
-    assert 0 < page.locator("tbody tr").count() <= min(total, 50)
+    assert 0 < page.locator("[aria-label=Units] tbody tr").count() <= min(total, 50)
     page.goto(index.as_uri() + "#/run/0/table/0/disagreement?metric=L2")
     page.wait_for_selector("h1:has-text('disagree')")
     context.close()

@@ -14,7 +14,7 @@ cfbench.constrained = function (editor, context) {
     button.addEventListener("click", () => {
       locked.has(field.name) ? locked.delete(field.name) : locked.add(field.name);
       button.setAttribute("aria-pressed", String(locked.has(field.name)));
-      button.textContent = locked.has(field.name) ? `🔒 ${field.label}` : field.label;
+      button.textContent = locked.has(field.name) ? `${field.label}: locked` : field.label;
     });
     return button;
   };
