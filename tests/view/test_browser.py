@@ -7,6 +7,7 @@ and text, which are computed otherwise.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -144,7 +145,9 @@ def states(page: Any) -> dict[str, str]:
         "units": "#/run/0/cell/" + str(first_cell(page)),
         "disagreement": "#/run/0/table/1/disagreement?metric=PN-S%405",
         "recommendation": unit_of(page, 0, 1),
+        "curves": unit_of(page, 0, 0),
         "row": unit_of(page, 1, 0),
+        "constraints": unit_of(page, 1, 0) + "?",
         "text": unit_of(page, 2, 0),
     }
 
@@ -163,6 +166,26 @@ def shown(page: Any, name: str, place: str) -> None:
         proposals.nth(1).click()
         answered(page)
         page.wait_for_selector(".proposals button:nth-child(2)[aria-pressed=true]")
+    if name == "curves":
+        page.locator("#curves > summary").click()
+        page.wait_for_selector("#curves svg")
+        page.locator("#curves").scroll_into_view_if_needed()
+    if name == "constraints":
+        answered(page)
+        constrain(page)
+        page.locator("#again").scroll_into_view_if_needed()
+
+
+def constrain(page: Any) -> str:
+    """Locks the first column and explains again; returns its name."""
+    page.locator("#again > summary").click()
+    lock = page.locator("#again .lock").first
+    name = str(lock.inner_text())
+    lock.click()
+    page.wait_for_selector("#again .lock[aria-pressed=true]")
+    page.locator("#again-go").click()
+    page.wait_for_selector(".again-answer section, .again-answer .note.warn")
+    return name
 
 
 @pytest.mark.parametrize("kind", list(SIZES))
@@ -231,6 +254,79 @@ def test_an_explainers_answer_to_a_row_changes_the_predicted_class(page: Any) ->
     page.wait_for_selector(".answer .facts-list:has-text('(changed)')")
 
 
+def test_a_locked_column_stays_when_an_explainer_is_queried_again(page: Any) -> None:
+    go(page, unit_of(page, 1, 0))
+    answered(page)
+    locked = constrain(page)
+    rows = page.locator(".again-answer tbody tr").all_inner_texts()
+    kept = [row for row in rows if row.startswith(locked)]
+    assert rows and len(kept) == 1 and kept[0].rstrip().endswith("·")
+
+
+def test_curves_are_drawn_when_they_are_opened(page: Any) -> None:
+    go(page, unit_of(page, 0, 0))
+    page.locator("#curves > summary").click()
+    page.wait_for_selector("#curves svg")
+    assert page.locator("#curves section").count() == 2
+
+
+def test_the_page_fills_while_a_run_goes_on(browser: Any, runs: list[Path], tmp_path: Path) -> None:
+    """A run whose last tasks have not ended: the cells with scores are shown, and more of them when more have ended."""
+    from cfbench_core.locks import FolderLock
+
+    directory = tmp_path / "going"
+    directory.mkdir()
+    for name in ("config.yaml", "environment.json", "components.json"):
+        shutil.copy(runs[1] / name, directory / name)
+    plan = json.loads((runs[1] / "plan.json").read_text(encoding="utf-8"))
+    for cell in plan["cells"]:
+        if cell["status"] in ("ok", "cached"):
+            cell["status"] = "planned"
+    (directory / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    lines = (runs[1] / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
+    scored = [line for line in lines if json.loads(line)["kind"] == "scores"]
+    log = directory / "outcomes.jsonl"
+    log.write_text("\n".join(scored[:1]) + "\n", encoding="utf-8")
+    lock = FolderLock(directory)
+    command = [sys.executable, "-m", "cfbench_core", "view", str(directory), "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        with opened(browser, server.stdout.readline().strip(), "desktop") as page:
+            page.wait_for_selector("#so-far")
+            assert page.locator("main tbody tr").count() == 1
+            if folder := os.environ.get("CFBENCH_SCREENSHOTS"):
+                page.screenshot(path=f"{folder}/view-progress-desktop.png")
+            with log.open("a", encoding="utf-8") as more:
+                more.write("\n".join(scored[1:3]) + "\n")
+            page.wait_for_selector("main tbody tr:nth-child(3)", timeout=20_000)
+    finally:
+        lock.release()
+        server.terminate()
+        server.wait(30)
+
+
+def test_a_printed_report_of_each_suite_has_at_most_twelve_pages_and_is_not_cut(
+    browser: Any, runs: list[Path], tmp_path: Path
+) -> None:
+    for run in runs:
+        context = browser.new_context(viewport={"width": 710, "height": 1000})  # A4 without its margins
+        page = context.new_page()
+        page.goto((run / "report.html").resolve().as_uri())
+        file = tmp_path / f"{run.name}.pdf"
+        page.pdf(path=str(file), prefer_css_page_size=True)
+        assert 1 <= len(re.findall(rb"/Type\s*/Page[^s]", file.read_bytes())) <= 12, run.name
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        cut = page.evaluate(
+            """() => [...document.querySelectorAll("main td, main th, main p, main li")]
+                .filter((one) => one.getClientRects().length && one.getBoundingClientRect().right > innerWidth + 1)
+                .map((one) => one.textContent.slice(0, 40))"""
+        )
+        assert cut == [], run.name
+        context.close()
+
+
 def test_filters_columns_and_sorting_are_in_the_address(page: Any) -> None:
     go(page, "#/run/0")
     page.wait_for_selector("section.table")
@@ -250,10 +346,10 @@ def test_filters_columns_and_sorting_are_in_the_address(page: Any) -> None:
 def test_units_are_searched_sorted_and_paged(page: Any) -> None:
     go(page, f"#/run/0/cell/{first_cell(page)}?sort=Gini&desc=1")
     page.wait_for_selector("th[aria-sort=descending]")
-    user = page.locator("tbody tr td").first.inner_text()
+    user = page.locator("[aria-label=Units] tbody tr td").first.inner_text()
     page.fill("#search", user)
     page.wait_for_function(
-        "user => [...document.querySelectorAll('tbody tr td:nth-child(2)')].every(cell => cell.innerText === user)",
+        "user => [...document.querySelectorAll('[aria-label=Units] tbody tr td:nth-child(2)')].every(cell => cell.innerText === user)",
         arg=user,
     )
     assert page.evaluate("document.activeElement.id") == "search"
@@ -297,7 +393,7 @@ def test_the_bundle_opens_from_a_file(browser: Any, runs: list[Path], tmp_path: 
     page.fill("#search", "1")
     page.wait_for_function("/^\\d+ of/.test(document.querySelector('.total').innerText)")
     total = int(re.match(r"\d+", page.locator(".total").inner_text())[0])
-    assert 0 < page.locator("tbody tr").count() <= min(total, 50)
+    assert 0 < page.locator("[aria-label=Units] tbody tr").count() <= min(total, 50)
     page.goto(index.as_uri() + "#/run/0/table/0/disagreement?metric=L2")
     page.wait_for_selector("h1:has-text('disagree')")
     context.close()

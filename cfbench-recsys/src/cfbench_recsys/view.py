@@ -34,6 +34,8 @@ MOST_ADDABLE = 2000
 class RecsysViewer:
     """Recommendations: see :class:`cfbench_core.view.viewers.Viewer`."""
 
+    edited = "edge_item"
+
     def __init__(self, config: None = None) -> None:
         """There is nothing to set."""
 
@@ -95,6 +97,18 @@ class RecsysViewer:
         ranks = ranks_of(scores, np.tile(np.array(shown, dtype=np.int64), (2, 1)), history, padding)
         explained = set(np.concatenate([np.atleast_1d(x) for x in live.units["items_index"]]).tolist())
         return [_lists(interactions, shown, ranks, scores, size, explained, bool(edges))]
+
+    def curves(self, live: LiveUnit, unit: UnitData) -> Sequence[Block]:
+        """The rank of the explained item while interactions are removed, or inserted, the most important first."""
+        from cfbench_recsys.unit_curves import curves
+
+        orders = {
+            f"{unit.name(cell)} ({cell.role})" if cell.role else unit.name(cell): (_order(rows), cell.role)
+            for cell in unit.cells
+            for rows in [unit.explanations[cell.id]]
+            if len(rows)
+        }
+        return curves(live, orders)
 
     def explain(self, live: LiveExplainer, constraints: Constraints) -> Sequence[Block]:
         """The explainer's edit without the locked interactions, and the list that it leads to."""
@@ -312,6 +326,13 @@ def _top(rows: pd.DataFrame) -> frozenset[tuple[str, str, str]]:
     return frozenset(_own_edits(rows))
 
 
+def _order(rows: pd.DataFrame) -> list[str]:
+    """The items of an answer, the most important first; of edits as they stand."""
+    if rows["importance"].notna().any():
+        rows = rows.sort_values("importance", ascending=False, kind="stable")
+    return [str(item) for item in rows["edge_item"]]
+
+
 def _editor(unit: UnitData, names: Any, user: str, history: Sequence[str], explicit: bool) -> Editor:
     """A switch for each interaction, and what explainers propose on the user's own history."""
     proposals = []
@@ -324,7 +345,9 @@ def _editor(unit: UnitData, names: Any, user: str, history: Sequence[str], expli
     own_items = set(history)
     others = [(id, name) for id, name in names.names.items() if id not in own_items][:MOST_ADDABLE]
     note = "Switch interactions off, or add others; the model is queried anew at each change."
-    return Editor("What if the history were another?", fields, proposals, others, note, explicit)
+    return Editor(
+        "What if the history were another?", fields, proposals, others, note, explicit, curves=not explicit
+    )
 
 
 def _milliseconds(seconds: float | None) -> str:

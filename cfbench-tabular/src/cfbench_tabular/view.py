@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.view.blocks import Block, Editor, Facts, Field, Grid, Note, Proposal, Text
+from cfbench_core.view.blocks import Block, Drawing, Editor, Facts, Field, Grid, Note, Proposal, Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +24,14 @@ SPEC = ComponentSpec(
     target=f"{__name__}:TabularViewer",
 )
 
+MOST_LINES = 12
+"""Counterfactuals on parallel axes at most."""
+
 
 class TabularViewer:
     """Rows of a table: see :class:`cfbench_core.view.viewers.Viewer`."""
+
+    edited = "column"
 
     def __init__(self, config: None = None) -> None:
         """There is nothing to set."""
@@ -50,6 +55,7 @@ class TabularViewer:
         return [
             Facts(facts),
             *_diffs(unit, data, values),
+            *_parallel(unit, data, values),
             _editor(unit, data, values),
             *_edited_columns(unit),
         ]
@@ -216,6 +222,36 @@ def _diffs(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> 
     numeric = tuple(range(1, len(answers) + 2))
     note = "A value is shown where the counterfactual differs from the row: ▲ larger, ▼ smaller, ≠ another level."
     yield Grid("Counterfactuals", ["column", "row", *answers], rows, numeric, note)
+
+
+def _parallel(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> Iterator[Drawing]:
+    """The row and its counterfactuals over parallel axes: the columns that some counterfactual changes."""
+    from cfbench_core.reports.charts import Axis, ParallelLine, parallel_axes
+
+    answers: dict[str, dict[str, str]] = {}
+    for cell in unit.cells:
+        for number, part in _sets(unit.explanations[cell.id]):
+            if len(part) and not part["level"].notna().any() and len(answers) < MOST_LINES:
+                name = unit.name(cell) if number == 1 else f"{unit.name(cell)} ({number})"
+                answers[name] = dict(zip(part["column"].astype(str), part["value"].astype(str), strict=True))
+    changed = {name for found in answers.values() for name in found}
+    columns = [c for c in data.table.columns if c.name in changed and c.format == "number"]
+    if len(columns) < 2:
+        return
+    axes = [
+        Axis(c.name, 0.0, 1.0, tuple(c.levels)) if c.kind != "numeric" else Axis(c.name, *_range(data, c))
+        for c in columns
+    ]
+
+    def place(column: Column, value: str) -> float:
+        return float(value) if column.kind == "numeric" else float(column.levels.index(value))
+
+    lines = [
+        ParallelLine(name, [place(c, {**values, **found}[c.name]) for c in columns])
+        for name, found in [("the row", {}), *answers.items()]
+    ]
+    note = "Columns that some counterfactual changes. The strong line is the row; an axis spans the range of its column."
+    yield Drawing("Row and counterfactuals", parallel_axes(axes, lines, title=f"row {unit.unit}"), note)
 
 
 def _changed(rows: pd.DataFrame, data: PreparedDataset) -> dict[str, Text]:

@@ -25,6 +25,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.run_directory import Run
 from cfbench_core.view.live import LiveModels
 from cfbench_core.view.pages import static_file
+from cfbench_core.view.progress import progress
 from cfbench_core.view.queries import RunView, comparison
 from cfbench_core.view.viewers import Constraints
 
@@ -131,6 +132,9 @@ def application(runs: Sequence[Run], token: str, live: LiveModels | None = None)
     def overview(given: Mapping[str, str]) -> Any:
         return views[_number(given, "run")].overview(significance=given.get("quick") != "1")
 
+    def so_far(given: Mapping[str, str]) -> Any:
+        return progress(views[_number(given, "run")].run.directory)
+
     def units(given: Mapping[str, str]) -> Any:
         return views[_number(given, "run")].units(
             _number(given, "cell"),
@@ -173,9 +177,15 @@ def application(runs: Sequence[Run], token: str, live: LiveModels | None = None)
             raise UserError(f"cell: no cell of this table, got {given.get('cell')!r}")
         return {"blocks": models.explain(view.run.directory, cell.id, unit, _constraints(given))}
 
+    def curves(given: Mapping[str, Any]) -> Any:
+        view, table, unit = views[_number(given, "run")], _number(given, "table"), str(given.get("unit", ""))
+        data = view.unit_data(table, unit)
+        return {"blocks": models.curves(view.run.directory, table, data.cells[0].id, unit)}
+
     queries = {
         "runs": listed,
         "overview": overview,
+        "progress": so_far,
         "units": units,
         "unit": unit,
         "disagreement": disagreement,
@@ -187,6 +197,7 @@ def application(runs: Sequence[Run], token: str, live: LiveModels | None = None)
     routes += [Route(f"/api/{name}", _query(query)) for name, query in queries.items()]
     routes.append(Route("/api/what-if", _posted(what_if), methods=["POST"]))
     routes.append(Route("/api/explain", _posted(explain), methods=["POST"]))
+    routes.append(Route("/api/curves", _posted(curves), methods=["POST"]))
     app = Starlette(routes=routes, middleware=[Middleware(Guard, token=token)])
     app.state.views = views
     return app

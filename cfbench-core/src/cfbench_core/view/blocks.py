@@ -71,6 +71,16 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A chart of ``cfbench_core.reports.charts``, whose SVG says in words what it shows."""
+
+    title: str
+    svg: str
+    note: str = ""
+    type: str = field(default="drawing", init=False)
+
+
+@dataclass(frozen=True)
 class Field:
     """One thing that an editor can change.
 
@@ -112,10 +122,12 @@ class Editor:
     note: str = ""
     constrainable: bool = False
     """Whether the viewer can query an explainer anew under constraints on the fields."""
+    curves: bool = False
+    """Whether the viewer can draw deletion and insertion curves of the unit."""
     type: str = field(default="editor", init=False)
 
 
-Block = Facts | Grid | Passage | Note | Editor
+Block = Facts | Grid | Passage | Note | Drawing | Editor
 
 
 def to_json(value: Any) -> Any:

@@ -61,6 +61,14 @@ class LiveModels:
         """
         return self._queried(directory, cell, unit, None, constraints)
 
+    def curves(self, directory: Path, table: int, cell: str, unit: str) -> list[Any]:
+        """The deletion and insertion curves of a unit, for the explainers of a table.
+
+        Raises:
+            UserError: if the model cannot be restored, the suite has no such curves, or the time is up.
+        """
+        return self._queried(directory, cell, unit, None, table)
+
     def _queried(self, directory: Path, *request: Any) -> list[Any]:
         with self._lock:
             _, pipe = self._started()
@@ -102,7 +110,7 @@ class LiveModels:
 
 
 def work(pipe: Connection[Any, Any]) -> None:
-    """The loop of the worker: (directory, cell, unit, edit, constraints) -> (blocks, None) or (None, lines of a problem)."""
+    """The loop of the worker: (directory, cell, unit, edit, further) -> (blocks, None) or (None, lines of a problem)."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
@@ -120,15 +128,28 @@ def work(pipe: Connection[Any, Any]) -> None:
 
 
 def _answer(
-    directory: str, cell: str, unit: str, edit: Edit | None, constraints: Constraints | None
+    directory: str, cell: str, unit: str, edit: Edit | None, further: Constraints | int | None
 ) -> list[Any]:
+    """``further``: the constraints under which the explainer is queried, or the number of the table whose curves are
+    drawn."""
     run = _run(Path(directory), (Path(directory) / "plan.json").stat().st_mtime_ns)
     viewer = viewer_of(run.suite)
-    if constraints is None:
+    if isinstance(further, int):
+        return _curves(run, viewer, further, cell, unit)
+    if further is None:
         return list(viewer.respond(live_unit(run, cell, unit), edit or {}))
     if not hasattr(viewer, "explain"):
         raise UserError(f"the viewer of the suite {run.suite} cannot query explainers")
-    return list(viewer.explain(live_explainer(run, cell, unit), constraints))
+    return list(viewer.explain(live_explainer(run, cell, unit), further))
+
+
+def _curves(run: Run, viewer: Any, table: int, cell: str, unit: str) -> list[Any]:
+    from cfbench_core.view.queries import RunView
+
+    if not hasattr(viewer, "curves"):
+        raise UserError(f"the viewer of the suite {run.suite} has no curves")
+    data = RunView(run, viewer).unit_data(table, unit)
+    return list(viewer.curves(live_unit(run, cell, unit), data))
 
 
 @functools.lru_cache(maxsize=4)

@@ -18,14 +18,14 @@ from cfbench_core.reports.labels import label_texts
 from cfbench_core.reports.table_data import LEGEND, Table, outcome_words
 from cfbench_core.run_directory import TIME, Run, RunCell
 from cfbench_core.view.blocks import to_json
+from cfbench_core.view.progress import is_running
+from cfbench_core.view.unit_tables import TIME_COLUMN, histogram, most_edited, wide
 from cfbench_core.view.viewers import UnitData, Viewer, viewer_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CACHED_CELLS = 32
-BINS = 24
-TIME_COLUMN = "time per explanation (ms)"
 MOST_ROWS = 500
 """Rows of a page at most."""
 
@@ -38,6 +38,7 @@ class RunView:
         self.viewer = viewer or viewer_of(run.suite)
         self._lock, self._significance = threading.Lock(), threading.Lock()
         self._units: dict[str, pd.DataFrame] = {}
+        self._most_edited: dict[str, dict[str, Any] | None] = {}
 
     @functools.cached_property
     def tables(self) -> list[Table]:
@@ -80,6 +81,7 @@ class RunView:
             "seed": seed,
             "statuses": {outcome_words(name): statuses.count(name) for name in dict.fromkeys(statuses)},
             "labels": self._label_values(),
+            "running": is_running(run),
         }
 
     def overview(self, significance: bool = True) -> dict[str, Any]:
@@ -116,6 +118,7 @@ class RunView:
             "labels": table.labels,
             "texts": table.label_texts,
             "notes": table.notes,
+            "primary": None if table.primary is None else table.headers[table.primary].column.name,
             "quality": {name: one.value for name, one in table.quality.items()},
             "columns": [
                 {
@@ -140,10 +143,11 @@ class RunView:
                             "mean": entry.number.mean,
                             "low": entry.number.ci_low,
                             "high": entry.number.ci_high,
-                            "coverage": entry.number.coverage,
+                            "coverage": entry.detail,
+                            "order": entry.order_in(header),
                             "emphasis": entry.emphasis,
                         }
-                        for entry in row.entries
+                        for entry, header in zip(row.entries, table.headers, strict=True)
                     ],
                 }
                 for row in table.rows
@@ -207,7 +211,8 @@ class RunView:
                 "columns": self._columns(cell, frame),
                 "rows": [_plain(row) for row in rows.itertuples(index=False)],
                 "all": len(frame),
-                "distributions": {name: _histogram(frame[name]) for name in self._metrics(frame)},
+                "edited": self._edited(cell),
+                "distributions": {name: histogram(frame[name]) for name in self._metrics(frame)},
             }
         )
 
@@ -243,11 +248,18 @@ class RunView:
             )
         return found
 
+    def _edited(self, cell: RunCell) -> dict[str, Any] | None:
+        """What the answers of a cell edit most often; None where its explanations do not say."""
+        name = getattr(self.viewer, "edited", "")
+        if name and cell.id not in self._most_edited:
+            self._most_edited[cell.id] = most_edited(self.run, cell, name)
+        return self._most_edited.get(cell.id)
+
     def _frame(self, cell: RunCell) -> pd.DataFrame:
         """The units of a cell: unit, the suite's columns, each metric, and the time in seconds."""
         with self._lock:
             if cell.id not in self._units:
-                frame = _wide(self.run, cell)
+                frame = wide(self.run, cell)
                 while len(self._units) >= CACHED_CELLS:
                     self._units.pop(next(iter(self._units)))
                 self._units[cell.id] = frame
@@ -377,45 +389,6 @@ def comparison(first: Run, second: Run) -> dict[str, Any]:
             "only_second": found.only_second,
         }
     )
-
-
-def _wide(run: Run, cell: RunCell) -> pd.DataFrame:
-    """One row for each unit of a cell, in the order of the file."""
-    import pandas as pd
-
-    further = [name for name in run.layout.unit_columns if name in run._score_columns]
-    parts = list(run.batches("scores.parquet", ["unit", "metric", "value", *further], [cell.id]))
-    long = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["unit", "metric", "value"])
-    long = long[long["unit"].notna()]
-    units = long.drop_duplicates("unit")[["unit", *(name for name in further if name in long)]]
-    metrics = [str(name) for name in long["metric"].unique()]
-    values = long.pivot(index="unit", columns="metric", values="value")
-    frame = units.set_index("unit").join(values[metrics]).reset_index() if len(long) else units
-    costs = list(run.batches("costs.parquet", ["unit", "elapsed_seconds"], [cell.id]))
-    if costs:
-        seconds = pd.concat(costs).drop_duplicates("unit").set_index("unit")["elapsed_seconds"]
-        frame[TIME_COLUMN] = frame["unit"].map(seconds) * 1000
-        metrics.append(TIME_COLUMN)
-    frame = frame.loc[:, [n for n in frame if n == "unit" or frame[n].notna().any() or n in metrics]]
-    frame.attrs["metrics"] = dict.fromkeys(metrics, True)
-    return frame
-
-
-def _histogram(values: pd.Series[float]) -> dict[str, Any]:
-    """Counts in equal bins from the least to the greatest value; ``missing`` units have none."""
-    numbers = values.to_numpy(dtype=np.float64)
-    known = numbers[np.isfinite(numbers)]
-    if not len(known):
-        return {"counts": [], "low": None, "high": None, "mean": None, "missing": len(numbers)}
-    low, high = float(known.min()), float(known.max())
-    counts, _ = np.histogram(known, bins=BINS if high > low else 1, range=(low, high) if high > low else None)
-    return {
-        "counts": counts.tolist(),
-        "low": low,
-        "high": high,
-        "mean": float(known.mean()),
-        "missing": int(len(numbers) - len(known)),
-    }
 
 
 def _plain(row: Sequence[Any]) -> list[Any]:

@@ -138,7 +138,12 @@ class Viewer(Protocol):
     #
     #     def explain(self, live: LiveExplainer, constraints: Constraints, /) -> Sequence[Block]
     #
-    # the explainer's answer under the constraints, next to what the run has; UserError if they are impossible.
+    # the explainer's answer under the constraints, next to what the run has; UserError if they are impossible. One whose
+    # editors have curves also has:
+    #
+    #     def curves(self, live: LiveUnit, unit: UnitData, /) -> Sequence[Block]
+    #
+    # An attribute ``edited`` names the column of explanations.parquet that says what an answer edits.
 
 
 class PlainViewer:

@@ -44,6 +44,9 @@ cfbench.blocks = {
     );
   },
 
+  drawing: ({ title, svg, note }) =>
+    cfbench.h("section", {}, cfbench.titled(title), cfbench.scrolled(title, cfbench.drawing(svg)), note ? cfbench.h("p", { class: "note muted" }, note) : null),
+
   editor: (editor, context) => new cfbench.Editor(editor, context).element,
 };
 
@@ -57,7 +60,7 @@ cfbench.Editor = class {
     this.controls = cfbench.h("div", { class: "fields" });
     this.proposals = cfbench.h("div", { class: "proposals", role: "group", "aria-label": "Answers of explainers" });
     this.added = cfbench.h("span", {});
-    this.element = cfbench.h("section", { class: "editor", id: "what-if" }, cfbench.titled(editor.title), cfbench.h("p", { class: "note muted" }, editor.note), this.proposals, this.controls, this.adding(), this.answer, editor.constrainable ? cfbench.constrained(editor, context) : null);
+    this.element = cfbench.h("section", { class: "editor", id: "what-if" }, cfbench.titled(editor.title), cfbench.h("p", { class: "note muted" }, editor.note), this.proposals, this.controls, this.adding(), this.answer, editor.constrainable ? cfbench.constrained(editor, context) : null, editor.curves ? cfbench.curves(context) : null);
     if (cfbench.bundled) {
       this.element.replaceChildren(cfbench.titled(editor.title), cfbench.h("p", { class: "note muted" }, "A bundle has no model to query: open the run with cfbench view."));
       return;

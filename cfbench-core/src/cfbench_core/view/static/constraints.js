@@ -14,7 +14,7 @@ cfbench.constrained = function (editor, context) {
     button.addEventListener("click", () => {
       locked.has(field.name) ? locked.delete(field.name) : locked.add(field.name);
       button.setAttribute("aria-pressed", String(locked.has(field.name)));
-      button.textContent = locked.has(field.name) ? `🔒 ${field.label}` : field.label;
+      button.textContent = locked.has(field.name) ? `${field.label}: locked` : field.label;
     });
     return button;
   };
@@ -55,4 +55,22 @@ cfbench.constrained = function (editor, context) {
     h("div", { class: "filters" }, h("div", { class: "filter" }, h("label", { for: "again-explainer" }, "explainer"), which), go),
     answer,
   );
+};
+
+/* Deletion and insertion curves, which query the model once for each step. */
+cfbench.curves = function (context) {
+  const { h } = cfbench;
+  const drawn = h("div", { "aria-live": "polite" });
+  const draw = async (event) => {
+    if (!event.target.open || drawn.childElementCount) return;
+    drawn.replaceChildren(h("p", { class: "note muted" }, "Querying the model."));
+    try {
+      const { run, table, unit } = context;
+      const found = await cfbench.post("curves", { run, table, unit });
+      drawn.replaceChildren(...found.blocks.map((block) => cfbench.block(block, context)));
+    } catch (error) {
+      drawn.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
+    }
+  };
+  return h("details", { class: "again", id: "curves", ontoggle: draw }, h("summary", {}, "Deletion and insertion curves"), drawn);
 };

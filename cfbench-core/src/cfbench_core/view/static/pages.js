@@ -53,7 +53,32 @@
     return overviews[run];
   };
 
+  /* A run that is going on: what it has so far, again every two seconds until it ends. */
+
+  cfbench.every = 2000;
+  const soFar = (run, found) => {
+    const again = () => cfbench.where().path.join("/") === `run/${run}` && cfbench.show(true);
+    setTimeout(again, cfbench.every);
+    const shown = found.columns.filter((column) => found.cells.some((cell) => column.name in cell.means));
+    const rows = found.cells.map((cell) => h("tr", { class: cell.role ? "controls" : null }, h("th", { scope: "row" }, Object.values(cell.labels).join(" · "), tag(cell.role)), h("td", { class: "number" }, cell.units.toLocaleString("en")), shown.map((column) => h("td", { class: "number" }, number(cell.means[column.name])))));
+    const tasks = Object.entries(found.tasks).map(([status, count]) => `${count} ${status}`).join(", ") || "none yet";
+    return [
+      h("p", { class: "note", id: "so-far" }, `This run is going on. Tasks so far: ${tasks}; ${found.cells.length} of ${found.planned} cells have scores. The page fills by itself; means are over the finished units.`),
+      rows.length ? cfbench.scrolled("Scores so far", h("table", { class: "results" }, h("thead", {}, h("tr", {}, [found.row === "explainer" ? "cell" : found.row, "units", ...shown.map((column) => column.name + arrow(column.direction))].map((name, n) => h("th", { scope: "col", class: n ? "number" : null }, name)))), h("tbody", {}, rows))) : null,
+    ];
+  };
+
   cfbench.pages.push([["run", "*"], async (given, run) => {
+    const heading = (await runs()).runs[run];
+    if (heading?.running) {
+      const now = await get("progress", { run });
+      if (now.running) {
+        trail([heading.name]);
+        return [h("p", { class: "eyebrow" }, `${heading.suite} suite`), h("h1", {}, heading.name), ...soFar(run, now)].filter(Boolean);
+      }
+      known = null;
+      delete overviews[run];
+    }
     const found = await overview(run);
     trail(...((await runs()).runs.length > 1 ? [["Runs", "#/"]] : []), [found.name]);
     const tables = found.tables.filter((table) => table.rows.length && Object.keys(found.labels).every((label) => label === found.row || !given[label] || String(table.labels[label]) === given[label]));
@@ -93,18 +118,18 @@
     const [sort, descending] = [given.sort || "", given.desc === "1"];
     const place = table.columns.findIndex((column) => column.metric === sort);
     let rows = table.rows.filter((row) => (!given[found.row] || row.name === given[found.row] || row.name.startsWith(`${given[found.row]},`)) && (!given.role || (given.role === "competitors" ? !row.role : row.role === given.role)));
-    if (place >= 0) rows = cfbench.sorted(rows, (row) => row.entries[place].mean, descending);
+    if (place >= 0) rows = cfbench.sorted(rows, (row) => row.entries[place].order, descending);
     const head = shown.map((n) => {
       const column = table.columns[n];
       const state = sort === column.metric ? (descending ? "descending" : "ascending") : null;
       const click = () => cfbench.adjust({ sort: column.metric, desc: state === (column.direction === "lower" ? "ascending" : "descending") ? (descending ? "" : "1") : column.direction === "lower" ? "" : "1" });
-      return h("th", { scope: "col", class: "number", "aria-sort": state, title: column.question || null }, h("button", { type: "button", id: `sort-${table.number}-${n}`, onclick: click }, column.name + arrow(column.direction)));
+      return h("th", { scope: "col", class: "number", "aria-sort": state, title: column.question || null }, h("button", { type: "button", id: `sort-${table.number}-${n}`, onclick: click }, (column.metric === table.primary ? "★ " : "") + column.name + arrow(column.direction)));
     });
     const body = rows.map((row) =>
       h("tr", { class: row.role ? "controls" : null },
         h("th", { scope: "row" }, h("a", { class: "row", href: address(["run", run, "cell", row.cell]) }, row.name), tag(row.role), row.status === "partial" ? [" ", h("span", { class: "tag" }, "incomplete")] : null),
         row.outcome ? h("td", { class: "outcome", colspan: shown.length || 1 }, row.outcome) : shown.map((n) => entry(run, table, row, n))));
-    const metric = table.columns[shown.find((n) => table.columns[n].direction) ?? shown[0]]?.metric;
+    const metric = shown.some((n) => table.columns[n].metric === table.primary) ? table.primary : table.columns[shown.find((n) => table.columns[n].direction) ?? shown[0]]?.metric;
     const picture = h("div", { class: "drawing" });
     const draw = async (event) => {
       if (event.target.open && metric) picture.replaceChildren(cfbench.drawing((await get("chart", { run, table: table.number, metric })).svg) || h("p", {}, "Nothing to draw."));
@@ -148,11 +173,20 @@
       h("h1", {}, found.name, tag(found.role)),
       found.reason ? h("p", { class: "note warn" }, found.reason) : null,
       h("details", { class: "drawn", open: true }, h("summary", {}, `Distributions over ${found.all.toLocaleString("en")} units`), h("div", { class: "spread" }, cards)),
+      mostEdited(found.edited),
       h("div", { class: "filters" }, labelled("search", "search", search), h("p", { class: "total" }, `${found.total.toLocaleString("en")} of ${found.all.toLocaleString("en")} units`)),
       cfbench.scrolled("Units", h("table", { class: "results" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body))),
       h("nav", { class: "pager", "aria-label": "Pages" }, found.page > 0 ? h("a", { rel: "prev", href: open(found.page - 1) }, "Previous") : h("span", {}, "Previous"), h("span", {}, `page ${found.page + 1} of ${pages}`), found.page < pages - 1 ? h("a", { rel: "next", href: open(found.page + 1) }, "Next") : h("span", {}, "Next")),
     ].filter(Boolean);
   }]);
+
+  /* What the answers of a cell edit most often. */
+  const mostEdited = (edited) => {
+    if (!edited) return null;
+    const rows = edited.rows.map(([name, count]) => h("tr", {}, h("th", { scope: "row" }, name), cfbench.toned({ text: `${count.toLocaleString("en")} of ${edited.of.toLocaleString("en")}`, bar: count / edited.of }, "td", { class: "number" })));
+    const more = edited.all - edited.rows.length;
+    return h("details", { class: "drawn", id: "edited" }, h("summary", {}, "Most often edited"), cfbench.scrolled("Most often edited", h("table", { class: "results grid" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, edited.label), h("th", { scope: "col", class: "number" }, "units"))), h("tbody", {}, rows))), more > 0 ? h("p", { class: "note muted" }, `And ${more.toLocaleString("en")} more.`) : null);
+  };
 
   /* A histogram: as many bars as bins, and in words for those who do not see it. */
   const distribution = (column, found, given) => {
