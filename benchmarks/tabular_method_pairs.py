@@ -5,8 +5,9 @@
     python benchmarks/tabular_method_pairs.py PUBLISHED OURS --keep docs/results/replication-cf-tabular-pairs
 
 Only factuals that both runs explain count, so that both numbers of a pair are about the same rows. ``valid`` and
-``realistic`` are shares of them; L2 and sparsity (the share of unchanged encoded columns) are means over those for which both methods
-find a valid counterfactual; ``ms`` is the mean time. What is printed is about all 22 data sets (figures 6 and 7).
+``realistic`` are shares of them; L2 and sparsity (the share of unchanged encoded columns) are means over those for
+which both methods find a valid counterfactual; ``ms`` is the mean time. What is printed is about all 22 data sets
+(figures 6 and 7).
 """
 
 from __future__ import annotations
